@@ -1,0 +1,46 @@
+import { compareScalars } from './compare.js'
+import { compilePattern } from './pattern.js'
+import type { Condition, Scalar, Stored } from './storage.js'
+
+export type Predicate = (item: Stored) => boolean
+
+/** The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own. */
+export function matcher (where: readonly Condition[]): Predicate {
+  const predicates = where.map(predicate)
+  return item => {
+    for (const holds of predicates) if (!holds(item)) return false
+    return true
+  }
+}
+
+function predicate (condition: Condition): Predicate {
+  const { field } = condition
+  switch (condition.op) {
+    case 'eq': {
+      const values = new Set<unknown>(condition.values)
+      return item => values.has(item[field])
+    }
+    case 'ne': {
+      const values = new Set<unknown>(condition.values)
+      return item => !values.has(item[field])
+    }
+    case 'gt': return comparison(field, condition.value, order => order > 0)
+    case 'gte': return comparison(field, condition.value, order => order >= 0)
+    case 'lt': return comparison(field, condition.value, order => order < 0)
+    case 'lte': return comparison(field, condition.value, order => order <= 0)
+    case 'regex': {
+      const patterns = condition.patterns.map(compilePattern)
+      return item => {
+        const value = item[field]
+        return value !== undefined && patterns.some(pattern => pattern.test(String(value)))
+      }
+    }
+  }
+}
+
+function comparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
+  return item => {
+    const value = item[field] as Scalar | undefined
+    return value !== undefined && holds(compareScalars(value, bound))
+  }
+}

@@ -1,0 +1,109 @@
+/** The identifier of an item: an integer or a string, the same kind for all items of a family. */
+export type Id = string | number
+
+/** What a filter or an order can work on. */
+export type Scalar = string | number | boolean
+
+/**
+ * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order of
+ * their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
+ */
+export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
+
+/** One field of a family, as a storage sees it. */
+export interface Field {
+  readonly name: string
+  readonly kind: Kind
+  readonly optional: boolean
+  /** The only values there can be (enumerations). */
+  readonly values?: readonly string[]
+}
+
+/** What a storage needs to know of a family to keep its items. */
+export interface FamilyShape {
+  readonly name: string
+  /** All fields; `id`, `revision`, `createdAt` and `updatedAt` are always among them. */
+  readonly fields: readonly Field[]
+  /** Fields, or rows of fields, that are often filtered or ordered by. */
+  readonly indexes: readonly (readonly string[])[]
+}
+
+/** An item as it is stored. An absent optional field is a missing member, never `null`. */
+export interface Stored {
+  readonly id: Id
+  /** 1 at creation, one more with every change. */
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly [field: string]: unknown
+}
+
+/**
+ * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing, so
+ * `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's text.
+ */
+export type Condition =
+  | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
+  | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
+  | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
+
+/** Text is ordered by code point; absent comes before every value, and after them when descending. */
+export interface Order {
+  readonly field: string
+  readonly descending: boolean
+}
+
+export interface Query {
+  /** All of them must hold. */
+  readonly where: readonly Condition[]
+  /** Ends with `id`, so that the order is total. */
+  readonly order: readonly Order[]
+  /** How many matching items to pass over. */
+  readonly offset: number
+  /** How many items at most. */
+  readonly limit: number
+  /** Whether `total` is wanted: how many items match, whatever offset and limit are. */
+  readonly count: boolean
+}
+
+export interface Found {
+  readonly items: readonly Stored[]
+  readonly total?: number
+}
+
+/** One change of a commit, with the revision that must be there for it. */
+export type Change =
+  | { readonly type: 'insert', readonly family: string, readonly item: Stored }
+  | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number }
+  | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
+
+/**
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError` and `DuplicateError` from `commit`;
+ * whatever else it throws means that it cannot serve now.
+ */
+export interface Storage {
+  /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
+  prepare (family: FamilyShape): Promise<void>
+  find (family: string, query: Query): Promise<Found>
+  get (family: string, id: Id): Promise<Stored | undefined>
+  /** All changes or none of them; durable when the promise is fulfilled. */
+  commit (changes: readonly Change[]): Promise<void>
+  /** Safe to repeat. */
+  close (): Promise<void>
+}
+
+/** The item is not there at the revision that the change expects. */
+export class ConflictError extends Error {
+  override readonly name = 'ConflictError'
+  constructor (readonly family: string, readonly id: Id) {
+    super(`${family} ${id}: not at the expected revision`)
+  }
+}
+
+/** The id of an insert is taken. */
+export class DuplicateError extends Error {
+  override readonly name = 'DuplicateError'
+  constructor (readonly family: string, readonly id: Id) {
+    super(`${family} ${id}: the id is taken`)
+  }
+}

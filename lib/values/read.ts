@@ -1,0 +1,54 @@
+import type { Field, Scalar } from '../storage/storage.js'
+import { isDate, readDateTime } from './dates.js'
+import { flawOfText } from './text.js'
+
+/** A value, or what was expected in its place. */
+export type Read = { readonly value: Scalar } | { readonly expected: string }
+
+/** Reads text (of a query or a form) as a value of the field's kind. */
+export function readValue (field: Field, text: string): Read {
+  if (field.values !== undefined) {
+    return field.values.includes(text) ? { value: text } : { expected: `must be one of ${field.values.join(', ')}` }
+  }
+  return readers[field.kind](text)
+}
+
+const readers: Record<Field['kind'], (text: string) => Read> = {
+  integer: readInteger,
+
+  number (text) {
+    const value = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? Number(text) : NaN
+    if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return { value: value + 0 }
+    return { expected: `must be a number from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
+  },
+
+  boolean (text) {
+    return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
+  },
+
+  string (text) {
+    const flaw = flawOfText(text)
+    return flaw === undefined ? { value: text } : { expected: flaw }
+  },
+
+  date (text) {
+    return isDate(text) ? { value: text } : { expected: 'must be a date that exists, as in 2026-03-31' }
+  },
+
+  'date-time' (text) {
+    const value = isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
+    return value !== undefined ? { value } : { expected: 'must be a date and time, as in 2026-03-31T12:00:00Z' }
+  },
+
+  json () {
+    return { expected: 'cannot be given as text' }
+  }
+}
+
+/** Reads an integer that a double holds exactly. */
+export function readInteger (text: string): { readonly value: number } | { readonly expected: string } {
+  const value = /^-?\d+$/.test(text) ? Number(text) : NaN
+  // Adding 0 turns -0 into 0.
+  if (Number.isSafeInteger(value)) return { value: value + 0 }
+  return { expected: `must be an integer from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
+}
