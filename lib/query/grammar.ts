@@ -2,9 +2,9 @@ import { compareScalars } from '../storage/compare.js'
 import { compilePattern } from '../storage/pattern.js'
 import type { Condition, Field, Order, Query, Scalar } from '../storage/storage.js'
 import { readInteger, readValue } from '../values/read.js'
-import { filterNames, isOrdered } from './names.js'
+import { filterNames, isOrdered, reservedNames } from './names.js'
 import type { Filter } from './names.js'
-import { nearest } from './nearest.js'
+import { nearest } from '../values/nearest.js'
 import { splitQuery } from './split.js'
 import type { Parameter } from './split.js'
 
@@ -37,6 +37,7 @@ export interface QueryFlaw {
 }
 
 export interface Grammar {
+  readonly limits: QueryLimits
   /** Every name that filters, for documentation. */
   readonly filters: ReadonlyMap<string, Filter>
   parse (search: string): Reading | { readonly flaws: readonly QueryFlaw[] }
@@ -55,7 +56,7 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
   const settings = settingReaders(byName, limits)
   const known = [...Object.keys(settings), ...filters.keys()]
 
-  return { filters, parse }
+  return { limits, filters, parse }
 
   function parse (search: string): Reading | { flaws: QueryFlaw[] } {
     const flaws: QueryFlaw[] = []
@@ -127,7 +128,7 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     const meant = nearest(name, known)
     const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`
     const names = [...byName.values()].filter(field => field.kind !== 'json').map(field => field.name).join(', ')
-    return `Unknown parameter.${hint} Fields that can be filtered: ${names}; other parameters: ${Object.keys(settings).join(', ')}`
+    return `Unknown parameter "${name.slice(0, 50)}".${hint} Fields that can be filtered: ${names}; other parameters: ${reservedNames.join(', ')}`
   }
 }
 

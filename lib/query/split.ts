@@ -31,3 +31,9 @@ function decode (text: string): string | undefined {
     return undefined
   }
 }
+
+/** The value of one parameter, for those who have no use for the others. */
+export function readTextParameter (search: string, name: string): string | undefined {
+  for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
+  return undefined
+}

@@ -1,0 +1,22 @@
+import { Type } from '@sinclair/typebox'
+import { defineFamily, defineQuery } from './family/define.js'
+
+/**
+ * The customers: read as pages, with filters.
+ *
+ * @example
+ * app.register(customers, { storage, prefix: '/crm' })   // GET /crm/customers?min-age=30
+ */
+export const customers = defineFamily({
+  name: 'customers',
+  singular: 'customer',
+  fields: Type.Object({
+    id: Type.Integer({ description: 'The id of the customer' }),
+    age: Type.Integer({ minimum: 0, description: 'Age in years' }),
+    children: Type.Integer({ minimum: 0, description: 'Number of children' })
+  }),
+  queries: {
+    'customers-by-age': defineQuery({ field: 'age' }),
+    'customers-by-children': defineQuery({ field: 'children' })
+  }
+})

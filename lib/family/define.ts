@@ -1,0 +1,49 @@
+import type { TProperties } from '@sinclair/typebox'
+import fp from 'fastify-plugin'
+import type { FastifyPluginAsync } from 'fastify'
+import { mountEndpoints } from '../http/routes.js'
+import { isolate } from '../http/scope.js'
+import { sendProblem } from './answer.js'
+import type { FamilyDefinition, QueryDefinition } from './definition.js'
+import { compileFamily } from './family.js'
+import type { Family } from './family.js'
+import { makeMount } from './mount.js'
+import type { FamilyOptions } from './options.js'
+import { readEndpoints } from './reads.js'
+
+/** A family as a Fastify plugin, to be registered any number of times. */
+export interface FamilyPlugin<P extends TProperties = TProperties> extends FastifyPluginAsync<FamilyOptions> {
+  readonly definition: FamilyDefinition<P>
+  readonly family: Family
+}
+
+/**
+ * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
+ *
+ * @example
+ * const books = defineFamily({
+ *   name: 'books', singular: 'book',
+ *   fields: Type.Object({ id: Type.Integer(), title: Type.String(), year: Type.Integer() })
+ * })
+ * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
+ */
+export function defineFamily<P extends TProperties> (definition: FamilyDefinition<P>): FamilyPlugin<P> {
+  const family = compileFamily(definition as unknown as FamilyDefinition)
+  const plugin: FastifyPluginAsync<FamilyOptions> = async (app, options) => {
+    const mount = await makeMount(family, app.prefix, options)
+    isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
+    mountEndpoints(app, readEndpoints(mount))
+  }
+  const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
+  return Object.assign(wrapped, { definition, family })
+}
+
+/**
+ * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
+ *
+ * @example
+ * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
+ */
+export function defineQuery (definition: QueryDefinition): QueryDefinition {
+  return definition
+}

@@ -1,0 +1,142 @@
+import { Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
+import { problemCodes } from '../http/problems.js'
+import type { ProblemCode } from '../http/problems.js'
+import type { RouteSchema } from '../http/routes.js'
+import type { Representation } from '../representations/representation.js'
+import type { Field } from '../storage/storage.js'
+import type { Mount } from './mount.js'
+
+const Problem = Type.Object({
+  type: Type.String({ description: 'urn:dealbook:problem:CODE' }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String({ description: 'What is wrong, and what is allowed' }),
+  instance: Type.String({ description: 'The path of the request' }),
+  errors: Type.Optional(Type.Array(Type.Object({
+    parameter: Type.Optional(Type.String({ description: 'The query parameter that is wrong' })),
+    pointer: Type.Optional(Type.String({ description: 'The JSON pointer of the member that is wrong' })),
+    detail: Type.String()
+  })))
+})
+
+const PageLinks = Type.Object({
+  self: Type.String(),
+  first: Type.String(),
+  next: Type.Optional(Type.String({ description: 'By key where the order is by id, so that a crawl misses nothing and repeats nothing' })),
+  prev: Type.Optional(Type.String())
+})
+
+export function describeList (mount: Mount): RouteSchema {
+  const { family } = mount
+  return {
+    operationId: operationId(mount, `list-${family.name}`),
+    summary: `Read a page of ${family.name}`,
+    description: `Different parameters must all hold; of a repeated parameter, any value. Besides the parameters listed, every ordered field can be compared as in ${family.fields[0]?.name}>=1, ${family.fields[0]?.name}<1.`,
+    tags: [family.name],
+    querystring: Type.Object({ ...settings(mount), ...filters(mount) }, { additionalProperties: false }),
+    response: {
+      200: shown(mount, 'page', `A page of ${family.name}`, Type.Object({
+        items: Type.Array(family.schema),
+        page: Type.Integer({ minimum: 1 }),
+        pageSize: Type.Integer({ minimum: 1 }),
+        total: Type.Optional(Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })),
+        links: PageLinks
+      }), { link: 'The links of the page (RFC 8288)' }),
+      ...problems(mount, 'invalid-query', ...(mount.emptyList === 'not-found' ? ['empty-list'] as const : []), 'not-acceptable', 'storage-unavailable')
+    }
+  }
+}
+
+export function describeOne (mount: Mount): RouteSchema {
+  const { family } = mount
+  return {
+    operationId: operationId(mount, `read-${family.singular}`),
+    summary: `Read one ${family.singular}`,
+    tags: [family.name],
+    params: idParams(mount),
+    querystring: Type.Object({ fields: settings(mount).fields, format: settings(mount).format }, { additionalProperties: false }),
+    headers: Type.Object({
+      'if-none-match': Type.Optional(Type.String({ description: 'Entity tags that the client has; 304 if one is current' })),
+      'if-modified-since': Type.Optional(Type.String({ description: 'An HTTP date; 304 if nothing changed since' }))
+    }),
+    response: {
+      200: shown(mount, 'one', `The ${family.singular}`, family.schema, validatorHeaders),
+      304: { description: 'The client has the current representation', headers: headersOf(validatorHeaders) },
+      ...problems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable')
+    }
+  }
+}
+
+export const validatorHeaders = {
+  etag: 'The revision in this representation, such as "7-json"',
+  'last-modified': 'When it last changed'
+}
+
+export function idParams ({ family }: Mount): TSchema {
+  return Type.Object({ id: { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema })
+}
+
+/** An answer in every representation that can show it. */
+export function shown (mount: Mount, kind: 'one' | 'page', description: string, schema: TSchema, headers: Record<string, string> = {}): object {
+  const able = mount.representations.filter(representation => representation[kind] !== undefined)
+  return { description, headers: headersOf(headers), content: contentOf(able, ({ mediaTypes }) => mediaTypes[0], schema) }
+}
+
+/** The problems that a route answers with, several with one status as one. */
+export function problems (mount: Mount, ...codes: readonly ProblemCode[]): Record<number, object> {
+  const able = mount.representations.filter(representation => representation.problem !== undefined)
+  const content = contentOf(able, ({ problemType, mediaTypes }) => problemType ?? mediaTypes[0], Problem)
+  const answers: Record<number, { description: string, content: object }> = {}
+  for (const code of codes) {
+    const { status, title } = problemCodes[code]
+    const before = answers[status]
+    answers[status] = { description: before === undefined ? `${title} (${code})` : `${before.description}; ${title} (${code})`, content }
+  }
+  return answers
+}
+
+/** Unique over all mounts of an application, since each has its own path. */
+export function operationId (mount: Mount, name: string): string {
+  const place = `${mount.prefix}${mount.version === undefined ? '' : `/${mount.version}`}`
+  return [name, ...place.split('/')].filter(word => word !== '').join('-').replace(/[^A-Za-z0-9-]/g, '')
+    .replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function contentOf (able: readonly Representation[], type: (representation: Representation) => string, schema: TSchema): Record<string, { schema: TSchema }> {
+  // Only JSON has the members as the schema says; the others show the same in their own way.
+  return Object.fromEntries(able.map(each => [type(each), { schema: each.name === 'json' ? schema : Type.String() }]))
+}
+
+function headersOf (headers: Record<string, string>): Record<string, object> {
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }]))
+}
+
+function settings ({ family, grammar: { limits }, representations }: Mount) {
+  const names = representations.map(({ name }) => name)
+  return {
+    page: Type.Optional(Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' })),
+    maxpagesize: Type.Optional(Type.Integer({ minimum: 1, default: limits.pageSize, description: `Items on the page at most; above ${limits.maxPageSize} it is ${limits.maxPageSize}` })),
+    sort: Type.Optional(Type.String({ description: `Fields to order by, separated by commas, "-" before one for descending: ${family.members.join(', ')}` })),
+    fields: Type.Optional(Type.String({ description: `Only these members, separated by commas: ${family.members.join(', ')}` })),
+    count: Type.Optional(Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' })),
+    format: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: names, description: 'The representation, before the Accept header' }))
+  }
+}
+
+function filters ({ grammar }: Mount): Record<string, TSchema> {
+  const described: Record<string, TSchema> = {}
+  for (const [name, { field, op, description }] of grammar.filters) {
+    const schema = op === 'regex' ? Type.String({ maxLength: grammar.limits.maxPatternLength }) : valueSchema(field)
+    described[name] = Type.Optional(Type.Array(schema, { description, maxItems: grammar.limits.maxValues }))
+  }
+  return described
+}
+
+function valueSchema ({ kind, values }: Field): TSchema {
+  if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
+  if (kind === 'integer') return Type.Integer()
+  if (kind === 'number') return Type.Number()
+  if (kind === 'boolean') return Type.Boolean()
+  return Type.String(kind === 'date' || kind === 'date-time' ? { format: kind } : {})
+}

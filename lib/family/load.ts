@@ -1,0 +1,49 @@
+import { Type } from '@sinclair/typebox'
+import type { TProperties } from '@sinclair/typebox'
+import type { Change, Storage } from '../storage/storage.js'
+import { flawsOfJson } from '../values/json.js'
+import { compileValidator } from '../values/validate.js'
+import type { FamilyPlugin } from './define.js'
+
+export interface LoadOptions {
+  /** Items to a commit. Default 1000. */
+  readonly batchSize?: number
+  /** Called after every commit with the number of items loaded so far. */
+  readonly onProgress?: (loaded: number) => void
+}
+
+/**
+ * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. An item that
+ * does not fit the family stops it with an error that says which and why; the batches before it stay.
+ *
+ * @example
+ * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
+ * @returns how many were loaded
+ */
+export async function loadItems<P extends TProperties> (
+  storage: Storage,
+  { family }: FamilyPlugin<P>,
+  items: Iterable<unknown> | AsyncIterable<unknown>,
+  { batchSize = 1000, onProgress }: LoadOptions = {}
+): Promise<number> {
+  const validate = compileValidator(Type.Object(family.schema.properties, { additionalProperties: false }))
+  await storage.prepare(family.shape)
+  let loaded = 0
+  let batch: Change[] = []
+  for await (const item of items) {
+    const [flaw] = [...flawsOfJson(item), ...validate(item)]
+    if (flaw !== undefined) throw new TypeError(`${family.name}, item ${loaded + batch.length + 1}: ${flaw.pointer || 'it'} ${flaw.detail}`)
+    const now = new Date().toISOString()
+    batch.push({ type: 'insert', family: family.name, item: { ...item as { id: number }, revision: 1, createdAt: now, updatedAt: now } })
+    if (batch.length >= batchSize) await flush()
+  }
+  if (batch.length > 0) await flush()
+  return loaded
+
+  async function flush (): Promise<void> {
+    await storage.commit(batch)
+    loaded += batch.length
+    batch = []
+    onProgress?.(loaded)
+  }
+}

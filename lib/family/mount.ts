@@ -1,0 +1,59 @@
+import type { FastifyRequest } from 'fastify'
+import { makeChooser } from '../http/negotiate.js'
+import type { Chooser } from '../http/negotiate.js'
+import { compileGrammar } from '../query/grammar.js'
+import type { Grammar } from '../query/grammar.js'
+import { json } from '../representations/json.js'
+import type { Representation } from '../representations/representation.js'
+import type { Storage } from '../storage/storage.js'
+import { makeAccess } from './access.js'
+import type { Family } from './family.js'
+import { checkOptions } from './options.js'
+import type { FamilyOptions, Grant, Intent } from './options.js'
+import { makeUrls } from './urls.js'
+import type { Urls } from './urls.js'
+
+/** One registration of a family in an application: everything that its requests need. */
+export interface Mount {
+  readonly family: Family
+  readonly prefix: string
+  readonly version: string | undefined
+  /** The path of the collection after the prefix. */
+  readonly home: string
+  readonly urls: Urls
+  readonly grammar: Grammar
+  readonly representations: readonly Representation[]
+  readonly chooser: Chooser
+  readonly emptyList: 'page' | 'not-found'
+  storage (request: FastifyRequest): Promise<Storage>
+  authorize (request: FastifyRequest, intent: Intent): Promise<Grant>
+}
+
+const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 100, maxPatternLength: 200 }
+
+const unlimited: Grant = {}
+
+/** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
+export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
+  checkOptions(family.name, options)
+  const { storage, version, authorize, emptyList = 'page', representations = [json] } = options
+  const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
+  const access = makeAccess([family.shape])
+  const single = typeof storage === 'function' ? undefined : await access(storage)
+  const maxPageSize = options.maxPageSize ?? limits.maxPageSize
+  const pageSize = options.pageSize ?? Math.min(limits.pageSize, maxPageSize)
+
+  return {
+    family,
+    prefix,
+    version,
+    home,
+    urls: makeUrls(prefix, home, options.publicUrl?.replace(/\/$/, '')),
+    grammar: compileGrammar(family.fields, { ...limits, pageSize, maxPageSize }),
+    representations,
+    chooser: makeChooser(representations),
+    emptyList,
+    storage: async request => single ?? await access((storage as (request: FastifyRequest) => Storage)(request)),
+    authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
+  }
+}

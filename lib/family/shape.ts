@@ -1,0 +1,26 @@
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { Field, Kind } from '../storage/storage.js'
+
+/** The fields of a schema as storages and the query grammar see them. */
+export function fieldsOf (schema: TObject): Field[] {
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const values = enumeration(property)
+    const optional = !(schema.required ?? []).includes(name)
+    return { name, kind: kindOf(property, values), optional, ...(values === undefined ? {} : { values }) }
+  })
+}
+
+function kindOf (schema: TSchema, values: readonly string[] | undefined): Kind {
+  if (values !== undefined) return 'string'
+  if (schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean') return schema.type
+  if (schema.type !== 'string') return 'json'
+  return schema.format === 'date' || schema.format === 'date-time' ? schema.format : 'string'
+}
+
+// Type.Union of string literals, one literal, or a plain JSON schema with `enum`.
+function enumeration (schema: TSchema): readonly string[] | undefined {
+  const values: unknown[] | undefined = schema.enum ??
+    (schema.const === undefined ? undefined : [schema.const]) ??
+    (schema.anyOf as TSchema[] | undefined)?.map(option => option.const)
+  return values?.every(value => typeof value === 'string') === true ? values : undefined
+}

@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { readHttpDate } from './dates.js'
+
+/** What a resource is now: its tag in the negotiated representation, and when it last changed. */
+export interface Validators {
+  readonly etag: string
+  /** `YYYY-MM-DDTHH:mm:ss.sssZ` */
+  readonly updatedAt: string
+}
+
+export type Verdict = 'go' | 'not-modified' | 'failed'
+
+/** Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2. */
+export function judgeRead (headers: IncomingHttpHeaders, current: Validators): Verdict {
+  const { 'if-match': match, 'if-none-match': noneMatch, 'if-modified-since': since, 'if-unmodified-since': unmodified } = headers
+  if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
+  if (match !== undefined) {
+    if (!listMatches(match, tag => tag === current.etag)) return 'failed'
+  } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
+    return 'failed'
+  }
+  if (noneMatch !== undefined) {
+    return listMatches(noneMatch, tag => opaque(tag) === opaque(current.etag)) ? 'not-modified' : 'go'
+  }
+  return since !== undefined && readHttpDate(since) !== undefined && !isLater(current.updatedAt, since) ? 'not-modified' : 'go'
+}
+
+/** Whether a header of entity tags is `*`, or has one for which the test holds. Malformed headers match nothing. */
+export function listMatches (header: string, holds: (tag: string) => boolean): boolean {
+  if (header.trim() === '*') return true
+  const tags = readTags(header)
+  return tags !== undefined && tags.some(holds)
+}
+
+/** The entity tags of a list (RFC 9110, 8.8.3 and 5.6.1); undefined where it is malformed. */
+export function readTags (header: string): string[] | undefined {
+  const tags: string[] = []
+  // Sticky, one element at a time: a comma inside a tag is data, empty elements are passed over.
+  const element = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(,|$)/y
+  while (element.lastIndex < header.length) {
+    const parts = element.exec(header)
+    if (parts === null) return undefined
+    if (parts[1] !== undefined) tags.push(parts[1])
+  }
+  return tags
+}
+
+// Without the mark of a weak tag: what the weak comparison compares.
+function opaque (tag: string): string {
+  return tag.startsWith('W/') ? tag.slice(2) : tag
+}
+
+/** Whether the moment lies after the HTTP date, in whole seconds as HTTP dates have them; a wrong date is no condition. */
+export function isLater (moment: string, date: string): boolean {
+  const seconds = readHttpDate(date)
+  return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
+}

@@ -1,0 +1,93 @@
+/** Every refusal there is, by the stage that refuses. The code ends the problem's `type`: `urn:dealbook:problem:CODE`. */
+export const problemCodes = {
+  // understanding the request
+  'invalid-query': { status: 400, title: 'The query is not valid' },
+  'invalid-body': { status: 400, title: 'The body is not valid' },
+  'malformed-json': { status: 400, title: 'The body is not JSON' },
+  'invalid-header': { status: 400, title: 'A header is not valid' },
+  'bad-request': { status: 400, title: 'The request is not valid' },
+  'not-found': { status: 404, title: 'There is no such resource' },
+  'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
+  'not-acceptable': { status: 406, title: 'There is no such representation' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'unsupported-media-type': { status: 415, title: 'The media type of the body is not supported' },
+  // judging who asks (thrown by the host's hooks)
+  unauthorized: { status: 401, title: 'Credentials are missing or wrong' },
+  forbidden: { status: 403, title: 'This is not allowed' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  // reading
+  'empty-list': { status: 404, title: 'The list is empty' },
+  'precondition-failed': { status: 412, title: 'The precondition does not hold' },
+  // failing
+  internal: { status: 500, title: 'Something went wrong here' },
+  'storage-unavailable': { status: 503, title: 'The storage does not answer' }
+} as const satisfies Record<string, { status: number, title: string }>
+
+export type ProblemCode = keyof typeof problemCodes
+
+/** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
+export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
+
+export interface ProblemOptions {
+  readonly errors?: readonly Flaw[]
+  /** Further members of the problem's body. */
+  readonly members?: Readonly<Record<string, unknown>>
+  /** Headers of the answer. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly cause?: unknown
+}
+
+/**
+ * A refusal, answered as `application/problem+json` (RFC 9457).
+ *
+ * @example
+ * authorize: request => { if (!allowed(request)) throw new Problem('forbidden', 'Ask your manager') }
+ */
+export class Problem extends Error {
+  override readonly name = 'Problem'
+  readonly statusCode: number
+  readonly errors: readonly Flaw[] | undefined
+  readonly members: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor (readonly code: ProblemCode, detail: string, { errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
+    super(detail, { cause })
+    this.statusCode = problemCodes[code].status
+    this.errors = errors
+    this.members = members
+    this.headers = headers
+  }
+
+  /** The problem's body. */
+  document (instance: string): Record<string, unknown> {
+    return {
+      type: `urn:dealbook:problem:${this.code}`,
+      title: problemCodes[this.code].title,
+      status: this.statusCode,
+      detail: this.message,
+      instance,
+      ...this.members,
+      ...(this.errors === undefined ? {} : { errors: this.errors })
+    }
+  }
+}
+
+const fastifyCodes: Record<string, ProblemCode> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large'
+}
+
+/** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
+export function toProblem (error: unknown): Problem {
+  if (error instanceof Problem) return error
+  const { statusCode, code, message, headers } = error as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
+  const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
+  if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
+  return new Problem(known, message ?? '', { ...(headers === undefined ? {} : { headers }), cause: error })
+}
+
+function byStatus (status: number | undefined): ProblemCode {
+  if (status === undefined || status < 400 || status >= 600) return 'internal'
+  for (const [code, known] of Object.entries(problemCodes)) if (known.status === status) return code as ProblemCode
+  return status < 500 ? 'bad-request' : 'internal'
+}

@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify'
+import { Problem } from './problems.js'
+
+/** The documentation of a route, from which a host's OpenAPI document is made; bodies and queries are judged elsewhere. */
+export interface RouteSchema extends FastifySchema {
+  readonly operationId?: string
+  readonly summary?: string
+  readonly description?: string
+  readonly tags?: readonly string[]
+  readonly hide?: boolean
+}
+
+/** One method on one path. Several endpoints may stand on one path, each with its own method. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly schema: RouteSchema
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+}
+
+/**
+ * Registers endpoints: each path with and without a trailing slash, HEAD with every GET, OPTIONS, and 405 with `Allow` for
+ * every other method, whatever the host's own settings for these are.
+ */
+export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[]): void {
+  for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
+    const here = endpoints.filter(endpoint => endpoint.path === path)
+    mountPath(app, path, here, true)
+    // A host whose router ignores trailing slashes has this path already.
+    if (!app.hasRoute({ method: here[0]?.method as HTTPMethods, url: `${app.prefix}${path}/` })) mountPath(app, `${path}/`, here, false)
+  }
+}
+
+const hidden: RouteSchema = { hide: true }
+
+function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], documented: boolean): void {
+  const methods = new Set<string>(['OPTIONS'])
+  for (const { method, schema, handler } of endpoints) {
+    const shown: RouteSchema = documented ? schema : hidden
+    app.route({ method, url, schema: shown, handler, exposeHeadRoute: false })
+    methods.add(method)
+    if (method === 'GET') {
+      app.route({ method: 'HEAD', url, schema: hidden, handler })
+      methods.add('HEAD')
+    }
+  }
+  const allow = [...methods].sort().join(', ')
+  app.route({
+    method: 'OPTIONS',
+    url,
+    schema: hidden,
+    handler: async (_request, reply) => await reply.code(204).header('allow', allow).send()
+  })
+  const others = app.supportedMethods.filter(method => !methods.has(method)) as HTTPMethods[]
+  app.route({
+    method: others,
+    url,
+    schema: hidden,
+    exposeHeadRoute: false,
+    // Before the body is looked at, so that its faults do not hide this one.
+    onRequest: async request => {
+      throw new Problem('method-not-allowed', `${request.method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
+    },
+    handler: async () => {}
+  })
+}

@@ -1,0 +1,14 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readJson } from './body.js'
+
+/**
+ * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
+ * validation nor serialization by the host's compilers (route schemas are documentation here).
+ */
+export function isolate (app: FastifyInstance, onError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply): void {
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => payload => JSON.stringify(payload))
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => readJson(bytes))
+  app.setErrorHandler(onError)
+}
