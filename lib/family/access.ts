@@ -25,13 +25,25 @@ export function makeAccess (shapes: readonly FamilyShape[]): (storage: Storage) 
 
 async function prepare (storage: Storage, shapes: readonly FamilyShape[]): Promise<Storage> {
   for (const shape of shapes) await storage.prepare(shape)
-  return {
-    prepare: shape => storage.prepare(shape),
-    find: (family, query) => guard(() => storage.find(family, query)),
-    get: (family, id) => guard(() => storage.get(family, id)),
-    commit: changes => guard(() => storage.commit(changes)),
-    close: () => storage.close()
+  return guarded(storage)
+}
+
+// One for all mounts of a storage, so that what is kept by storage is shared by them.
+const kept = new WeakMap<Storage, Storage>()
+
+function guarded (storage: Storage): Storage {
+  let safe = kept.get(storage)
+  if (safe === undefined) {
+    safe = {
+      prepare: shape => storage.prepare(shape),
+      find: (family, query) => guard(() => storage.find(family, query)),
+      get: (family, id) => guard(() => storage.get(family, id)),
+      commit: changes => guard(() => storage.commit(changes)),
+      close: () => storage.close()
+    }
+    kept.set(storage, safe)
   }
+  return safe
 }
 
 async function guard<T> (work: () => Promise<T>): Promise<T> {

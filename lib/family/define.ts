@@ -4,16 +4,17 @@ import type { FastifyPluginAsync } from 'fastify'
 import { mountEndpoints } from '../http/routes.js'
 import { isolate } from '../http/scope.js'
 import { sendProblem } from './answer.js'
-import type { FamilyDefinition, QueryDefinition } from './definition.js'
+import type { FamilyDefinition, OperationParams, QueryDefinition } from './definition.js'
 import { compileFamily } from './family.js'
 import type { Family } from './family.js'
 import { makeMount } from './mount.js'
 import type { FamilyOptions } from './options.js'
-import { readEndpoints } from './reads.js'
+import { endpointsOf, unversionedEndpoints } from './endpoints.js'
+import { joinUnversioned } from './unversioned.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
-export interface FamilyPlugin<P extends TProperties = TProperties> extends FastifyPluginAsync<FamilyOptions> {
-  readonly definition: FamilyDefinition<P>
+export interface FamilyPlugin<P extends TProperties = TProperties, O extends OperationParams = OperationParams> extends FastifyPluginAsync<FamilyOptions> {
+  readonly definition: FamilyDefinition<P, O>
   readonly family: Family
 }
 
@@ -27,12 +28,12 @@ export interface FamilyPlugin<P extends TProperties = TProperties> extends Fasti
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties> (definition: FamilyDefinition<P>): FamilyPlugin<P> {
+export function defineFamily<P extends TProperties, O extends OperationParams> (definition: FamilyDefinition<P, O>): FamilyPlugin<P, O> {
   const family = compileFamily(definition as unknown as FamilyDefinition)
   const plugin: FastifyPluginAsync<FamilyOptions> = async (app, options) => {
     const mount = await makeMount(family, app.prefix, options)
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
-    mountEndpoints(app, readEndpoints(mount))
+    mountEndpoints(app, [...endpointsOf(mount), ...unversionedEndpoints(mount, joinUnversioned(app, family.name))])
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
   return Object.assign(wrapped, { definition, family })

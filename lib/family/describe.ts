@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import type { TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { problemCodes } from '../http/problems.js'
 import type { ProblemCode } from '../http/problems.js'
 import type { RouteSchema } from '../http/routes.js'
+import type { Grammar } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Field } from '../storage/storage.js'
 import type { Mount } from './mount.js'
@@ -20,7 +21,7 @@ const Problem = Type.Object({
   })))
 })
 
-const PageLinks = Type.Object({
+export const PageLinks = Type.Object({
   self: Type.String(),
   first: Type.String(),
   next: Type.Optional(Type.String({ description: 'By key where the order is by id, so that a crawl misses nothing and repeats nothing' })),
@@ -34,7 +35,7 @@ export function describeList (mount: Mount): RouteSchema {
     summary: `Read a page of ${family.name}`,
     description: `Different parameters must all hold; of a repeated parameter, any value. Besides the parameters listed, every ordered field can be compared as in ${family.fields[0]?.name}>=1, ${family.fields[0]?.name}<1.`,
     tags: [family.name],
-    querystring: Type.Object({ ...settings(mount), ...filters(mount) }, { additionalProperties: false }),
+    querystring: describePaging(mount, mount.grammar, family.members),
     response: {
       200: shown(mount, 'page', `A page of ${family.name}`, Type.Object({
         items: Type.Array(family.schema),
@@ -50,12 +51,13 @@ export function describeList (mount: Mount): RouteSchema {
 
 export function describeOne (mount: Mount): RouteSchema {
   const { family } = mount
+  const { fields, format } = settings(mount, mount.grammar, family.members)
   return {
     operationId: operationId(mount, `read-${family.singular}`),
     summary: `Read one ${family.singular}`,
     tags: [family.name],
     params: idParams(mount),
-    querystring: Type.Object({ fields: settings(mount).fields, format: settings(mount).format }, { additionalProperties: false }),
+    querystring: Type.Object({ fields, format }, { additionalProperties: false }),
     headers: Type.Object({
       'if-none-match': Type.Optional(Type.String({ description: 'Entity tags that the client has; 304 if one is current' })),
       'if-modified-since': Type.Optional(Type.String({ description: 'An HTTP date; 304 if nothing changed since' }))
@@ -68,12 +70,28 @@ export function describeOne (mount: Mount): RouteSchema {
   }
 }
 
+export function describeResult (mount: Mount, name: string, field: Field): RouteSchema {
+  const { family } = mount
+  const { count, ...paging } = settings(mount, mount.grammar, family.members)
+  return {
+    operationId: operationId(mount, `query-${name}`, false),
+    summary: `List the ${family.name} by ${field.name}`,
+    tags: [family.name],
+    params: Type.Object({ parameter: { ...valueSchema(field), description: `The ${field.name}` } as TSchema }),
+    querystring: Type.Object({ ...paging, ...filters(mount.grammar) }, { additionalProperties: false }),
+    response: {
+      200: shown(mount, 'page', `The ${family.name}`, Type.Array(family.schema), { link: 'The links to further parts of the list (RFC 8288)' }),
+      ...problems(mount, 'invalid-query', 'empty-list', 'not-acceptable', 'storage-unavailable')
+    }
+  }
+}
+
 export const validatorHeaders = {
   etag: 'The revision in this representation, such as "7-json"',
   'last-modified': 'When it last changed'
 }
 
-export function idParams ({ family }: Mount): TSchema {
+export function idParams ({ family }: Mount): TObject {
   return Type.Object({ id: { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema })
 }
 
@@ -96,9 +114,9 @@ export function problems (mount: Mount, ...codes: readonly ProblemCode[]): Recor
   return answers
 }
 
-/** Unique over all mounts of an application, since each has its own path. */
-export function operationId (mount: Mount, name: string): string {
-  const place = `${mount.prefix}${mount.version === undefined ? '' : `/${mount.version}`}`
+/** Unique over all mounts of an application, since it is made from the path. */
+export function operationId (mount: Mount, name: string, versioned = true): string {
+  const place = `${mount.prefix}${versioned && mount.version !== undefined ? `/${mount.version}` : ''}`
   return [name, ...place.split('/')].filter(word => word !== '').join('-').replace(/[^A-Za-z0-9-]/g, '')
     .replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase())
 }
@@ -112,19 +130,24 @@ function headersOf (headers: Record<string, string>): Record<string, object> {
   return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }]))
 }
 
-function settings ({ family, grammar: { limits }, representations }: Mount) {
+/** The parameters of a page. */
+export function describePaging (mount: Mount, grammar: Grammar, members: readonly string[]): TObject {
+  return Type.Object({ ...settings(mount, grammar, members), ...filters(grammar) }, { additionalProperties: false })
+}
+
+function settings ({ representations }: Mount, { limits }: Grammar, members: readonly string[]) {
   const names = representations.map(({ name }) => name)
   return {
     page: Type.Optional(Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' })),
     maxpagesize: Type.Optional(Type.Integer({ minimum: 1, default: limits.pageSize, description: `Items on the page at most; above ${limits.maxPageSize} it is ${limits.maxPageSize}` })),
-    sort: Type.Optional(Type.String({ description: `Fields to order by, separated by commas, "-" before one for descending: ${family.members.join(', ')}` })),
-    fields: Type.Optional(Type.String({ description: `Only these members, separated by commas: ${family.members.join(', ')}` })),
+    sort: Type.Optional(Type.String({ description: `Fields to order by, separated by commas, "-" before one for descending: ${members.join(', ')}` })),
+    fields: Type.Optional(Type.String({ description: `Only these members, separated by commas: ${members.join(', ')}` })),
     count: Type.Optional(Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' })),
     format: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: names, description: 'The representation, before the Accept header' }))
   }
 }
 
-function filters ({ grammar }: Mount): Record<string, TSchema> {
+function filters (grammar: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op, description }] of grammar.filters) {
     const schema = op === 'regex' ? Type.String({ maxLength: grammar.limits.maxPatternLength }) : valueSchema(field)

@@ -7,9 +7,11 @@ import { json } from '../representations/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Storage } from '../storage/storage.js'
 import { makeAccess } from './access.js'
+import { CommandMembers, commandsShape } from './command.js'
 import type { Family } from './family.js'
-import { checkOptions } from './options.js'
-import type { FamilyOptions, Grant, Intent } from './options.js'
+import { checkOptions, formNames } from './options.js'
+import type { FamilyOptions, FormName, Grant, Intent } from './options.js'
+import { fieldsOf } from './shape.js'
 import { makeUrls } from './urls.js'
 import type { Urls } from './urls.js'
 
@@ -22,9 +24,16 @@ export interface Mount {
   readonly home: string
   readonly urls: Urls
   readonly grammar: Grammar
+  /** Of the log: its default order is that of the changes. */
+  readonly logGrammar: Grammar
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
+  readonly preconditions: 'optional' | 'required'
+  readonly forms: ReadonlySet<FormName>
+  readonly trustedOrigins: readonly string[]
+  /** Whether it asks for the paths without a version. */
+  readonly unversioned: boolean
   storage (request: FastifyRequest): Promise<Storage>
   authorize (request: FastifyRequest, intent: Intent): Promise<Grant>
 }
@@ -33,12 +42,14 @@ const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 100, maxPatternLeng
 
 const unlimited: Grant = {}
 
+const logOrder = [{ field: 'revision', descending: false }, { field: 'createdAt', descending: false }]
+
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
-  checkOptions(family.name, options)
+  checkOptions(family, options)
   const { storage, version, authorize, emptyList = 'page', representations = [json] } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
-  const access = makeAccess([family.shape])
+  const access = makeAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
   const single = typeof storage === 'function' ? undefined : await access(storage)
   const maxPageSize = options.maxPageSize ?? limits.maxPageSize
   const pageSize = options.pageSize ?? Math.min(limits.pageSize, maxPageSize)
@@ -50,9 +61,14 @@ export async function makeMount (family: Family, prefix: string, options: Family
     home,
     urls: makeUrls(prefix, home, options.publicUrl?.replace(/\/$/, '')),
     grammar: compileGrammar(family.fields, { ...limits, pageSize, maxPageSize }),
+    logGrammar: compileGrammar(fieldsOf(CommandMembers), { ...limits, pageSize, maxPageSize }, logOrder),
     representations,
     chooser: makeChooser(representations),
     emptyList,
+    preconditions: options.preconditions ?? 'optional',
+    forms: new Set(options.forms ?? formNames),
+    trustedOrigins: options.trustedOrigins ?? [],
+    unversioned: options.unversioned ?? false,
     storage: async request => single ?? await access((storage as (request: FastifyRequest) => Storage)(request)),
     authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
   }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { nearest } from '../values/nearest.js'
 import type { Representation } from '../representations/representation.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
+import type { Family } from './family.js'
 
 /** What a request is about to do, for `authorize`. */
 export interface Intent {
@@ -20,6 +21,11 @@ export interface Grant {
   readonly where?: readonly Condition[]
 }
 
+/** The forms in which an operation can be said. */
+export const formNames = ['verb', 'participle', 'update', 'noun', 'attributes', 'command', 'commands'] as const
+
+export type FormName = typeof formNames[number]
+
 /** How a host mounts a family. */
 export interface FamilyOptions {
   /** Where the items live; a function chooses one by request, for one storage per tenant. */
@@ -28,12 +34,20 @@ export interface FamilyOptions {
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
+  /** The forms in which operations can be said. Default: all. */
+  readonly forms?: readonly FormName[]
   /** Items on a page where the client does not say. Default 50. */
   readonly pageSize?: number
   /** Items on a page at most. Default 1000. */
   readonly maxPageSize?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
+  /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
+  readonly preconditions?: 'optional' | 'required'
+  /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
+  readonly trustedOrigins?: readonly string[]
+  /** Of several mounts of one family at one prefix: whether `/rest/commands`, `/command` and `/query` are this one's. Default: the first has them. */
+  readonly unversioned?: boolean
   /** Called before anything is read or written; what it throws is the answer. */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
   /** How items can be shown; the first is shown where the client does not care. */
@@ -50,20 +64,24 @@ const checks: Record<keyof FamilyOptions, Check> = {
   storage: value => typeof value === 'function' || isStorage(value) ? undefined : 'must be a storage, such as memoryStorage(), or a function that gives one',
   prefix: value => typeof value === 'string' ? undefined : 'must be a string',
   version: value => typeof value === 'string' && /^[A-Za-z0-9._~-]+$/.test(value) ? undefined : 'must be a URL-safe word, such as "v1"',
+  forms: value => Array.isArray(value) && value.every(name => formNames.includes(name)) ? undefined : `must be a list of these: ${formNames.join(', ')}`,
   pageSize: size,
   maxPageSize: size,
   emptyList: value => value === 'page' || value === 'not-found' ? undefined : 'must be "page" or "not-found"',
+  preconditions: value => value === 'optional' || value === 'required' ? undefined : 'must be "optional" or "required"',
+  trustedOrigins: value => Array.isArray(value) && value.every(isOrigin) ? undefined : 'must be a list of http or https origins, such as "https://example.org"',
+  unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
   authorize: value => typeof value === 'function' ? undefined : 'must be a function',
   representations: value => Array.isArray(value) && value.some(each => each?.problem !== undefined) ? undefined : 'must be a list of representations, one of which shows problems',
-  publicUrl: value => typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
+  publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
 }
 
 // Fastify's own options of register.
 const fastifyOptions = ['logLevel', 'logSerializers']
 
 /** Checks a mount's options; an unknown or wrong one is an error that names it. */
-export function checkOptions (family: string, options: FamilyOptions): void {
-  const fail = (what: string): never => { throw new TypeError(`fastify-dealbook, ${family}: ${what}`) }
+export function checkOptions (family: Family, options: FamilyOptions): void {
+  const fail = (what: string): never => { throw new TypeError(`fastify-dealbook, ${family.name}: ${what}`) }
   for (const [name, value] of Object.entries(options)) {
     if (fastifyOptions.includes(name) || value === undefined) continue
     if (!Object.hasOwn(checks, name)) {
@@ -74,11 +92,15 @@ export function checkOptions (family: string, options: FamilyOptions): void {
     if (flaw !== undefined) fail(`the option "${name}" ${flaw}`)
   }
   if (options.storage === undefined) fail('the option "storage" is required')
+  if (family.versioned && options.version === undefined) fail('the option "version" is required, such as "v1"')
   if ((options.pageSize ?? 1) > (options.maxPageSize ?? 1000)) fail('the option "pageSize" must not be above "maxPageSize"')
+}
+
+function isOrigin (value: unknown): boolean {
+  return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
 }
 
 function isStorage (value: unknown): boolean {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null && methods.every(name => typeof (value as Storage)[name] === 'function')
 }
-

@@ -5,6 +5,7 @@ import type { Reading } from '../query/grammar.js'
 import type { PageView } from '../representations/representation.js'
 import type { Found, Stored } from '../storage/storage.js'
 import { send } from './answer.js'
+import type { Members } from './params.js'
 
 /** How one kind of page is shown. */
 export interface PageStyle {
@@ -13,7 +14,7 @@ export interface PageStyle {
   /** The path of the page, from which its links are made. */
   readonly path: string
   readonly emptyList: 'page' | 'not-found'
-  show (item: Stored): Readonly<Record<string, unknown>>
+  show (item: Stored): Members
 }
 
 export interface PageLinks {
@@ -25,20 +26,27 @@ export interface PageLinks {
 
 /** Answers with a page. What was found has one item more than the page, where there is a next one. */
 export function sendPage (reply: FastifyReply, choice: Choice, reading: Reading, found: Found, style: PageStyle): FastifyReply {
-  const { query: { limit }, page } = reading
+  const { items, links } = lay(reading, found, style)
+  const total = found.total === undefined ? {} : { total: found.total }
+  const document = { items, page: reading.page, pageSize: reading.query.limit, ...total, links }
+  return sendItems(reply, choice, style, items, links, document)
+}
+
+/** The same as a bare list; its further pages are in the Link header only. */
+export function sendList (reply: FastifyReply, choice: Choice, reading: Reading, found: Found, style: PageStyle): FastifyReply {
+  const { items, links } = lay(reading, found, style)
+  return sendItems(reply, choice, style, items, links, items)
+}
+
+function lay (reading: Reading, found: Found, style: PageStyle): { items: Members[], links: PageLinks } {
+  const { limit } = reading.query
   const stored = found.items.slice(0, limit)
   if (stored.length === 0 && style.emptyList === 'not-found') throw new Problem('empty-list', `No ${style.name} are found`)
-  const links = pageLinks(style.path, reading, stored, found.items.length > limit)
-  const items = stored.map(style.show)
-  const total = found.total === undefined ? {} : { total: found.total }
-  const view: PageView = {
-    kind: 'page',
-    name: style.name,
-    singular: style.singular,
-    items,
-    document: { items, page, pageSize: limit, ...total, links }
-  }
-  return send(reply.header('link', linkHeader(links)), choice, view)
+  return { items: stored.map(style.show), links: pageLinks(style.path, reading, stored, found.items.length > limit) }
+}
+
+function sendItems (reply: FastifyReply, choice: Choice, { name, singular }: PageStyle, items: readonly Members[], links: PageLinks, document: PageView['document']): FastifyReply {
+  return send(reply.header('link', linkHeader(links)), choice, { kind: 'page', name, singular, items, document })
 }
 
 /** One item more than the page has, to know whether there is a next one without counting. */

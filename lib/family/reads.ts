@@ -7,7 +7,7 @@ import { Problem } from '../http/problems.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Reading } from '../query/grammar.js'
 import type { OneView } from '../representations/representation.js'
-import type { Id, Stored } from '../storage/storage.js'
+import type { Stored } from '../storage/storage.js'
 import { visible } from './access.js'
 import { send, wishOf } from './answer.js'
 import { describeList, describeOne } from './describe.js'
@@ -49,9 +49,15 @@ async function readPage (mount: Mount, request: FastifyRequest, reply: FastifyRe
 
 async function readOne (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { family, chooser } = mount
-  const reading = understand(mount.grammar.parse(splitUrl(request).search))
-  refuseFilters(reading)
-  const { item, suffix } = await locate(mount, request, (request.params as { id: string }).id)
+  const reading = understandOne(mount.grammar.parse(splitUrl(request).search))
+  const text = (request.params as { id: string }).id
+  const { item, suffix } = await readSuffixed(text, async name => {
+    const id = family.readId(name)
+    if (id === undefined) return undefined
+    const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
+    return await visible(await mount.storage(request), family.name, id, grant)
+  }) ?? {}
+  if (item === undefined) throw new Problem('not-found', `There is no ${family.singular} "${text}"`)
   const choice = chooser.choose('one', { ...wishOf(request), suffix, format: reading.format })
   const document = pick(reading.fields ?? family.members)(item)
   return sendOne(request, reply, choice, item, { kind: 'one', name: family.singular, document })
@@ -67,19 +73,13 @@ export function sendOne (request: FastifyRequest, reply: FastifyReply, choice: C
   return reply.code(304).header('vary', 'Accept').header('cache-control', 'no-cache').send()
 }
 
-// An id may itself end like a path suffix, so the whole text is tried first.
-async function locate (mount: Mount, request: FastifyRequest, text: string): Promise<{ item: Stored, suffix: string | undefined }> {
-  const { family } = mount
+/** Finds what a path names, with or without a suffix. An id may itself end like one, so the whole text is tried first. */
+export async function readSuffixed<T> (text: string, find: (name: string) => Promise<T | undefined>): Promise<{ item: T, suffix: string | undefined } | undefined> {
+  const whole = await find(text)
+  if (whole !== undefined) return { item: whole, suffix: undefined }
   const dot = text.lastIndexOf('.')
-  const readings: { id: Id | undefined, suffix: string | undefined }[] = [{ id: family.readId(text), suffix: undefined }]
-  if (dot > 0) readings.push({ id: family.readId(text.slice(0, dot)), suffix: text.slice(dot + 1) })
-  for (const { id, suffix } of readings) {
-    if (id === undefined) continue
-    const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
-    const item = await visible(await mount.storage(request), family.name, id, grant)
-    if (item !== undefined) return { item, suffix }
-  }
-  throw new Problem('not-found', `There is no ${family.singular} "${text}"`)
+  const item = dot > 0 ? await find(text.slice(0, dot)) : undefined
+  return item === undefined ? undefined : { item, suffix: text.slice(dot + 1) }
 }
 
 /** A query that was understood, or the problem that names all that is wrong with it. */
@@ -89,9 +89,12 @@ export function understand (parsed: ReturnType<Mount['grammar']['parse']>): Read
   throw new Problem('invalid-query', `${first?.detail}${others.length === 0 ? '' : ` (and ${others.length} more)`}`, { errors: parsed.flaws })
 }
 
-function refuseFilters ({ parameters }: Reading): void {
-  const errors = parameters
+/** The same for one resource, of which there is nothing to filter. */
+export function understandOne (parsed: ReturnType<Mount['grammar']['parse']>): Reading {
+  const reading = understand(parsed)
+  const errors = reading.parameters
     .filter(({ name }) => name !== 'fields' && name !== 'format')
-    .map(({ name }) => ({ parameter: name, detail: 'One item is read here; allowed are fields and format' }))
+    .map(({ name }) => ({ parameter: name, detail: 'One resource is read here; allowed are fields and format' }))
   if (errors.length > 0) throw new Problem('invalid-query', errors[0]?.detail as string, { errors })
+  return reading
 }

@@ -5,6 +5,8 @@ import type { Id } from '../storage/storage.js'
 export interface Urls {
   collection (request: FastifyRequest): string
   item (request: FastifyRequest, id: Id): string
+  /** A command in the log of an item, or in that part of it which a noun names. */
+  command (request: FastifyRequest, id: Id, command: string, noun?: string): string
   /** The address that was asked for, without its query. */
   self (request: FastifyRequest): string
 }
@@ -15,9 +17,12 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
   const parametric = /[:*]/.test(prefix)
   const base = (request: FastifyRequest) => publicUrl + (parametric ? fill(prefix, request) : prefix)
 
+  const item = (request: FastifyRequest, id: Id) => `${base(request)}${home}/${encodeURIComponent(id)}`
+
   return {
     collection: request => `${base(request)}${home}`,
-    item: (request, id) => `${base(request)}${home}/${encodeURIComponent(id)}`,
+    item,
+    command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
     self: request => publicUrl + splitUrl(request).path
   }
 }

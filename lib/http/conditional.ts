@@ -25,6 +25,22 @@ export function judgeRead (headers: IncomingHttpHeaders, current: Validators): V
   return since !== undefined && readHttpDate(since) !== undefined && !isLater(current.updatedAt, since) ? 'not-modified' : 'go'
 }
 
+/**
+ * Whether the conditions of a write hold. Only the revision counts: a tag of any representation, or the bare revision.
+ *
+ * @param toItem whether the request's target is the item itself (If-None-Match speaks of the target)
+ */
+export function writeMayGo (headers: IncomingHttpHeaders, current: { readonly revision: number, readonly updatedAt: string }, toItem: boolean): boolean {
+  const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': unmodified } = headers
+  const isCurrent = (tag: string) => /^"(\d+)(?:-[^"]*)?"$/.exec(tag)?.[1] === String(current.revision)
+  if (match !== undefined) {
+    if (!listMatches(match, isCurrent)) return false
+  } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
+    return false
+  }
+  return !toItem || noneMatch === undefined || !listMatches(noneMatch, tag => isCurrent(opaque(tag)))
+}
+
 /** Whether a header of entity tags is `*`, or has one for which the test holds. Malformed headers match nothing. */
 export function listMatches (header: string, holds: (tag: string) => boolean): boolean {
   if (header.trim() === '*') return true

@@ -15,12 +15,18 @@ export const problemCodes = {
   unauthorized: { status: 401, title: 'Credentials are missing or wrong' },
   forbidden: { status: 403, title: 'This is not allowed' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
+  'cross-site': { status: 403, title: 'Another site may not send this' },
   // reading
   'empty-list': { status: 404, title: 'The list is empty' },
+  // deciding
+  'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
+  'id-reused': { status: 422, title: 'The id stands for something else' },
+  'precondition-required': { status: 428, title: 'A precondition is required' },
   // failing
   internal: { status: 500, title: 'Something went wrong here' },
-  'storage-unavailable': { status: 503, title: 'The storage does not answer' }
+  'storage-unavailable': { status: 503, title: 'The storage does not answer' },
+  busy: { status: 503, title: 'Too many change this at once' }
 } as const satisfies Record<string, { status: number, title: string }>
 
 export type ProblemCode = keyof typeof problemCodes
@@ -59,13 +65,13 @@ export class Problem extends Error {
   }
 
   /** The problem's body. */
-  document (instance: string): Record<string, unknown> {
+  document (instance?: string): Record<string, unknown> {
     return {
       type: `urn:dealbook:problem:${this.code}`,
       title: problemCodes[this.code].title,
       status: this.statusCode,
       detail: this.message,
-      instance,
+      ...(instance === undefined ? {} : { instance }),
       ...this.members,
       ...(this.errors === undefined ? {} : { errors: this.errors })
     }

@@ -9,6 +9,6 @@ export function isolate (app: FastifyInstance, onError: (error: unknown, request
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => readJson(bytes))
+  app.addContentTypeParser(['application/json', 'application/merge-patch+json'], { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => readJson(bytes))
   app.setErrorHandler(onError)
 }

@@ -16,8 +16,8 @@ export interface PageView {
   /** The singular, for one item of the page. */
   readonly singular: string
   readonly items: readonly Readonly<Record<string, unknown>>[]
-  /** The whole page as JSON shows it, `items` among its members. */
-  readonly document: Readonly<Record<string, unknown>>
+  /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
+  readonly document: Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[]
 }
 
 export interface ProblemView {

@@ -1,0 +1,24 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import type { Context, Operation } from '../family/operation.js'
+import type { Deal } from './fields.js'
+
+/**
+ * Declares an operation. The item is a deal unless the functions say otherwise.
+ *
+ * @example
+ * const approve = defineOperation({
+ *   name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal',
+ *   params: Type.Object({ by: Type.String({ minLength: 1 }) }),
+ *   allowed: deal => deal.status === 'open' && !deal.held,
+ *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
+ * })
+ */
+export function defineOperation<T extends TObject, I extends object = Deal> (operation: OpenOperation<I, T>): Operation<I, T> {
+  return operation
+}
+
+/** As `Operation`, but `apply` may add fields that the family will have. */
+export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
+  allowed? (item: I): boolean
+  apply (item: I, params: Static<T>, context: Context): I | (I & { readonly [field: string]: unknown })
+}

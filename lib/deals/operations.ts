@@ -1,0 +1,93 @@
+import { Type } from '@sinclair/typebox'
+import { amount, text } from './fields.js'
+import type { Deal } from './fields.js'
+import { defineOperation } from './operation.js'
+
+const isFree = (deal: Deal) => deal.status === 'open' && !deal.held
+
+export const hold = defineOperation({
+  name: 'hold',
+  verb: 'hold',
+  participle: 'holded',
+  noun: 'holds',
+  action: 'HoldDeal',
+  summary: 'Hold a deal for a reason',
+  params: Type.Object({ reason: text('Why the deal is held', 4000) }),
+  changes: ['held', 'holdReason'],
+  allowed: isFree,
+  apply: (deal, { reason }) => ({ ...deal, held: true, holdReason: reason })
+})
+
+export const unhold = defineOperation({
+  name: 'unhold',
+  verb: 'unhold',
+  participle: 'unholded',
+  noun: 'unholds',
+  action: 'UnholdDeal',
+  summary: 'Let a held deal go on',
+  params: Type.Object({}),
+  changes: ['held', 'holdReason'],
+  allowed: deal => deal.status === 'open' && deal.held,
+  apply: deal => release(deal)
+})
+
+export const complete = defineOperation({
+  name: 'complete',
+  verb: 'complete',
+  participle: 'completed',
+  noun: 'completions',
+  action: 'CompleteDeal',
+  summary: 'Complete a deal',
+  params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000)) }),
+  changes: ['status'],
+  allowed: isFree,
+  apply: deal => ({ ...deal, status: 'completed' as const })
+})
+
+export const cancel = defineOperation({
+  name: 'cancel',
+  verb: 'cancel',
+  participle: 'cancelled',
+  noun: 'cancellations',
+  action: 'CancelDeal',
+  summary: 'Cancel a deal for an amercement',
+  params: Type.Object({ amercement: amount('What cancelling costs'), reason: text('Why the deal is cancelled', 4000) }),
+  changes: ['status', 'amercement'],
+  allowed: deal => deal.status === 'open',
+  apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled' as const, amercement })
+})
+
+export const changePrice = defineOperation({
+  name: 'change-price',
+  verb: 'change-price',
+  participle: 'price-changed',
+  noun: 'price-changes',
+  action: 'ChangeDealPrice',
+  summary: 'Agree on another price',
+  params: Type.Object({ newPrice: amount('The price from now on'), reason: text('Why the price is changed', 4000) }),
+  changes: ['price'],
+  allowed: isFree,
+  apply: (deal, { newPrice }) => ({ ...deal, price: newPrice })
+})
+
+export const changeCompletionDate = defineOperation({
+  name: 'change-completion-date',
+  verb: 'change-completion-date',
+  participle: 'completion-date-changed',
+  noun: 'completion-date-changes',
+  action: 'ChangeDealCompletionDate',
+  summary: 'Agree on another completion date',
+  params: Type.Object({
+    newDate: Type.String({ format: 'date', description: 'The completion date from now on' }),
+    amercement: amount('What the change costs'),
+    whyChanged: text('Why the date is changed', 4000)
+  }),
+  changes: ['completionDate', 'amercement'],
+  allowed: isFree,
+  apply: (deal, { newDate, amercement }) => ({ ...deal, completionDate: newDate, amercement })
+})
+
+// The deal without its hold.
+function release ({ holdReason, ...deal }: Deal): Deal {
+  return { ...deal, held: false }
+}

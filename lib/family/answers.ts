@@ -1,0 +1,102 @@
+import type { FastifyReply } from 'fastify'
+import { writeHttpDate } from '../http/dates.js'
+import { etagOf } from '../http/etag.js'
+import { readPreference } from '../http/prefer.js'
+import type { Stored } from '../storage/storage.js'
+import { send } from './answer.js'
+import type { CommandRecord } from './command.js'
+import type { Result } from './execute.js'
+import type { Mount } from './mount.js'
+import { pick } from './pages.js'
+import type { Members } from './params.js'
+import { problemOf, targetOf } from './record.js'
+import type { Exchange } from './write.js'
+
+/** The item after the operation, at its own address. */
+export function answerItem (exchange: Exchange, { item }: Result): FastifyReply {
+  const { mount: { family, urls }, request, reply } = exchange
+  const { id } = item as Stored
+  reply.header('content-location', urls.item(request, id))
+  return sendPreferred(exchange, 200, family.singular, pick(family.members)(item as Stored))
+}
+
+/** The new item, where it is, and its validators. */
+export function answerCreated (exchange: Exchange, { item, record, replayed }: Result): FastifyReply {
+  const { mount: { family, urls }, request, reply, choice } = exchange
+  const created = (item ?? record.result) as Stored
+  const self = urls.item(request, created.id)
+  const document = { ...pick(family.members)(created), links: { self, collection: urls.collection(request), commands: `${self}/commands` } }
+  markReplay(reply, replayed)
+    .header('location', self)
+    .header('etag', etagOf(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return sendPreferred(exchange, 201, family.singular, document)
+}
+
+/** The command as a resource: created by the first PUT, the same again after every further one. */
+export function answerCommand (exchange: Exchange, { record, replayed }: Result): FastifyReply {
+  const { mount, request, reply } = exchange
+  const self = mount.urls.command(request, targetOf(mount.family, record), record.id)
+  markReplay(reply, replayed)
+  if (!replayed) reply.header('location', self)
+  return sendPreferred(exchange, replayed ? 200 : 201, 'command', linked(exchange, record, self))
+}
+
+/** An entry of a noun's sub-collection; only a change makes one. */
+export function answerNoun (noun: string): (exchange: Exchange, result: Result) => FastifyReply {
+  return (exchange, { record, recorded, replayed }) => {
+    const { mount, request, reply } = exchange
+    const self = recorded ? mount.urls.command(request, targetOf(mount.family, record), record.id, noun) : undefined
+    markReplay(reply, replayed)
+    if (record.outcome === 'done') reply.header('location', self)
+    return sendPreferred(exchange, record.outcome === 'done' ? 201 : 200, 'command', linked(exchange, record, self))
+  }
+}
+
+/** 200 without a body. A creation still says where, since the client cannot know. */
+export function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record, replayed }: Result): FastifyReply {
+  if (record.action === family.lifecycle?.createAction) reply.header('location', urls.item(request, targetOf(family, record)))
+  return markReplay(reply, replayed).code(200).send()
+}
+
+export function answerDeleted ({ reply }: Exchange): FastifyReply {
+  return reply.code(204).send()
+}
+
+/** What clients see of a command. */
+export function commandDocument ({ family }: Mount, record: CommandRecord, recorded = true): Members {
+  const { id, action, params, outcome, revision, createdAt, principal, problem } = record
+  return {
+    ...(recorded ? { id } : {}),
+    [family.singular]: targetOf(family, record),
+    action,
+    params,
+    outcome,
+    revision,
+    createdAt,
+    ...(principal === undefined ? {} : { principal }),
+    ...(problem === undefined ? {} : { problem: problemOf(record, false).document() })
+  }
+}
+
+/** A command with the links to itself and to its item. */
+export function linkedCommand (mount: Mount, record: CommandRecord, links: Members, recorded = true): Members {
+  return { ...commandDocument(mount, record, recorded), links }
+}
+
+function linked ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
+  const item = mount.urls.item(request, targetOf(mount.family, record))
+  return linkedCommand(mount, record, { ...(self === undefined ? {} : { self }), [mount.family.singular]: item }, self !== undefined)
+}
+
+function markReplay (reply: FastifyReply, replayed: boolean): FastifyReply {
+  return replayed ? reply.header('idempotent-replayed', 'true') : reply
+}
+
+// The whole answer, or no body where the client prefers that.
+function sendPreferred ({ request, reply, choice }: Exchange, status: 200 | 201, name: string, document: Members): FastifyReply {
+  const preference = readPreference(request.headers)
+  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  if (preference === 'minimal') return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+  return send(reply.code(status), choice, { kind: 'one', name, document })
+}

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Problem } from '../http/problems.js'
+import type { Id, Stored } from '../storage/storage.js'
+import type { Command } from './command.js'
+import type { CompiledOperation, Family, Lifecycle } from './family.js'
+import type { Context } from './operation.js'
+import { canonical } from './params.js'
+import type { Members } from './params.js'
+
+/** What a command comes to. `after` is the item after it, undefined where it was deleted. */
+export type Decision =
+  | { readonly outcome: 'done', readonly after: Stored | undefined }
+  | { readonly outcome: 'unchanged' }
+  | { readonly outcome: 'refused', readonly problem: Problem }
+
+/** A new item, from what the client sent. Pure. */
+export function decideCreation ({ defaults }: Lifecycle, family: Family, id: Id, params: Members, { now }: Context): Stored {
+  const members = checked(family, 'create', { id, ...defaults, ...params })
+  return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
+}
+
+/**
+ * The rule of every operation, in every form: work out the item after it; if nothing would change, succeed and change
+ * nothing; else if the state does not allow it, refuse; else change it. Pure.
+ */
+export function decide (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
+  if (action === undefined) return { outcome: 'unchanged' }
+  if (action === family.lifecycle?.deleteAction) return { outcome: 'done', after: undefined }
+  const { operation } = family.operations.get(action) as CompiledOperation
+  // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
+  const item = Object.freeze({ ...current })
+  const before = canonical(family.ownFields, item)
+  const after = checked(family, operation.name, operation.apply(item, params, context))
+  if (isDeepStrictEqual(after, before)) return { outcome: 'unchanged' }
+  if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refusal(family, operation.name, item) }
+  const { id, createdAt, revision } = current
+  return { outcome: 'done', after: { ...after, id, createdAt, revision: revision + 1, updatedAt: context.now } }
+}
+
+function refusal (family: Family, name: string, item: Members): Problem {
+  const allowed = [...family.operations.values()].map(({ operation }) => operation)
+    .filter(operation => operation.allowed?.(item) !== false)
+    .map(operation => operation.name)
+  const state = family.state(item)
+  const now = allowed.length === 0 ? 'no operation is' : `allowed now: ${allowed.join(', ')}`
+  return new Problem('wrong-state', `The ${family.singular} is ${state}, and ${name} is not allowed; ${now}`, { members: { state, operation: name, allowed } })
+}
+
+const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])
+
+// What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
+function checked (family: Family, operation: string, item: Members): Members {
+  const given: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(item)) if (value !== undefined && !serviceMembers.has(name)) given[name] = value
+  const [flaw] = family.validate(given)
+  if (flaw !== undefined) throw new TypeError(`${family.name}, ${operation}: the item after it is not valid: ${flaw.pointer} ${flaw.detail}`)
+  return canonical(family.ownFields, given)
+}

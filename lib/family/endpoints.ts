@@ -1,0 +1,41 @@
+import type { Endpoint } from '../http/routes.js'
+import { actionEndpoints } from './command-endpoint.js'
+import { commandEndpoints } from './forms/command.js'
+import { commandsEndpoints } from './forms/commands.js'
+import { nounEndpoints } from './forms/noun.js'
+import { putEndpoints } from './forms/put.js'
+import { participleEndpoints, verbEndpoints } from './forms/word.js'
+import { lifecycleEndpoints } from './lifecycle.js'
+import { logEndpoints } from './log.js'
+import type { Mount } from './mount.js'
+import { resultEndpoints } from './query-endpoint.js'
+import { readEndpoints } from './reads.js'
+import type { Unversioned } from './unversioned.js'
+
+/** Everything that a mount answers under its own path. */
+export function endpointsOf (mount: Mount): Endpoint[] {
+  const { family, forms } = mount
+  const operations = [...family.operations.values()]
+  return [
+    ...readEndpoints(mount),
+    ...(family.lifecycle === undefined ? [] : lifecycleEndpoints(mount, family.lifecycle)),
+    ...(family.writable ? logEndpoints(mount) : []),
+    ...(operations.length > 0 ? putEndpoints(mount) : []),
+    ...(operations.length > 0 && forms.has('command') ? commandEndpoints(mount) : []),
+    ...operations.flatMap(operation => [
+      ...(forms.has('verb') ? verbEndpoints(mount, operation) : []),
+      ...(forms.has('participle') ? participleEndpoints(mount, operation) : []),
+      ...(forms.has('noun') ? nounEndpoints(mount, operation) : [])
+    ])
+  ]
+}
+
+/** What it answers on the paths that it shares with the other families at its prefix. */
+export function unversionedEndpoints (mount: Mount, shared: Unversioned): Endpoint[] {
+  const { family, forms } = mount
+  return [
+    ...(family.operations.size > 0 && forms.has('commands') ? commandsEndpoints(mount, shared) : []),
+    ...actionEndpoints(mount, shared),
+    ...resultEndpoints(mount, shared)
+  ]
+}

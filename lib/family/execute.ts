@@ -1,0 +1,111 @@
+import type { FastifyRequest } from 'fastify'
+import { setTimeout as pause } from 'node:timers/promises'
+import { writeMayGo } from '../http/conditional.js'
+import { idOfKey } from '../http/idempotency.js'
+import { Problem } from '../http/problems.js'
+import { matcher } from '../storage/match.js'
+import { ConflictError, DuplicateError } from '../storage/storage.js'
+import type { Id, Storage, Stored } from '../storage/storage.js'
+import { uuidv7 } from '../values/uuid.js'
+import { visible } from './access.js'
+import { isSameCommand } from './command.js'
+import type { Command, CommandRecord } from './command.js'
+import { decide, decideCreation } from './decide.js'
+import type { Decision } from './decide.js'
+import type { Family, Lifecycle } from './family.js'
+import type { Mount } from './mount.js'
+import type { Context } from './operation.js'
+import type { Grant } from './options.js'
+import { changesOf, problemOf, recordOf } from './record.js'
+import { inTurn } from './turns.js'
+
+/** What became of a command. */
+export interface Result {
+  readonly record: CommandRecord
+  /** Whether the record stands in the log. */
+  readonly recorded: boolean
+  /** The item after it; undefined where it was deleted, and where an earlier answer is given again. */
+  readonly item: Stored | undefined
+  readonly replayed: boolean
+}
+
+/** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
+export async function execute (mount: Mount, request: FastifyRequest, command: Command): Promise<Result> {
+  const { family } = mount
+  const intent = { family: family.name, action: command.action ?? 'read', id: command.target, params: command.params }
+  const grant = await mount.authorize(request, intent)
+  const storage = await mount.storage(request)
+  const chosen = command.id ?? (command.key === undefined ? undefined : idOfKey(command.key, grant.principal))
+  const place = command.target === undefined ? chosen : `${family.name}/${command.target}`
+
+  const result = await inTurn(storage, place, () => untilSettled(async () => {
+    const replay = chosen === undefined ? undefined : await replayOf(storage, family, chosen, command, grant)
+    if (replay !== undefined) return replay
+    const context: Context = { now: new Date().toISOString(), command: chosen ?? uuidv7(), principal: grant.principal }
+    const { current, decision } = command.target === undefined
+      ? { current: undefined, decision: await created(family, storage, command, context) }
+      : await changed(mount, request, storage, command, command.target, context, grant)
+    // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
+    if (decision.outcome === 'refused' && chosen === undefined) throw decision.problem
+    const item = decision.outcome === 'done' ? decision.after : current
+    if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
+    const record = recordOf(family, command, context, current, decision)
+    const recorded = decision.outcome === 'done' || chosen !== undefined
+    if (recorded) await storage.commit(changesOf(family, current, decision, record))
+    return { record, recorded, item, replayed: false }
+  }))
+
+  if (result.record.outcome === 'refused') throw problemOf(result.record, result.replayed)
+  return result
+}
+
+async function replayOf (storage: Storage, family: Family, id: string, command: Command, { principal }: Grant): Promise<Result | undefined> {
+  const record = await storage.get('commands', id) as CommandRecord | undefined
+  if (record === undefined) return undefined
+  if (!isSameCommand(record, family.name, command, principal)) {
+    throw new Problem('id-reused', command.id === undefined
+      ? 'This Idempotency-Key was used for another request'
+      : `The command id "${id}" was used for another command`)
+  }
+  return { record, recorded: true, item: undefined, replayed: true }
+}
+
+async function created (family: Family, storage: Storage, { params }: Command, context: Context): Promise<Decision> {
+  const id = family.makeId?.() ?? (family.idKind === 'string' ? uuidv7() : await nextInteger(family, storage))
+  return { outcome: 'done', after: decideCreation(family.lifecycle as Lifecycle, family, id, params, context) }
+}
+
+async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, decision: Decision }> {
+  const { family } = mount
+  const current = await visible(storage, family.name, target, grant)
+  if (current === undefined) throw new Problem('not-found', `There is no ${family.singular} "${target}"`)
+  if (mount.preconditions === 'required' && request.headers['if-match'] === undefined) {
+    throw new Problem('precondition-required', `Send If-Match with the revision that you know of the ${family.singular}`)
+  }
+  if (!writeMayGo(request.headers, current, command.id === undefined)) {
+    throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
+  }
+  return { current, decision: decide(family, current, command, context) }
+}
+
+async function nextInteger (family: Family, storage: Storage): Promise<number> {
+  const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
+  const { items: [last] } = await storage.find(family.name, query)
+  return last === undefined ? 1 : last.id as number + 1
+}
+
+// Each attempt that fails means that another process succeeded in between.
+const maxAttempts = 30
+
+/** Decides again from what is there now, as long as another writer was faster. */
+async function untilSettled<T> (attempt: () => Promise<T>): Promise<T> {
+  for (let failures = 0; failures < maxAttempts; failures++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+      if (failures > 2) await pause(Math.random() * 2 * failures)
+    }
+  }
+  throw new Problem('busy', 'Others kept changing it at the same time; nothing was done', { headers: { 'retry-after': '1' } })
+}

@@ -1,0 +1,77 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../http/problems.js'
+import type { Endpoint } from '../../http/routes.js'
+import { visible } from '../access.js'
+import { answerCommand } from '../answers.js'
+import type { CommandRecord } from '../command.js'
+import { describeSharedCommand, describeSharedEntry } from '../describe-writes.js'
+import { compileEnvelope } from '../envelope.js'
+import { sendEntry } from '../log.js'
+import type { Mount } from '../mount.js'
+import { targetOf } from '../record.js'
+import { readSuffixed, understandOne } from '../reads.js'
+import { bodyOf, commandOfPath, invalidBody } from '../sent.js'
+import type { Unversioned } from '../unversioned.js'
+import { splitUrl } from '../urls.js'
+import { writeHandler } from '../write.js'
+
+/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
+export function commandsEndpoints (mount: Mount, { commands }: Unversioned): Endpoint[] {
+  const isFirst = commands.known.length === 0
+  commands.claim(mount.family.singular, mount, { mount, put: putHandler(mount) })
+  if (!isFirst) return []
+  const path = '/rest/commands/:command'
+  return [
+    {
+      method: 'PUT',
+      path,
+      schema: describeSharedCommand(mount),
+      handler: async (request, reply) => {
+        const body = bodyOf(request)
+        const [named, ...others] = commands.known.filter(singular => Object.hasOwn(body, singular))
+        if (named === undefined || others.length > 0) throw invalidBody([{ pointer: '', detail: `must have one of these, to say what the command is for: ${commands.known.join(', ')}` }])
+        return await commands.owner(named).put(request, reply)
+      }
+    },
+    {
+      method: 'GET',
+      path,
+      schema: describeSharedEntry(mount),
+      handler: async (request, reply) => await readCommand(commands.known.map(singular => commands.owner(singular).mount), request, reply)
+    }
+  ]
+}
+
+function putHandler (mount: Mount): Endpoint['handler'] {
+  const { family } = mount
+  const readEnvelope = compileEnvelope(family, { [family.singular]: family.idKind === 'integer' ? Type.Integer() : Type.String() })
+  return writeHandler(mount, {
+    read (request) {
+      const id = commandOfPath(request)
+      const { action, params, others } = readEnvelope(bodyOf(request))
+      const target = family.readId(String(others[family.singular]))
+      if (target === undefined) throw new Problem('not-found', `There is no ${family.singular} "${String(others[family.singular]).slice(0, 100)}"`)
+      return { action, params, target, id }
+    },
+    answer: answerCommand
+  })
+}
+
+async function readCommand (mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const text = (request.params as { command: string }).command
+  for (const mount of mounts) {
+    const { family } = mount
+    const reading = understandOne(mount.logGrammar.parse(splitUrl(request).search))
+    const grant = await mount.authorize(request, { family: family.name, action: 'read', id: undefined, params: { command: text } })
+    const storage = await mount.storage(request)
+    const found = await readSuffixed(text, async id => {
+      const record = await storage.get('commands', id) as CommandRecord | undefined
+      return record?.family === family.name ? record : undefined
+    })
+    const mayBeSeen = found !== undefined &&
+      ((grant.where ?? []).length === 0 || await visible(storage, family.name, targetOf(family, found.item), grant) !== undefined)
+    if (mayBeSeen) return sendEntry(mount, request, reply, reading, found.item, found.suffix)
+  }
+  throw new Problem('not-found', `There is no command "${text}"`)
+}

@@ -1,0 +1,107 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../http/problems.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Reading } from '../query/grammar.js'
+import type { Condition, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
+import { visible } from './access.js'
+import { wishOf } from './answer.js'
+import { commandDocument, linkedCommand } from './answers.js'
+import type { CommandRecord } from './command.js'
+import { describeEntry, describeLog } from './describe-writes.js'
+import type { Mount } from './mount.js'
+import type { Operation } from './operation.js'
+import type { Grant } from './options.js'
+import { sendPage, withOneMore } from './pages.js'
+import { targetOf } from './record.js'
+import { readSuffixed, sendOne, understand, understandOne } from './reads.js'
+import { targetOfPath } from './sent.js'
+import { splitUrl } from './urls.js'
+
+/** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names: pages and entries. */
+export function logEndpoints (mount: Mount, operation?: Operation): Endpoint[] {
+  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
+  return [
+    { method: 'GET', path, schema: describeLog(mount, operation), handler: async (request, reply) => await readLog(mount, request, reply, operation) },
+    {
+      method: 'GET',
+      path: `${path}.:extension`,
+      schema: { hide: true },
+      handler: async (request, reply) => await readLog(mount, request, reply, operation, (request.params as { extension: string }).extension)
+    },
+    { method: 'GET', path: `${path}/:command`, schema: describeEntry(mount, operation), handler: async (request, reply) => await readEntry(mount, request, reply, operation) }
+  ]
+}
+
+async function readLog (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Operation, suffix?: string): Promise<FastifyReply> {
+  const { family, logGrammar, chooser, urls } = mount
+  const reading = understand(logGrammar.parse(splitUrl(request).search))
+  const choice = chooser.choose('page', { ...wishOf(request), suffix, format: reading.format })
+  const id = targetOfPath(mount, request)
+  const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
+  const storage = await mount.storage(request)
+  await refuseUnknown(mount, storage, id, grant)
+  const found = await entries(mount, storage, id, withOneMore(reading), partOf(operation))
+  return sendPage(reply, choice, reading, found, {
+    name: operation?.noun ?? 'commands',
+    singular: 'command',
+    path: urls.self(request),
+    emptyList: mount.emptyList,
+    show: entry => only(reading, commandDocument(mount, entry as CommandRecord))
+  })
+}
+
+async function readEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Operation): Promise<FastifyReply> {
+  const { family } = mount
+  const reading = understandOne(mount.logGrammar.parse(splitUrl(request).search))
+  const id = targetOfPath(mount, request)
+  const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
+  const storage = await mount.storage(request)
+  await refuseUnknown(mount, storage, id, grant)
+  const text = (request.params as { command: string }).command
+  const isHere = (record: CommandRecord) => record.family === family.name && record.target === String(id) &&
+    (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
+  const { item, suffix } = await readSuffixed(text, async commandId => {
+    const record = await storage.get('commands', commandId) as CommandRecord | undefined
+    return record !== undefined && isHere(record) ? record : undefined
+  }) ?? {}
+  if (item === undefined) throw new Problem('not-found', `There is no command "${text}" here`)
+  return sendEntry(mount, request, reply, reading, item, suffix, operation?.noun)
+}
+
+/** Answers with one command. */
+export function sendEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, reading: Reading, record: CommandRecord, suffix: string | undefined, noun?: string): FastifyReply {
+  const { family, urls, chooser } = mount
+  const choice = chooser.choose('one', { ...wishOf(request), suffix, format: reading.format })
+  const target = targetOf(family, record)
+  const links = { self: urls.command(request, target, record.id, noun), [family.singular]: urls.item(request, target) }
+  return sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, linkedCommand(mount, record, links)) })
+}
+
+// Of a noun's view, what was refused is no part: a refused hold is no hold.
+function partOf (operation: Operation | undefined): Condition[] {
+  if (operation === undefined) return []
+  return [{ field: 'action', op: 'eq', values: [operation.action] }, { field: 'outcome', op: 'ne', values: ['refused'] }]
+}
+
+async function entries (mount: Mount, storage: Storage, id: Id, query: Query, conditions: readonly Condition[]): Promise<Found> {
+  const where: Condition[] = [
+    { field: 'family', op: 'eq', values: [mount.family.name] },
+    { field: 'target', op: 'eq', values: [String(id)] },
+    ...conditions
+  ]
+  return await storage.find('commands', { ...query, where: [...query.where, ...where] })
+}
+
+// The log outlives its item; but whether a request may see what is gone, no condition can tell.
+async function refuseUnknown (mount: Mount, storage: Storage, id: Id, grant: Grant): Promise<void> {
+  const item: Stored | undefined = await visible(storage, mount.family.name, id, grant)
+  if (item !== undefined) return
+  const gone = (grant.where ?? []).length === 0 &&
+    (await entries(mount, storage, id, { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false }, [])).items.length > 0
+  if (!gone) throw new Problem('not-found', `There is no ${mount.family.singular} "${id}"`)
+}
+
+function only ({ fields }: Reading, document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (fields === undefined) return document
+  return Object.fromEntries(Object.entries(document).filter(([name]) => fields.includes(name)))
+}

@@ -1,0 +1,64 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../http/problems.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Condition, Field } from '../storage/storage.js'
+import { readValue } from '../values/read.js'
+import { wishOf } from './answer.js'
+import { describeResult } from './describe.js'
+import type { Mount } from './mount.js'
+import { pick, sendList, withOneMore } from './pages.js'
+import { readSuffixed, understand } from './reads.js'
+import type { Unversioned } from './unversioned.js'
+import { splitUrl } from './urls.js'
+
+/** `GET /query/{result_name}/{parameter}` for every result of the family: a list, 404 when it is empty. */
+export function resultEndpoints (mount: Mount, { results }: Unversioned): Endpoint[] {
+  const { family } = mount
+  const endpoints: Endpoint[] = []
+  for (const [name, { field: fieldName }] of family.queries) {
+    const field = family.fields.find(({ name }) => name === fieldName) as Field
+    if (!results.claim(name, mount, async (request, reply) => await readResult(mount, field, request, reply))) continue
+    endpoints.push({
+      method: 'GET',
+      path: `/query/${name}/:parameter`,
+      schema: describeResult(mount, name, field),
+      handler: async (request, reply) => await results.owner(name)(request, reply)
+    })
+  }
+  return endpoints
+}
+
+async function readResult (mount: Mount, field: Field, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { family, grammar, chooser, urls } = mount
+  const { parameter } = request.params as { parameter: string }
+  const reading = understand(grammar.parse(splitUrl(request).search))
+  if (reading.query.count) throw new Problem('invalid-query', 'A list has no place for count', { errors: [{ parameter: 'count', detail: 'A list has no place for count' }] })
+  const { where = [] } = await mount.authorize(request, { family: family.name, action: 'list', id: undefined, params: { [field.name]: parameter } })
+  const storage = await mount.storage(request)
+  const query = withOneMore(reading)
+  const { item: found, suffix } = await readSuffixed(parameter, async text => {
+    const read = readValue(field, text)
+    if ('expected' in read) return undefined
+    const equal: Condition = { field: field.name, op: 'eq', values: [read.value] }
+    const result = await storage.find(family.name, { ...query, where: [equal, ...query.where, ...where] })
+    return result.items.length > 0 ? result : undefined
+  }) ?? {}
+  if (found === undefined) throw nothingFound(mount, field, parameter)
+  const choice = chooser.choose('page', { ...wishOf(request), suffix, format: reading.format })
+  return sendList(reply, choice, reading, found, {
+    name: family.name,
+    singular: family.singular,
+    path: urls.self(request),
+    emptyList: 'not-found',
+    show: pick(reading.fields ?? family.members)
+  })
+}
+
+// A value that cannot be one of the field's is worth saying so; all else is just not there.
+function nothingFound ({ family }: Mount, field: Field, parameter: string): Problem {
+  const read = readValue(field, parameter)
+  if (field.name !== 'id' && 'expected' in read) {
+    return new Problem('invalid-query', `${field.name} ${read.expected}`, { errors: [{ parameter: field.name, detail: `${field.name} ${read.expected}` }] })
+  }
+  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${parameter}"`)
+}

@@ -1,0 +1,60 @@
+import type { FastifyInstance } from 'fastify'
+import type { Endpoint } from '../http/routes.js'
+import type { Mount } from './mount.js'
+
+type Handler = Endpoint['handler']
+
+/** What the families at one prefix share: the paths without a version, and whose each name on them is. */
+export interface Unversioned {
+  /** Who takes the commands put under `/rest/commands`, by the singular of the family. */
+  readonly commands: Names<{ readonly mount: Mount, readonly put: Handler }>
+  /** By the actions under `/command`. */
+  readonly actions: Names<Handler>
+  /** By the results under `/query`. */
+  readonly results: Names<Handler>
+}
+
+// By server and prefix, so that nothing of it shows on the host's instance.
+const places = new WeakMap<object, Map<string, Unversioned & { readonly parent: object }>>()
+
+/** The names at the prefix that the plugin is registered under, shared with those registered beside it. */
+export function joinUnversioned (app: FastifyInstance, family: string): Unversioned {
+  let prefixes = places.get(app.server)
+  if (prefixes === undefined) places.set(app.server, prefixes = new Map())
+  // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
+  const parent = Object.getPrototypeOf(app) as object
+  let here = prefixes.get(app.prefix)
+  if (here === undefined) prefixes.set(app.prefix, here = { parent, commands: new Names(), actions: new Names(), results: new Names() })
+  if (here.parent !== parent) {
+    throw new Error(`fastify-dealbook, ${family}: another scope has /rest/commands, /command and /query at "${app.prefix || '/'}" already; ` +
+      'register the families of one prefix in one scope, or choose another prefix')
+  }
+  return here
+}
+
+/** Names that each belong to one family, and of its mounts to the first, or to the one that asks for them. */
+export class Names<T> {
+  readonly #owners = new Map<string, { mount: Mount, value: T }>()
+
+  /** Answers whether the name is new, so that its route is still to be made. */
+  claim (name: string, mount: Mount, value: T): boolean {
+    const owner = this.#owners.get(name)?.mount
+    if (owner !== undefined && owner.family.name !== mount.family.name) {
+      throw new Error(`fastify-dealbook, ${mount.family.name}: the name "${name}" belongs to ${owner.family.name} at the same prefix`)
+    }
+    if (owner?.unversioned === true && mount.unversioned) {
+      throw new Error(`fastify-dealbook, ${mount.family.name}: two mounts at one prefix have the option "unversioned"`)
+    }
+    if (owner === undefined || mount.unversioned) this.#owners.set(name, { mount, value })
+    return owner === undefined
+  }
+
+  /** Whose a name is when a request comes. */
+  owner (name: string): T {
+    return (this.#owners.get(name) as { value: T }).value
+  }
+
+  get known (): string[] {
+    return [...this.#owners.keys()]
+  }
+}
