@@ -1,16 +1,16 @@
 import type { Endpoint } from '../http/routes.js'
-import { actionEndpoints } from './command-endpoint.js'
+import { actionEndpoints } from './forms/action.js'
 import { commandEndpoints } from './forms/command.js'
 import { commandsEndpoints } from './forms/commands.js'
 import { nounEndpoints } from './forms/noun.js'
 import { putEndpoints } from './forms/put.js'
 import { participleEndpoints, verbEndpoints } from './forms/word.js'
-import { lifecycleEndpoints } from './lifecycle.js'
-import { logEndpoints } from './log.js'
-import type { Mount } from './mount.js'
-import { resultEndpoints } from './query-endpoint.js'
-import { readEndpoints } from './reads.js'
-import type { Unversioned } from './unversioned.js'
+import { lifecycleEndpoints } from './forms/lifecycle.js'
+import { logEndpoints } from './read/log.js'
+import type { Mount } from './mount/mount.js'
+import { resultEndpoints } from './read/results.js'
+import { readEndpoints } from './read/items.js'
+import type { Unversioned } from './mount/unversioned.js'
 
 /** Everything that a mount answers under its own path. */
 export function endpointsOf (mount: Mount): Endpoint[] {

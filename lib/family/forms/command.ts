@@ -1,10 +1,11 @@
 import type { Endpoint } from '../../http/routes.js'
-import { answerCommand } from '../answers.js'
-import { describeCommand } from '../describe-writes.js'
-import { compileEnvelope } from '../envelope.js'
-import type { Mount } from '../mount.js'
-import { bodyOf, commandOfPath, targetOfPath } from '../sent.js'
-import { writeHandler } from '../write.js'
+import { answerCommand } from '../write/answers.js'
+import { describeCommand } from '../openapi/writes.js'
+import { compileEnvelope } from '../write/envelope.js'
+import type { Mount } from '../mount/mount.js'
+import { commandOfPath, targetOfPath } from '../mount/paths.js'
+import { bodyOf } from '../write/sent.js'
+import { writeHandler } from '../write/pipeline.js'
 
 /** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command as a resource that the client names. */
 export function commandEndpoints (mount: Mount): Endpoint[] {

@@ -1,12 +1,13 @@
 import { readIdempotencyKey } from '../../http/idempotency.js'
 import type { Endpoint } from '../../http/routes.js'
-import { answerNoun } from '../answers.js'
-import { describeOperation } from '../describe-writes.js'
-import type { CompiledOperation } from '../family.js'
-import { logEndpoints } from '../log.js'
-import type { Mount } from '../mount.js'
-import { bodyOf, readSent, targetOfPath } from '../sent.js'
-import { writeHandler } from '../write.js'
+import { answerNoun } from '../write/answers.js'
+import { describeOperation } from '../openapi/writes.js'
+import type { CompiledOperation } from '../model/family.js'
+import { logEndpoints } from '../read/log.js'
+import type { Mount } from '../mount/mount.js'
+import { targetOfPath } from '../mount/paths.js'
+import { bodyOf, readSent } from '../write/sent.js'
+import { writeHandler } from '../write/pipeline.js'
 
 /** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
 export function nounEndpoints (mount: Mount, compiled: CompiledOperation): Endpoint[] {

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import type { Command } from '../command.js'
-import { compileEnvelope } from '../envelope.js'
-import type { Mount } from '../mount.js'
-import { bodyOf, targetOfPath } from '../sent.js'
+import type { Command } from '../model/command.js'
+import { compileEnvelope } from '../write/envelope.js'
+import type { Mount } from '../mount/mount.js'
+import { targetOfPath } from '../mount/paths.js'
+import { bodyOf } from '../write/sent.js'
 
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export function updateReader (mount: Mount): (request: FastifyRequest) => Command {

@@ -1,10 +1,11 @@
 import type { Endpoint } from '../../http/routes.js'
-import { answerItem } from '../answers.js'
-import { describeOperation } from '../describe-writes.js'
-import type { CompiledOperation } from '../family.js'
-import type { Mount } from '../mount.js'
-import { bodyOf, readSent, targetOfPath } from '../sent.js'
-import { writeHandler } from '../write.js'
+import { answerItem } from '../write/answers.js'
+import { describeOperation } from '../openapi/writes.js'
+import type { CompiledOperation } from '../model/family.js'
+import type { Mount } from '../mount/mount.js'
+import { targetOfPath } from '../mount/paths.js'
+import { bodyOf, readSent } from '../write/sent.js'
+import { writeHandler } from '../write/pipeline.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export function verbEndpoints (mount: Mount, compiled: CompiledOperation): Endpoint[] {

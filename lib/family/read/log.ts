@@ -1,21 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Problem } from '../http/problems.js'
-import type { Endpoint } from '../http/routes.js'
-import type { Reading } from '../query/grammar.js'
-import type { Condition, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
-import { visible } from './access.js'
-import { wishOf } from './answer.js'
-import { commandDocument, linkedCommand } from './answers.js'
-import type { CommandRecord } from './command.js'
-import { describeEntry, describeLog } from './describe-writes.js'
-import type { Mount } from './mount.js'
-import type { Operation } from './operation.js'
-import type { Grant } from './options.js'
+import { Problem } from '../../http/problems.js'
+import type { Endpoint } from '../../http/routes.js'
+import type { Reading } from '../../query/grammar.js'
+import type { Condition, Found, Id, Query, Storage, Stored } from '../../storage/storage.js'
+import { visible } from '../mount/access.js'
+import { wishOf } from './send.js'
+import type { CommandRecord } from '../model/command.js'
+import { describeEntry, describeLog } from '../openapi/writes.js'
+import type { Mount } from '../mount/mount.js'
+import type { Operation } from '../model/operation.js'
+import type { Grant } from '../mount/options.js'
 import { sendPage, withOneMore } from './pages.js'
-import { targetOf } from './record.js'
-import { readSuffixed, sendOne, understand, understandOne } from './reads.js'
-import { targetOfPath } from './sent.js'
-import { splitUrl } from './urls.js'
+import { commandDocument, targetOf } from '../model/record.js'
+import { readSuffixed, sendOne, understand, understandOne } from './items.js'
+import { targetOfPath } from '../mount/paths.js'
+import { splitUrl } from '../mount/urls.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names: pages and entries. */
 export function logEndpoints (mount: Mount, operation?: Operation): Endpoint[] {
@@ -46,7 +45,7 @@ async function readLog (mount: Mount, request: FastifyRequest, reply: FastifyRep
     singular: 'command',
     path: urls.self(request),
     emptyList: mount.emptyList,
-    show: entry => only(reading, commandDocument(mount, entry as CommandRecord))
+    show: entry => only(reading, commandDocument(family, entry as CommandRecord))
   })
 }
 
@@ -74,7 +73,7 @@ export function sendEntry (mount: Mount, request: FastifyRequest, reply: Fastify
   const choice = chooser.choose('one', { ...wishOf(request), suffix, format: reading.format })
   const target = targetOf(family, record)
   const links = { self: urls.command(request, target, record.id, noun), [family.singular]: urls.item(request, target) }
-  return sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, linkedCommand(mount, record, links)) })
+  return sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, { ...commandDocument(family, record), links }) })
 }
 
 // Of a noun's view, what was refused is no part: a refused hold is no hold.

@@ -1,5 +1,5 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { Id } from '../storage/storage.js'
+import type { Id } from '../../storage/storage.js'
 import type { Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject } from '@sinclair/typebox'
-import type { Field } from '../storage/storage.js'
-import { readDateTime } from '../values/dates.js'
-import { compileValidator } from '../values/validate.js'
-import type { MemberFlaw } from '../values/validate.js'
+import type { Field } from '../../storage/storage.js'
+import { readDateTime } from '../../values/dates.js'
+import { compileValidator } from '../../values/validate.js'
+import type { MemberFlaw } from '../../values/validate.js'
 import { fieldsOf } from './shape.js'
 
 export type Members = Readonly<Record<string, unknown>>

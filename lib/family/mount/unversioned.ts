@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Endpoint } from '../http/routes.js'
+import type { Endpoint } from '../../http/routes.js'
 import type { Mount } from './mount.js'
 
 type Handler = Endpoint['handler']

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { problemCodes } from '../http/problems.js'
-import type { ProblemCode } from '../http/problems.js'
-import type { RouteSchema } from '../http/routes.js'
-import type { Grammar } from '../query/grammar.js'
-import type { Representation } from '../representations/representation.js'
-import type { Field } from '../storage/storage.js'
-import type { Mount } from './mount.js'
+import { problemCodes } from '../../http/problems.js'
+import type { ProblemCode } from '../../http/problems.js'
+import type { RouteSchema } from '../../http/routes.js'
+import type { Grammar } from '../../query/grammar.js'
+import type { Representation } from '../../representations/representation.js'
+import type { Field } from '../../storage/storage.js'
+import type { Mount } from '../mount/mount.js'
 
 const Problem = Type.Object({
   type: Type.String({ description: 'urn:dealbook:problem:CODE' }),

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Id } from '../storage/storage.js'
+import type { Id } from '../../storage/storage.js'
 
 /** The addresses of one mount's resources, path-absolute or absolute, never from the Host header. */
 export interface Urls {

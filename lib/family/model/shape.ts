@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { Field, Kind } from '../storage/storage.js'
+import type { Field, Kind } from '../../storage/storage.js'
 
 /** The fields of a schema as storages and the query grammar see them. */
 export function fieldsOf (schema: TObject): Field[] {

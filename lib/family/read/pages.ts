@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
-import type { Choice } from '../http/negotiate.js'
-import { Problem } from '../http/problems.js'
-import type { Reading } from '../query/grammar.js'
-import type { PageView } from '../representations/representation.js'
-import type { Found, Stored } from '../storage/storage.js'
-import { send } from './answer.js'
-import type { Members } from './params.js'
+import type { Choice } from '../../http/negotiate.js'
+import { Problem } from '../../http/problems.js'
+import type { Reading } from '../../query/grammar.js'
+import type { PageView } from '../../representations/representation.js'
+import type { Found, Stored } from '../../storage/storage.js'
+import { send } from './send.js'
+import type { Members } from '../model/params.js'
 
 /** How one kind of page is shown. */
 export interface PageStyle {

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
-import type { RouteSchema } from '../http/routes.js'
-import { CommandMembers } from './command.js'
-import { describePaging, idParams, operationId, PageLinks, problems, shown, validatorHeaders } from './describe.js'
-import type { CompiledOperation, Lifecycle } from './family.js'
-import type { Mount } from './mount.js'
-import type { Operation } from './operation.js'
+import type { RouteSchema } from '../../http/routes.js'
+import { CommandMembers } from '../model/command.js'
+import { describePaging, idParams, operationId, PageLinks, problems, shown, validatorHeaders } from './reads.js'
+import type { CompiledOperation, Lifecycle } from '../model/family.js'
+import type { Mount } from '../mount/mount.js'
+import type { Operation } from '../model/operation.js'
 
 const conditionHeaders = {
   'if-match': Type.Optional(Type.String({ description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; 412 if it is not current' })),

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { TProperties } from '@sinclair/typebox'
-import { nearest } from '../values/nearest.js'
-import type { CompiledOperation, Family } from './family.js'
-import { compileParams } from './params.js'
-import type { Members } from './params.js'
+import { nearest } from '../../values/nearest.js'
+import type { CompiledOperation, Family } from '../model/family.js'
+import { compileParams } from '../model/params.js'
+import type { Members } from '../model/params.js'
 import { invalidBody, readSent } from './sent.js'
 
 /** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */

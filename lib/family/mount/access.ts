@@ -1,7 +1,7 @@
-import { Problem } from '../http/problems.js'
-import { matcher } from '../storage/match.js'
-import { ConflictError, DuplicateError } from '../storage/storage.js'
-import type { FamilyShape, Id, Storage, Stored } from '../storage/storage.js'
+import { Problem } from '../../http/problems.js'
+import { matcher } from '../../storage/match.js'
+import { ConflictError, DuplicateError } from '../../storage/storage.js'
+import type { FamilyShape, Id, Storage, Stored } from '../../storage/storage.js'
 import type { Grant } from './options.js'
 
 /**

@@ -1,16 +1,15 @@
 import type { FastifyReply } from 'fastify'
-import { writeHttpDate } from '../http/dates.js'
-import { etagOf } from '../http/etag.js'
-import { readPreference } from '../http/prefer.js'
-import type { Stored } from '../storage/storage.js'
-import { send } from './answer.js'
-import type { CommandRecord } from './command.js'
+import { writeHttpDate } from '../../http/dates.js'
+import { etagOf } from '../../http/etag.js'
+import { readPreference } from '../../http/prefer.js'
+import type { Stored } from '../../storage/storage.js'
+import { send } from '../read/send.js'
+import type { CommandRecord } from '../model/command.js'
 import type { Result } from './execute.js'
-import type { Mount } from './mount.js'
-import { pick } from './pages.js'
-import type { Members } from './params.js'
-import { problemOf, targetOf } from './record.js'
-import type { Exchange } from './write.js'
+import { pick } from '../read/pages.js'
+import type { Members } from '../model/params.js'
+import { commandDocument, targetOf } from '../model/record.js'
+import type { Exchange } from './pipeline.js'
 
 /** The item after the operation, at its own address. */
 export function answerItem (exchange: Exchange, { item }: Result): FastifyReply {
@@ -63,30 +62,10 @@ export function answerDeleted ({ reply }: Exchange): FastifyReply {
   return reply.code(204).send()
 }
 
-/** What clients see of a command. */
-export function commandDocument ({ family }: Mount, record: CommandRecord, recorded = true): Members {
-  const { id, action, params, outcome, revision, createdAt, principal, problem } = record
-  return {
-    ...(recorded ? { id } : {}),
-    [family.singular]: targetOf(family, record),
-    action,
-    params,
-    outcome,
-    revision,
-    createdAt,
-    ...(principal === undefined ? {} : { principal }),
-    ...(problem === undefined ? {} : { problem: problemOf(record, false).document() })
-  }
-}
-
-/** A command with the links to itself and to its item. */
-export function linkedCommand (mount: Mount, record: CommandRecord, links: Members, recorded = true): Members {
-  return { ...commandDocument(mount, record, recorded), links }
-}
-
 function linked ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
   const item = mount.urls.item(request, targetOf(mount.family, record))
-  return linkedCommand(mount, record, { ...(self === undefined ? {} : { self }), [mount.family.singular]: item }, self !== undefined)
+  const links = { ...(self === undefined ? {} : { self }), [mount.family.singular]: item }
+  return { ...commandDocument(mount.family, record, self !== undefined), links }
 }
 
 function markReplay (reply: FastifyReply, replayed: boolean): FastifyReply {

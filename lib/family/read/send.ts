@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Choice, Chooser, Wish } from '../http/negotiate.js'
-import { toProblem } from '../http/problems.js'
-import { readTextParameter } from '../query/split.js'
-import type { OneView, PageView, Representation } from '../representations/representation.js'
-import { splitUrl } from './urls.js'
+import type { Choice, Chooser, Wish } from '../../http/negotiate.js'
+import { toProblem } from '../../http/problems.js'
+import { readTextParameter } from '../../query/split.js'
+import type { OneView, PageView, Representation } from '../../representations/representation.js'
+import { splitUrl } from '../mount/urls.js'
 
 /** Sends a view in the chosen representation. */
 export function send (reply: FastifyReply, { representation, mediaType }: Choice, view: OneView | PageView): FastifyReply {

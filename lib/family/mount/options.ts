@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { nearest } from '../values/nearest.js'
-import type { Representation } from '../representations/representation.js'
-import type { Condition, Id, Storage } from '../storage/storage.js'
-import type { Family } from './family.js'
+import { nearest } from '../../values/nearest.js'
+import type { Representation } from '../../representations/representation.js'
+import type { Condition, Id, Storage } from '../../storage/storage.js'
+import type { Family } from '../model/family.js'
 
 /** What a request is about to do, for `authorize`. */
 export interface Intent {

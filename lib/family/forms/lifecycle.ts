@@ -1,13 +1,14 @@
 import { Type } from '@sinclair/typebox'
-import { readIdempotencyKey } from '../http/idempotency.js'
-import type { Endpoint } from '../http/routes.js'
-import { answerCreated, answerDeleted } from './answers.js'
-import { describeCreate, describeDelete } from './describe-writes.js'
-import type { Lifecycle } from './family.js'
-import type { Mount } from './mount.js'
-import { compileParams } from './params.js'
-import { bodyOf, readSent, targetOfPath } from './sent.js'
-import { writeHandler } from './write.js'
+import { readIdempotencyKey } from '../../http/idempotency.js'
+import type { Endpoint } from '../../http/routes.js'
+import { answerCreated, answerDeleted } from '../write/answers.js'
+import { describeCreate, describeDelete } from '../openapi/writes.js'
+import type { Lifecycle } from '../model/family.js'
+import type { Mount } from '../mount/mount.js'
+import { compileParams } from '../model/params.js'
+import { targetOfPath } from '../mount/paths.js'
+import { bodyOf, readSent } from '../write/sent.js'
+import { writeHandler } from '../write/pipeline.js'
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
 export function lifecycleEndpoints (mount: Mount, { createAction, deleteAction, params }: Lifecycle): Endpoint[] {

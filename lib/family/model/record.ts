@@ -1,9 +1,10 @@
-import { Problem } from '../http/problems.js'
-import type { Change, Id, Stored } from '../storage/storage.js'
+import { Problem } from '../../http/problems.js'
+import type { Change, Id, Stored } from '../../storage/storage.js'
 import type { Command, CommandRecord } from './command.js'
 import type { Decision } from './decide.js'
 import type { Family } from './family.js'
 import type { Context } from './operation.js'
+import type { Members } from './params.js'
 
 /** The entry of a command in the log. */
 export function recordOf (family: Family, command: Command, context: Context, current: Stored | undefined, decision: Decision): CommandRecord {
@@ -45,4 +46,20 @@ export function problemOf ({ problem }: CommandRecord, replayed: boolean): Probl
 /** The id of the item that an entry is about, of the kind that the family's ids are. */
 export function targetOf (family: Family, { target }: CommandRecord): Id {
   return family.idKind === 'integer' ? Number(target) : target
+}
+
+/** What clients see of a command; one that is not in the log has no id to be found by. */
+export function commandDocument (family: Family, record: CommandRecord, recorded = true): Members {
+  const { id, action, params, outcome, revision, createdAt, principal, problem } = record
+  return {
+    ...(recorded ? { id } : {}),
+    [family.singular]: targetOf(family, record),
+    action,
+    params,
+    outcome,
+    revision,
+    createdAt,
+    ...(principal === undefined ? {} : { principal }),
+    ...(problem === undefined ? {} : { problem: problemOf(record, false).document() })
+  }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Problem } from '../http/problems.js'
-import type { Id, Stored } from '../storage/storage.js'
+import { Problem } from '../../http/problems.js'
+import type { Id, Stored } from '../../storage/storage.js'
 import type { Command } from './command.js'
 import type { CompiledOperation, Family, Lifecycle } from './family.js'
 import type { Context } from './operation.js'
