@@ -25,7 +25,7 @@ export function decideCreation ({ defaults }: Lifecycle, family: Family, id: Id,
  */
 export function decide (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
   if (action === undefined) return { outcome: 'unchanged' }
-  if (action === family.lifecycle?.deleteAction) return { outcome: 'done', after: undefined }
+  if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
   // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
   const item = Object.freeze({ ...current })

@@ -6,7 +6,7 @@ import { readInteger } from '../../values/read.js'
 import { compileValidator } from '../../values/validate.js'
 import type { Validator } from '../../values/validate.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
-import type { Operation } from './operation.js'
+import type { Operation, Spoken } from './operation.js'
 import { compileParams } from './params.js'
 import type { Members, Params } from './params.js'
 import { fieldsOf } from './shape.js'
@@ -21,7 +21,8 @@ export interface CompiledOperation {
 /** How items come to be and go. */
 export interface Lifecycle {
   readonly createAction: string
-  readonly deleteAction: string
+  /** How deleting is said by its noun. */
+  readonly deletion: { readonly operation: Spoken, readonly params: Params }
   readonly params: Params
   /** The members that a new item has before the client's are put in. */
   readonly defaults: Members
@@ -64,7 +65,7 @@ const service = Type.Object({
 export function compileFamily (definition: FamilyDefinition): Family {
   const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
   const flaw = flawOfNames(definition) ?? flawOfCreation(definition) ??
-    flawOfWords(operations, create === undefined ? [] : [actionOf('Create', singular), actionOf('Delete', singular)])
+    flawOfWords(operations, create === undefined ? [] : [actionOf('Create', singular), actionOf('Delete', singular), 'deletions'])
   if (flaw !== undefined) throw new TypeError(`defineFamily "${name}": ${flaw}`)
 
   const declared = definition.fields
@@ -148,7 +149,10 @@ function lifecycle (singular: string, declared: TObject, create: readonly string
   }
   return {
     createAction: actionOf('Create', singular),
-    deleteAction: actionOf('Delete', singular),
+    deletion: {
+      operation: { name: 'delete', noun: 'deletions', action: actionOf('Delete', singular), summary: `Delete a ${singular}` },
+      params: compileParams(Type.Object({}))
+    },
     params: compileParams(Type.Object(sent)),
     defaults
   }

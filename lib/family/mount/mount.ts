@@ -3,7 +3,7 @@ import { makeChooser } from '../../http/negotiate.js'
 import type { Chooser } from '../../http/negotiate.js'
 import { compileGrammar } from '../../query/grammar.js'
 import type { Grammar } from '../../query/grammar.js'
-import { json } from '../../representations/json.js'
+import { representations as all } from '../../representations/all.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Storage } from '../../storage/storage.js'
 import { makeAccess } from './access.js'
@@ -47,7 +47,7 @@ const logOrder = [{ field: 'revision', descending: false }, { field: 'createdAt'
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
   checkOptions(family, options)
-  const { storage, version, authorize, emptyList = 'page', representations = [json] } = options
+  const { storage, version, authorize, emptyList = 'page', representations = all } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const access = makeAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
   const single = typeof storage === 'function' ? undefined : await access(storage)
