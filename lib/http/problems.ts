@@ -7,6 +7,7 @@ export const problemCodes = {
   'invalid-header': { status: 400, title: 'A header is not valid' },
   'bad-request': { status: 400, title: 'The request is not valid' },
   'not-found': { status: 404, title: 'There is no such resource' },
+  gone: { status: 410, title: 'This version has ended' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'not-acceptable': { status: 406, title: 'There is no such representation' },
   'body-too-large': { status: 413, title: 'The body is too large' },

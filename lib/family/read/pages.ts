@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addLink } from '../../http/links.js'
 import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../http/problems.js'
 import type { Reading } from '../../query/grammar.js'
@@ -37,7 +38,7 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, ch
   const links = pageLinks(style.path, reading, stored, hasNext)
   const items = stored.map(style.show)
   const total = found.total === undefined ? {} : { total: found.total }
-  reply.header('link', linkHeader(links))
+  addLink(reply, linkHeader(links))
   const view: PageView = {
     kind: 'page',
     name: style.name,

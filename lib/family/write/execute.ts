@@ -17,6 +17,8 @@ import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
 import type { Grant } from '../mount/options.js'
 import { changesOf, problemOf, recordOf } from '../model/record.js'
+import { report } from './committed.js'
+import { spanned } from './span.js'
 import { inTurn } from './turns.js'
 
 /** What became of a command. */
@@ -51,7 +53,8 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
     if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
     const record = recordOf(family, command, context, current, decision)
     const recorded = decision.outcome === 'done' || chosen !== undefined
-    if (recorded) await storage.commit(changesOf(family, current, decision, record))
+    if (recorded) await spanned(request, 'commit', () => storage.commit(changesOf(family, current, decision, record)))
+    report(mount, request, record, current, item)
     return { record, recorded, item, replayed: false }
   }))
 
@@ -85,7 +88,7 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
   if (!writeMayGo(request.headers, current, command.id === undefined)) {
     throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
   }
-  return { current, decision: decide(family, current, command, context) }
+  return { current, decision: await spanned(request, 'decide', () => decide(family, current, command, context)) }
 }
 
 async function nextInteger (family: Family, storage: Storage): Promise<number> {
