@@ -41,9 +41,11 @@ function refusal (family: Family, name: string, item: Members): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => operation.allowed?.(item) !== false)
     .map(operation => operation.name)
-  const state = family.state(item)
-  const now = allowed.length === 0 ? 'no operation is' : `allowed now: ${allowed.join(', ')}`
-  return new Problem('wrong-state', `The ${family.singular} is ${state}, and ${name} is not allowed; ${now}`, { members: { state, operation: name, allowed } })
+  const state = family.state?.(item)
+  const now = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
+  return new Problem('wrong-state', `${name} is not allowed ${state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`}; ${now}`, {
+    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
+  })
 }
 
 const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])

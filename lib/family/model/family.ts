@@ -52,7 +52,8 @@ export interface Family {
   readonly validate: Validator
   /** The id as it stands in a path; undefined where no item can have it. */
   readId (text: string): Id | undefined
-  state (item: Members): string
+  /** The state of an item in a word. */
+  readonly state: ((item: Members) => string) | undefined
 }
 
 const service = Type.Object({
@@ -101,7 +102,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     makeId: definition.makeId,
     validate: compileValidator(Type.Object(declared.properties, { additionalProperties: false })),
     readId: idKind === 'integer' ? readIntegerId : readTextId,
-    state: item => state?.(item as never) ?? 'this'
+    state: state as ((item: Members) => string) | undefined
   }
 }
 
