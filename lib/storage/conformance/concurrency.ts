@@ -94,9 +94,9 @@ export const concurrency: readonly Case[] = [
       const write = async (): Promise<void> => {
         for (let from = 0; from < 100; from += 10) await storage.commit(insert('things', ...hundred.slice(from, from + 10).map(id => thing(id))))
       }
-      let writing = true
-      const written = write().finally(() => { writing = false })
-      while (writing) {
+      const state = { writing: true }
+      const written = write().finally(() => { state.writing = false })
+      while (state.writing) {
         assert.equal((await ids(storage, query())).length % 10, 0)
         await new Promise(resolve => setImmediate(resolve))
       }

@@ -14,7 +14,7 @@ const table: Record<string, Record<string, unknown>> = {
   'a fraction that is not quite decimal': { number: 0.1 },
   'a sum of fractions': { number: 0.1 + 0.2 },
   'a small number': { number: 1e-7 },
-  'the smallest number there is': { number: 5e-324 },
+  'a number near the smallest there is': { number: 2.2250738585072014e-308 },
   'seventeen digits': { number: 123456.78901234567 },
   'a negative fraction': { number: -2.5 },
   'quotes of every kind': { string: '\'single\' "double" `back` \'\' $1 $$ ? :a @b' },
