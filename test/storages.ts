@@ -1,9 +1,15 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { memoryStorage } from '../lib/storage/memory.js'
+import { sqliteStorage } from '../lib/storage/sqlite.js'
 import type { Storage } from '../lib/storage/storage.js'
 
 /** An empty storage that shares nothing with any other. */
 export interface Made {
   readonly storage: Storage
+  /** Opens another storage on the same data, as a second process would; undefined where that cannot be. */
+  readonly another: (() => Storage) | undefined
   dispose (): Promise<void>
 }
 
@@ -13,7 +19,27 @@ export const storages: readonly { readonly name: string, make (): Promise<Made> 
     name: 'memory',
     async make () {
       const storage = memoryStorage()
-      return { storage, dispose: () => storage.close() }
+      return { storage, another: undefined, dispose: () => storage.close() }
+    }
+  },
+  {
+    name: 'sqlite',
+    async make () {
+      const folder = await mkdtemp(join(tmpdir(), 'dealbook-'))
+      const opened: Storage[] = []
+      const another = (): Storage => {
+        const storage = sqliteStorage({ file: join(folder, 'test.db') })
+        opened.push(storage)
+        return storage
+      }
+      return {
+        storage: another(),
+        another,
+        async dispose () {
+          for (const storage of opened) await storage.close()
+          await rm(folder, { recursive: true })
+        }
+      }
     }
   }
 ]

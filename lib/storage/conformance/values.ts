@@ -14,7 +14,8 @@ const table: Record<string, Record<string, unknown>> = {
   'a fraction that is not quite decimal': { number: 0.1 },
   'a sum of fractions': { number: 0.1 + 0.2 },
   'a small number': { number: 1e-7 },
-  'a number near the smallest there is': { number: 2.2250738585072014e-308 },
+  'a number of seventeen digits near zero': { number: 1.2345678901234567e-20 },
+  'the smallest number there is': { number: 5e-324 },
   'seventeen digits': { number: 123456.78901234567 },
   'a negative fraction': { number: -2.5 },
   'quotes of every kind': { string: '\'single\' "double" `back` \'\' $1 $$ ? :a @b' },
@@ -86,11 +87,13 @@ export const values: readonly Case[] = [
     async run ({ storage }) {
       const max = Number.MAX_SAFE_INTEGER
       await storage.commit(insert('things', thing(1, { integer: max, date: '9999-12-31' }), thing(2, { integer: max - 1, date: '9999-12-30' }),
-        thing(3, { number: 0.1 }), thing(4, { number: 0.1 + Number.EPSILON }), thing(-max, { integer: -max, date: '0001-01-01' })))
+        thing(3, { number: 0.1 }), thing(4, { number: 0.1 + Number.EPSILON }), thing(5, { number: 1e-20 }), thing(-max, { integer: -max, date: '0001-01-01' })))
       assert.deepEqual(await ids(storage, query({ where: [where('integer', 'eq', max)] })), [1])
       assert.deepEqual(await ids(storage, query({ where: [where('integer', 'lt', max)] })), [-max, 2])
       assert.deepEqual(await ids(storage, query({ where: [where('number', 'eq', 0.1)] })), [3])
       assert.deepEqual(await ids(storage, query({ where: [where('number', 'gt', 0.1)] })), [4])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'eq', 1e-20)] })), [5])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'lt', 1e-19)] })), [5])
       assert.deepEqual(await ids(storage, query({ where: [where('date', 'lte', '0001-01-01')] })), [-max])
       assert.deepEqual(await ids(storage, query({ where: [where('date', 'gt', '9999-12-30')] })), [1])
     }

@@ -80,17 +80,10 @@ async function search (table: TableReader, query: Query, patterns: readonly Cond
   const holds = matcher(patterns)
   const index = selectiveIndex(table, where.filter(condition => !isRangeOfId(condition)))
 
-  let began = performance.now()
-  search: for await (const slice of index === undefined ? slices(table, { where, order }, 1000) : [[]]) {
-    const reading = { where: [...where, ...slice], order, limit: -1, offset: 0 }
-    for (const row of table.rows(index === undefined ? { ...reading, byKey: true } : { ...reading, index }, columns)) {
-      const item = read(row)
-      if (holds(item) && matches.add(item) && !query.count) break search
-      if (performance.now() - began > sliceMs) {
-        await turn()
-        began = performance.now()
-      }
-    }
+  const parts = index === undefined ? slices(table, { where, order }, 1000) : [[]]
+  for await (const slice of parts) {
+    const reading = { where: [...where, ...slice], order, limit: -1, offset: 0, index, byKey: index === undefined }
+    if (await fill(table.rows(reading, columns))) break
   }
   const items: Stored[] = []
   for (const { id } of matches.first().slice(query.offset)) {
@@ -99,6 +92,19 @@ async function search (table: TableReader, query: Query, patterns: readonly Cond
     if (item !== undefined) items.push(item)
   }
   return query.count ? { items, total: matches.total } : { items }
+
+  async function fill (rows: readonly unknown[][]): Promise<boolean> {
+    let began = performance.now()
+    for (const row of rows) {
+      const item = read(row)
+      if (holds(item) && matches.add(item) && !query.count) return true
+      if (performance.now() - began > sliceMs) {
+        await turn()
+        began = performance.now()
+      }
+    }
+    return false
+  }
 }
 
 /** The key cut into ranges of so many rows, as conditions; between them other requests get their turn. */

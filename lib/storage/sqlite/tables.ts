@@ -93,4 +93,3 @@ function affinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   if (/BLOB/i.test(type) || type === '') return 'BLOB'
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'INTEGER'
 }
-
