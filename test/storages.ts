@@ -2,8 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStorage } from '../lib/storage/memory.js'
+import { postgresStorage } from '../lib/storage/postgres.js'
 import { sqliteStorage } from '../lib/storage/sqlite.js'
 import type { Storage } from '../lib/storage/storage.js'
+import { dropSchema, newSchema } from './postgres/schema.js'
+import { postgresUrl } from './postgres/url.js'
 
 /** An empty storage that shares nothing with any other. */
 export interface Made {
@@ -26,20 +29,32 @@ export const storages: readonly { readonly name: string, make (): Promise<Made> 
     name: 'sqlite',
     async make () {
       const folder = await mkdtemp(join(tmpdir(), 'dealbook-'))
-      const opened: Storage[] = []
-      const another = (): Storage => {
-        const storage = sqliteStorage({ file: join(folder, 'test.db') })
-        opened.push(storage)
-        return storage
-      }
-      return {
-        storage: another(),
-        another,
-        async dispose () {
-          for (const storage of opened) await storage.close()
-          await rm(folder, { recursive: true })
-        }
-      }
+      return shared(() => sqliteStorage({ file: join(folder, 'test.db') }), () => rm(folder, { recursive: true }))
+    }
+  },
+  {
+    name: 'postgres',
+    async make () {
+      const connectionString = await postgresUrl()
+      const schema = newSchema()
+      return shared(() => postgresStorage({ connectionString, schema, poolSize: 5 }), () => dropSchema(schema))
     }
   }
 ]
+
+function shared (open: () => Storage, clear: () => Promise<void>): Made {
+  const opened: Storage[] = []
+  const another = (): Storage => {
+    const storage = open()
+    opened.push(storage)
+    return storage
+  }
+  return {
+    storage: another(),
+    another,
+    async dispose () {
+      for (const storage of opened) await storage.close()
+      await clear()
+    }
+  }
+}

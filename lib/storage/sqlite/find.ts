@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { matcher } from '../match.js'
-import { Matches } from '../matches.js'
-import { columnOf, rowReader } from '../sql/layout.js'
+import { columnOf } from '../sql/layout.js'
+import { isRangeOfId, search } from '../sql/search.js'
+import type { Candidates } from '../sql/search.js'
 import type { Condition, Found, Id, Query, Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { TableReader } from './reader.js'
@@ -10,8 +10,8 @@ import type { TableReader } from './reader.js'
 const firstLook = 2000
 // Up to so many entries of an index, gathering and sorting them is cheaper than going on along the key.
 const fewEntries = 4000
-// How long a search holds the event loop before other requests get their turn.
-const sliceMs = 5
+// Rows between two turns of the event loop: about five milliseconds.
+const sliceRows = 20_000
 
 /**
  * Finds a page. A file that was never ANALYZEd tells SQLite nothing about its values, so for pages in the order of the id
@@ -19,8 +19,10 @@ const sliceMs = 5
  * if there is one; else on along the key, in slices.
  */
 export async function find (table: TableReader, query: Query): Promise<Found> {
-  const patterns = query.where.filter(({ op }) => op === 'regex')
-  if (patterns.length > 0) return await search(table, query, patterns)
+  if (query.where.some(({ op }) => op === 'regex')) {
+    // An item that is gone since it was matched is no longer part of the page.
+    return await search(table.layout, dialect, query, asked => candidates(table, asked), ids => ids.flatMap(id => table.get(id) ?? []))
+  }
   const items = query.limit === 0 ? [] : await page(table, query)
   return query.count ? { items, total: table.count(query.where) } : { items }
 }
@@ -50,7 +52,7 @@ async function walk (table: TableReader, query: Query): Promise<Stored[]> {
   const { order, limit } = query
   const items: Stored[] = []
   let offset = query.offset
-  for await (const slice of slices(table, query, sliceMs * 4000)) {
+  for await (const slice of slices(table, query, sliceRows)) {
     const where = [...query.where, ...slice]
     if (offset > 0) {
       const matching = table.count(where, { byKey: true })
@@ -67,43 +69,11 @@ async function walk (table: TableReader, query: Query): Promise<Stored[]> {
   return items
 }
 
-/** Matches patterns in JavaScript, where one engine gives them one meaning on every storage. */
-async function search (table: TableReader, query: Query, patterns: readonly Condition[]): Promise<Found> {
-  const { layout } = table
-  const where = query.where.filter(({ op }) => op !== 'regex')
-  const byId = query.order[0]?.field === 'id'
-  const order = byId ? query.order.slice(0, 1) : [{ field: 'id', descending: false }]
-  const fields = new Set(['id', ...patterns.map(({ field }) => field), ...byId ? [] : query.order.map(({ field }) => field)])
-  const columns = [...fields].map(field => columnOf(layout, field))
-  const read = rowReader(columns, dialect)
-  const matches = new Matches(byId ? [] : query.order, query.offset + query.limit)
-  const holds = matcher(patterns)
+async function * candidates (table: TableReader, { where, order, columns }: Candidates): AsyncGenerator<unknown[][]> {
   const index = selectiveIndex(table, where.filter(condition => !isRangeOfId(condition)))
-
-  const parts = index === undefined ? slices(table, { where, order }, 1000) : [[]]
-  for await (const slice of parts) {
-    const reading = { where: [...where, ...slice], order, limit: -1, offset: 0, index, byKey: index === undefined }
-    if (await fill(table.rows(reading, columns))) break
-  }
-  const items: Stored[] = []
-  for (const { id } of matches.first().slice(query.offset)) {
-    // Gone since it was matched: then it is no longer part of the page.
-    const item = table.get(id)
-    if (item !== undefined) items.push(item)
-  }
-  return query.count ? { items, total: matches.total } : { items }
-
-  async function fill (rows: readonly unknown[][]): Promise<boolean> {
-    let began = performance.now()
-    for (const row of rows) {
-      const item = read(row)
-      if (holds(item) && matches.add(item) && !query.count) return true
-      if (performance.now() - began > sliceMs) {
-        await turn()
-        began = performance.now()
-      }
-    }
-    return false
+  if (index !== undefined) return yield table.rows({ where, order, limit: -1, offset: 0, index }, columns)
+  for await (const slice of slices(table, { where, order }, 1000)) {
+    yield table.rows({ where: [...where, ...slice], order, limit: -1, offset: 0, byKey: true }, columns)
   }
 }
 
@@ -124,10 +94,6 @@ async function * slices (table: TableReader, { where, order }: Pick<Query, 'wher
     from = [{ field: 'id', op: beyond, value: id }]
     await turn()
   }
-}
-
-function isRangeOfId ({ field, op }: Condition): boolean {
-  return field === 'id' && op !== 'eq' && op !== 'ne' && op !== 'regex'
 }
 
 /** An index all of whose columns have one given value: in it, as in all of ours, the rows are in the order of the id. */

@@ -46,7 +46,7 @@ export class TableReader {
   rows (reading: Reading, columns: readonly Column[]): unknown[][] {
     const { where, order, limit, offset, index, byKey, window } = reading
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
-    const key = `${columns === this.layout.columns ? '*' : columns.map(({ name }) => name).join()}\n${limit} ${index ?? ''} ${byKey === true}\n` +
+    const key = `${columns === this.layout.columns ? '*' : columns.map(({ field }) => field.name).join()}\n${limit} ${index ?? ''} ${byKey === true}\n` +
       `${shapeOf(where, order, false)}\n${window === undefined ? '' : `${window.rows} ${shapeOf(window.where, [], false)}`}`
     const statement = this.#statements.get(key, () => readStatement(this.database, this.#select(reading, columns)))
     const values = parameters(this.layout, dialect, where)
