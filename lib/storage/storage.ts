@@ -71,6 +71,18 @@ export interface Found {
   readonly total?: number
 }
 
+/** A page as text that can be sent as it is. */
+export interface FoundText {
+  /** The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the order asked for. */
+  readonly text: string
+  readonly count: number
+  /** The id of the last of them. */
+  readonly last?: Id
+  /** Whether more items match after these. */
+  readonly more: boolean
+  readonly total?: number
+}
+
 /** One change of a commit, with the revision that must be there for it. */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
@@ -78,13 +90,18 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError` and `DuplicateError` from `commit`;
- * whatever else it throws means that it cannot serve now.
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
+ * from `commit`; whatever else it throws means that it cannot serve now.
  */
 export interface Storage {
   /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query): Promise<Found>
+  /**
+   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to `find`
+   * where a storage has none.
+   */
+  findText? (family: string, query: Query, members: readonly string[]): Promise<FoundText>
   get (family: string, id: Id): Promise<Stored | undefined>
   /** All changes or none of them; durable when the promise is fulfilled. */
   commit (changes: readonly Change[]): Promise<void>
@@ -105,5 +122,13 @@ export class DuplicateError extends Error {
   override readonly name = 'DuplicateError'
   constructor (readonly family: string, readonly id: Id) {
     super(`${family} ${id}: the id is taken`)
+  }
+}
+
+/** The family is kept where it can only be read, as in a mapped table without a revision. */
+export class ReadOnlyError extends Error {
+  override readonly name = 'ReadOnlyError'
+  constructor (readonly family: string) {
+    super(`${family} can only be read: its table has no column for the revision`)
   }
 }
