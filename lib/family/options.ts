@@ -81,4 +81,3 @@ function isStorage (value: unknown): boolean {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null && methods.every(name => typeof (value as Storage)[name] === 'function')
 }
-
