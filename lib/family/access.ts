@@ -34,7 +34,8 @@ async function prepare (storage: Storage, shapes: readonly FamilyShape[]): Promi
   }
 }
 
-async function guard<T> (work: () => Promise<T>): Promise<T> {
+/** Whatever fails in there, but for conflicts and duplicates, means that the storage cannot serve now. */
+export async function guard<T> (work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

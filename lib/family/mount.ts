@@ -6,7 +6,7 @@ import type { Grammar } from '../query/grammar.js'
 import { json } from '../representations/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Storage } from '../storage/storage.js'
-import { makeAccess } from './access.js'
+import { guard, makeAccess } from './access.js'
 import type { Family } from './family.js'
 import { checkOptions } from './options.js'
 import type { FamilyOptions, Grant, Intent } from './options.js'
@@ -53,7 +53,11 @@ export async function makeMount (family: Family, prefix: string, options: Family
     representations,
     chooser: makeChooser(representations),
     emptyList,
-    storage: async request => single ?? await access((storage as (request: FastifyRequest) => Storage)(request)),
+    storage: async request => {
+      if (single !== undefined) return single
+      const chosen = (storage as (request: FastifyRequest) => Storage)(request)
+      return await guard(() => access(chosen))
+    },
     authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
   }
 }

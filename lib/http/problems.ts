@@ -29,6 +29,8 @@ export type ProblemCode = keyof typeof problemCodes
 export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
 
 export interface ProblemOptions {
+  /** Where it is not the status of the code. */
+  readonly status?: number
   readonly errors?: readonly Flaw[]
   /** Further members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
@@ -50,9 +52,9 @@ export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
 
-  constructor (readonly code: ProblemCode, detail: string, { errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
+  constructor (readonly code: ProblemCode, detail: string, { status, errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
     super(detail, { cause })
-    this.statusCode = problemCodes[code].status
+    this.statusCode = status ?? problemCodes[code].status
     this.errors = errors
     this.members = members
     this.headers = headers
@@ -80,10 +82,11 @@ const fastifyCodes: Record<string, ProblemCode> = {
 /** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
-  const { statusCode, code, message, headers } = error as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
+  const { statusCode, code, message, headers } = (error ?? {}) as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
   const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
   if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
-  return new Problem(known, message ?? '', { ...(headers === undefined ? {} : { headers }), cause: error })
+  const { status } = problemCodes[known]
+  return new Problem(known, message ?? '', { status: statusCode ?? status, ...(headers === undefined ? {} : { headers }), cause: error })
 }
 
 function byStatus (status: number | undefined): ProblemCode {
