@@ -23,11 +23,13 @@ export const problemCodes = {
   'storage-unavailable': { status: 503, title: 'The storage does not answer' }
 } as const satisfies Record<string, { status: number, title: string }>
 
+/** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
 export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
 
+/** What a problem says beside its code and detail. */
 export interface ProblemOptions {
   /** Where it is not the status of the code. */
   readonly status?: number

@@ -1,6 +1,7 @@
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
 
+/** One resource about to be shown. */
 export interface OneView {
   readonly kind: 'one'
   /** The singular of the family, or `command`. */
@@ -9,6 +10,7 @@ export interface OneView {
   readonly document: Readonly<Record<string, unknown>>
 }
 
+/** A page of resources about to be shown. */
 export interface PageView {
   readonly kind: 'page'
   /** The plural, as in the URL. */
@@ -20,6 +22,7 @@ export interface PageView {
   readonly document: Readonly<Record<string, unknown>>
 }
 
+/** A problem about to be shown. */
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Readonly<Record<string, unknown>>
