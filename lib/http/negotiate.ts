@@ -28,39 +28,39 @@ const keptAtMost = 100
 
 export function makeChooser (representations: readonly Representation[]): Chooser {
   const kept: Record<View['kind'], Map<string, Choice | undefined>> = { one: new Map(), page: new Map(), problem: new Map() }
-  const fallback = representations.find(representation => representation.problem !== undefined)
+  const ableTo = (kind: View['kind']) => representations.filter(representation => representation[kind] !== undefined)
+  const able: Record<View['kind'], readonly Representation[]> = { one: ableTo('one'), page: ableTo('page'), problem: ableTo('problem') }
 
   return {
     choose (kind, { suffix, format, accept }) {
-      const able = representations.filter(representation => representation[kind] !== undefined)
+      const here = able[kind]
       if (suffix !== undefined) {
-        const found = able.find(({ extension }) => extension === suffix)
-        if (found === undefined) throw new Problem('not-found', `There is no representation ".${suffix}" here; there are ${list(able, ({ extension }) => `.${extension}`)}`)
+        const found = here.find(({ extension }) => extension === suffix)
+        if (found === undefined) throw new Problem('not-found', `There is no representation ".${suffix}" here; there are ${list(here, ({ extension }) => `.${extension}`)}`)
         return { representation: found, mediaType: found.mediaTypes[0] }
       }
       if (format !== undefined) {
-        const found = able.find(({ name }) => name === format)
+        const found = here.find(({ name }) => name === format)
         if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const detail = `format must be one of ${list(able, ({ name }) => name)}`
+        const detail = `format must be one of ${list(here, ({ name }) => name)}`
         throw new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
       }
-      const choice = byAccept(kind, able, accept)
-      if (choice === undefined) throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${list(able, ({ mediaTypes }) => mediaTypes.join(', '))}`)
+      const choice = byAccept(kind, accept)
+      if (choice === undefined) throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${list(here, ({ mediaTypes }) => mediaTypes.join(', '))}`)
       return choice
     },
 
     chooseForProblem ({ suffix, format, accept }) {
-      const able = representations.filter(representation => representation.problem !== undefined)
-      const asked = able.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
+      const asked = able.problem.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
       if (asked !== undefined) return problemChoice(asked)
-      return byAccept('problem', able, accept) ?? problemChoice(fallback as Representation)
+      return byAccept('problem', accept) ?? problemChoice(able.problem[0] as Representation)
     }
   }
 
-  function byAccept (kind: View['kind'], able: readonly Representation[], accept = '*/*'): Choice | undefined {
+  function byAccept (kind: View['kind'], accept = '*/*'): Choice | undefined {
     const known = kept[kind]
     if (known.has(accept)) return known.get(accept)
-    const types = able.flatMap(representation => typesOf(kind, representation).map(mediaType => ({ representation, mediaType })))
+    const types = able[kind].flatMap(representation => typesOf(kind, representation).map(mediaType => ({ representation, mediaType })))
     const [best] = new Negotiator({ headers: { accept } }).mediaTypes(types.map(({ mediaType }) => mediaType))
     const found = types.find(({ mediaType }) => mediaType === best)
     const choice = found === undefined || kind !== 'problem' ? found : problemChoice(found.representation)
