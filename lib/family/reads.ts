@@ -19,14 +19,14 @@ import { splitUrl } from './urls.js'
 export function readEndpoints (mount: Mount): Endpoint[] {
   const { home } = mount
   return [
-    { method: 'GET', path: home, schema: describeList(mount), handler: async (request, reply) => await readPage(mount, request, reply) },
+    { method: 'GET', path: home, schema: describeList(mount), handler: (request, reply) => readPage(mount, request, reply) },
     {
       method: 'GET',
       path: `${home}.:extension`,
       schema: { hide: true },
-      handler: async (request, reply) => await readPage(mount, request, reply, (request.params as { extension: string }).extension)
+      handler: (request, reply) => readPage(mount, request, reply, (request.params as { extension: string }).extension)
     },
-    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: async (request, reply) => await readOne(mount, request, reply) }
+    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: (request, reply) => readOne(mount, request, reply) }
   ]
 }
 
