@@ -78,7 +78,10 @@ function linkHeader (links: PageLinks): string {
 export function pick (members: readonly string[]): (item: Stored) => Record<string, unknown> {
   return item => {
     const picked: Record<string, unknown> = {}
-    for (const member of members) if (item[member] !== undefined) picked[member] = item[member]
+    for (const member of members) {
+      const value = item[member]
+      if (value !== undefined) picked[member] = value
+    }
     return picked
   }
 }
