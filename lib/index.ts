@@ -25,5 +25,6 @@ export type { Document, FormField, FormOffer, ItemOffer, OneView, PageOffer, Pag
 export { xml } from './representations/xml.js'
 export { memoryStorage } from './storage/memory.js'
 export { matcher } from './storage/match.js'
-export { ConflictError, DuplicateError } from './storage/storage.js'
-export type { Change, Condition, FamilyShape, Field, Found, Id, Kind, Order, Query, Scalar, Storage, Stored } from './storage/storage.js'
+export { pageOf } from './storage/page.js'
+export { ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
+export type { Change, Condition, FamilyShape, Field, Found, FoundText, Id, Kind, Order, Query, Scalar, Storage, Stored } from './storage/storage.js'

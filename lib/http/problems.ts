@@ -20,6 +20,7 @@ export const problemCodes = {
   // reading
   'empty-list': { status: 404, title: 'The list is empty' },
   // deciding
+  'read-only': { status: 403, title: 'This can only be read' },
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
   'id-reused': { status: 422, title: 'The id stands for something else' },
@@ -30,12 +31,16 @@ export const problemCodes = {
   busy: { status: 503, title: 'Too many change this at once' }
 } as const satisfies Record<string, { status: number, title: string }>
 
+/** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
 export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
 
+/** What a problem says beside its code and detail. */
 export interface ProblemOptions {
+  /** Where it is not the status of the code. */
+  readonly status?: number
   readonly errors?: readonly Flaw[]
   /** Further members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
@@ -57,9 +62,9 @@ export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
 
-  constructor (readonly code: ProblemCode, detail: string, { errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
+  constructor (readonly code: ProblemCode, detail: string, { status, errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
     super(detail, { cause })
-    this.statusCode = problemCodes[code].status
+    this.statusCode = status ?? problemCodes[code].status
     this.errors = errors
     this.members = members
     this.headers = headers
@@ -87,10 +92,11 @@ const fastifyCodes: Record<string, ProblemCode> = {
 /** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
-  const { statusCode, code, message, headers } = error as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
+  const { statusCode, code, message, headers } = (error ?? {}) as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
   const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
   if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
-  return new Problem(known, message ?? '', { ...(headers === undefined ? {} : { headers }), cause: error })
+  const { status } = problemCodes[known]
+  return new Problem(known, message ?? '', { status: statusCode ?? status, ...(headers === undefined ? {} : { headers }), cause: error })
 }
 
 function byStatus (status: number | undefined): ProblemCode {

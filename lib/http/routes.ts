@@ -24,11 +24,13 @@ export interface Endpoint {
  * every other method, whatever the host's own settings for these are.
  */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], bodyLimit: number): void {
+  const { routerOptions, ignoreTrailingSlash } = app.initialConfig
+  // A host whose router ignores trailing slashes has these paths already.
+  const slashed = routerOptions?.ignoreTrailingSlash !== true && ignoreTrailingSlash !== true
   for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
     const here = endpoints.filter(endpoint => endpoint.path === path)
     mountPath(app, path, here, bodyLimit, true)
-    // A host whose router ignores trailing slashes has this path already.
-    if (!app.hasRoute({ method: here[0]?.method as HTTPMethods, url: `${app.prefix}${path}/` })) mountPath(app, `${path}/`, here, bodyLimit, false)
+    if (slashed) mountPath(app, `${path}/`, here, bodyLimit, false)
   }
 }
 

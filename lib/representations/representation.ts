@@ -5,6 +5,7 @@ export type Document = Readonly<Record<string, unknown>>
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
 
+/** One resource about to be shown. */
 export interface OneView {
   readonly kind: 'one'
   /** The singular of the family, or `command`. */
@@ -15,6 +16,7 @@ export interface OneView {
   readonly offer?: () => Promise<ItemOffer>
 }
 
+/** A page of resources about to be shown. */
 export interface PageView {
   readonly kind: 'page'
   /** The plural, as in the URL. */
@@ -30,6 +32,7 @@ export interface PageView {
   readonly offer?: () => PageOffer
 }
 
+/** A problem about to be shown. */
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Document
@@ -119,6 +122,8 @@ export interface Representation {
   readonly interactive?: boolean
   readonly one?: (view: OneView) => string | Promise<string>
   readonly page?: (view: PageView) => string | Promise<string>
+  /** The page from items that a storage hands over as JSON text, and its other members; undefined where it is a bare list. */
+  readonly pageOfText?: (items: string, others: Document | undefined) => string
   /** In place of `page`: without a page size, everything is sent as it is read. */
   readonly rows?: Rows
   readonly problem?: (view: ProblemView) => string

@@ -53,6 +53,7 @@ export interface Order {
   readonly descending: boolean
 }
 
+/** Which items are wanted, in which order. */
 export interface Query {
   /** All of them must hold. */
   readonly where: readonly Condition[]
@@ -66,6 +67,7 @@ export interface Query {
   readonly count: boolean
 }
 
+/** What a query found. */
 export interface Found {
   readonly items: readonly Stored[]
   readonly total?: number

@@ -7,7 +7,7 @@ import type { Grammar } from '../../query/grammar.js'
 import { representations as all } from '../../representations/all.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Storage } from '../../storage/storage.js'
-import { makeAccess } from './access.js'
+import { guard, makeAccess } from './access.js'
 import { CommandMembers, commandsShape } from '../model/command.js'
 import type { Family } from '../model/family.js'
 import { checkOptions, formNames } from './options.js'
@@ -74,7 +74,11 @@ export async function makeMount (family: Family, prefix: string, options: Family
     bodyLimit: options.bodyLimit ?? 1_048_576,
     retirement: { deprecation: toDate(options.deprecation), sunset: toDate(options.sunset), successor: options.successor },
     onCommitted: options.onCommitted,
-    storage: async request => single ?? await access((storage as (request: FastifyRequest) => Storage)(request)),
+    storage: async request => {
+      if (single !== undefined) return single
+      const chosen = (storage as (request: FastifyRequest) => Storage)(request)
+      return await guard(() => access(chosen))
+    },
     authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
   }
 }

@@ -21,7 +21,7 @@ export async function exportRows (request: FastifyRequest, reply: FastifyReply, 
   const query = { ...reading.query, limit: batchSize, count: false }
   // The first batch before the status is sent, so that what fails at once is answered as a problem.
   const first = await style.find(query)
-  refuseEmpty(first.items, style)
+  refuseEmpty(first.items.length, style)
   represented(reply, choice).header('cache-control', 'no-cache')
   if (request.method === 'HEAD') return reply.send()
   return reply.send(Readable.from(lines(rows, style, batches(style, query, first, isByKey(reading)))))

@@ -6,7 +6,7 @@ import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../http/problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import type { OneView } from '../../representations/representation.js'
-import type { Stored } from '../../storage/storage.js'
+import type { Query, Storage, Stored } from '../../storage/storage.js'
 import { visible } from '../mount/access.js'
 import type { Mount } from '../mount/mount.js'
 import { splitUrl } from '../mount/urls.js'
@@ -21,14 +21,14 @@ import { readSuffixed, understand, understandOne } from './understand.js'
 export function readEndpoints (mount: Mount): Endpoint[] {
   const { home } = mount
   return [
-    { method: 'GET', path: home, schema: describeList(mount), handler: async (request, reply) => await readPage(mount, request, reply) },
+    { method: 'GET', path: home, schema: describeList(mount), handler: (request, reply) => readPage(mount, request, reply) },
     {
       method: 'GET',
       path: `${home}.:extension`,
       schema: { hide: true },
-      handler: async (request, reply) => await readPage(mount, request, reply, (request.params as { extension: string }).extension)
+      handler: (request, reply) => readPage(mount, request, reply, (request.params as { extension: string }).extension)
     },
-    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: async (request, reply) => await readOne(mount, request, reply) }
+    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: (request, reply) => readOne(mount, request, reply) }
   ]
 }
 
@@ -44,13 +44,15 @@ export async function showPage (mount: Mount, request: FastifyRequest, reply: Fa
   const { where = [] } = await mount.authorize(request, { family: family.name, action: 'list', id: undefined, params: {} })
   const storage = await mount.storage(request)
   const members = reading.fields ?? family.members
+  const narrowed = (query: Query) => where.length === 0 ? query : { ...query, where: [...query.where, ...where] }
   return await sendPage(request, reply, choice, reading, {
     name: family.name,
     singular: family.singular,
     path: urls.self(request),
     members,
     emptyList,
-    find: query => storage.find(family.name, where.length === 0 ? query : { ...query, where: [...query.where, ...where] }),
+    find: query => storage.find(family.name, narrowed(query)),
+    findText: storage.findText && (query => (storage as Required<Storage>).findText(family.name, narrowed(query), members)),
     show: pick(members),
     offer: (items, hasNext) => offerOfPage(mount, request, reading, items, hasNext, submission)
   })

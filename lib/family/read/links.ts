@@ -1,5 +1,5 @@
 import type { Reading } from '../../query/grammar.js'
-import type { Stored } from '../../storage/storage.js'
+import type { Id } from '../../storage/storage.js'
 
 export interface PageLinks {
   readonly self: string
@@ -20,13 +20,12 @@ export function isByKey ({ query: { order } }: Reading): boolean {
   return order[0]?.field === 'id'
 }
 
-export function pageLinks (path: string, reading: Reading, items: readonly Stored[], more: boolean): PageLinks {
+export function pageLinks (path: string, reading: Reading, last: Id | undefined, more: boolean): PageLinks {
   const { query, page } = reading
-  const last = items.at(-1)
   // By key wherever the order is by id, so that no page costs more than the first; by number in every other order.
   const key = query.order[0]?.descending === true ? 'lt' : 'gt'
   const next = isByKey(reading) && last !== undefined
-    ? pageAt(path, reading, ['page', key], [`${key}=${encodeURIComponent(last.id)}`])
+    ? pageAt(path, reading, ['page', key], [`${key}=${encodeURIComponent(last)}`])
     : pageAt(path, reading, ['page'], [`page=${page + 1}`])
 
   return {

@@ -3,12 +3,13 @@ import { addLink } from '../../http/links.js'
 import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../http/problems.js'
 import type { Reading } from '../../query/grammar.js'
-import type { PageOffer, PageView } from '../../representations/representation.js'
-import type { Found, Query, Stored } from '../../storage/storage.js'
+import type { PageOffer, PageView, Representation } from '../../representations/representation.js'
+import type { Found, FoundText, Query, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'
 import { exportRows } from './export.js'
 import { linkHeader, pageLinks } from './links.js'
-import { send } from './send.js'
+import type { PageLinks } from './links.js'
+import { send, sendAs } from './send.js'
 
 /** How one kind of page is found and shown. */
 export interface PageStyle {
@@ -21,23 +22,25 @@ export interface PageStyle {
   /** A list has nothing but its items. */
   readonly bare?: boolean
   find (query: Query): Promise<Found>
+  /** The same as text, where the storage can. */
+  readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
   offer? (items: readonly Stored[], hasNext: boolean): PageOffer
 }
 
 /** Answers with a page, or with everything, where the representation goes line by line and the client names no size. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle): Promise<FastifyReply> {
-  const { representation: { rows } } = choice
+  const { representation: { rows, pageOfText } } = choice
   if (rows !== undefined && !reading.sized) return await exportRows(request, reply, choice, rows, reading, style)
+  if (pageOfText !== undefined && style.findText !== undefined) return await sendText(reply, choice, reading, style, pageOfText, await style.findText(reading.query))
   const { limit } = reading.query
   // One item more than the page has, to know whether there is a next one without counting.
   const found = await style.find({ ...reading.query, limit: limit + 1 })
   const stored = found.items.length > limit ? found.items.slice(0, limit) : found.items
-  refuseEmpty(stored, style)
+  refuseEmpty(stored.length, style)
   const hasNext = found.items.length > limit
-  const links = pageLinks(style.path, reading, stored, hasNext)
+  const links = pageLinks(style.path, reading, stored.at(-1)?.id, hasNext)
   const items = stored.map(style.show)
-  const total = found.total === undefined ? {} : { total: found.total }
   addLink(reply, linkHeader(links))
   const view: PageView = {
     kind: 'page',
@@ -45,23 +48,38 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, ch
     singular: style.singular,
     items,
     members: style.members,
-    document: style.bare === true ? items : { items, page: reading.page, pageSize: limit, ...total, links },
+    document: style.bare === true ? items : { items, ...membersOf(reading, found.total, links) },
     ...(style.offer === undefined ? {} : { offer: style.offer.bind(style, stored, hasNext) })
   }
   if (rows === undefined) return await send(reply, choice, view)
   const text = rows.head(style.members) + items.map(item => rows.row(item, style.members)).join('')
-  return await send(reply, { ...choice, representation: { ...choice.representation, page: () => text } }, view)
+  return sendAs(reply, choice, text)
 }
 
-export function refuseEmpty (items: readonly Stored[], { emptyList, name }: PageStyle): void {
-  if (items.length === 0 && emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+// What the storage wrote as JSON is sent as it is.
+async function sendText (reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle, write: NonNullable<Representation['pageOfText']>, found: FoundText): Promise<FastifyReply> {
+  refuseEmpty(found.count, style)
+  const links = pageLinks(style.path, reading, found.last, found.more)
+  addLink(reply, linkHeader(links))
+  return sendAs(reply, choice, write(found.text, style.bare === true ? undefined : membersOf(reading, found.total, links)))
+}
+
+function membersOf ({ page, query: { limit } }: Reading, total: number | undefined, links: PageLinks): Members {
+  return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
+}
+
+export function refuseEmpty (count: number, { emptyList, name }: PageStyle): void {
+  if (count === 0 && emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
 /** The members of an item that clients see, or those of them that they asked for. */
 export function pick (members: readonly string[]): (item: Stored) => Record<string, unknown> {
   return item => {
     const picked: Record<string, unknown> = {}
-    for (const member of members) if (item[member] !== undefined) picked[member] = item[member]
+    for (const member of members) {
+      const value = item[member]
+      if (value !== undefined) picked[member] = value
+    }
     return picked
   }
 }

@@ -9,7 +9,11 @@ import { splitUrl } from '../mount/urls.js'
 export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
   const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
   const written = write(view)
-  const text = typeof written === 'string' ? written : await written
+  return sendAs(reply, choice, typeof written === 'string' ? written : await written)
+}
+
+/** Sends what is written already. */
+export function sendAs (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
   return represented(reply, choice).header('cache-control', 'no-cache').send(text)
 }
 
