@@ -44,10 +44,12 @@ export interface FamilyPlugin<P extends TProperties = TProperties, O extends Ope
 export function defineFamily<P extends TProperties, O extends OperationParams> (definition: FamilyDefinition<P, O>): FamilyPlugin<P, O> {
   const family = compileFamily(definition as unknown as FamilyDefinition)
   const plugin: FastifyPluginAsync<FamilyOptions> = async (app, options) => {
-    const mount = await makeMount(family, app.prefix, options)
+    // /crm and /crm/ are one place.
+    const prefix = app.prefix.replace(/\/+$/, '')
+    const mount = await makeMount(family, prefix, options)
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
     const own = endpointsOf(mount).map(endpoint => retiring(endpoint, mount.retirement))
-    mountEndpoints(app, [...own, ...unversionedEndpoints(mount, joinUnversioned(app, family.name))], mount.bodyLimit)
+    mountEndpoints(app, [...own, ...unversionedEndpoints(mount, joinUnversioned(app, prefix, family.name))], mount.bodyLimit)
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
   return Object.assign(wrapped, {

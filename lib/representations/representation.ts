@@ -1,5 +1,6 @@
 import type { Kind } from '../storage/storage.js'
 
+/** The members of a resource as they are shown. */
 export type Document = Readonly<Record<string, unknown>>
 
 /** One resource or one problem, or a page of resources, about to be shown. */
@@ -76,6 +77,7 @@ export interface FormOffer {
   readonly key: string
 }
 
+/** A field of a form. */
 export interface FormField {
   readonly name: string
   readonly label: string

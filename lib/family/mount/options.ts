@@ -42,6 +42,7 @@ export interface Committed {
 /** The forms in which an operation can be said. */
 export const formNames = ['verb', 'participle', 'update', 'noun', 'attributes', 'command', 'commands'] as const
 
+/** The name of a form in which an operation can be said. */
 export type FormName = typeof formNames[number]
 
 /** How a host mounts a family. */
