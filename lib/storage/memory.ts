@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Blocks } from './blocks.js'
-import { compareScalars } from './compare.js'
 import { matcher } from './match.js'
+import { Matches } from './matches.js'
 import { ConflictError, DuplicateError } from './storage.js'
-import type { Change, Condition, Found, Id, Query, Scalar, Storage, Stored } from './storage.js'
+import type { Change, Condition, Found, Id, Query, Storage, Stored } from './storage.js'
 
 // How long a search may hold the event loop before other requests get their turn.
 const sliceMs = 5
@@ -37,7 +37,7 @@ export function memoryStorage (): Storage {
         let edited = edits.get(change.family)
         if (edited === undefined) edits.set(change.family, edited = new Map())
         check(change, idOf(change), edited, items)
-        edited.set(idOf(change), change.type === 'delete' ? undefined : Object.freeze(structuredClone(change.item)))
+        edited.set(idOf(change), change.type === 'delete' ? undefined : freeze(structuredClone(change.item)))
       }
       for (const [family, edited] of edits) families.set(family, of(family).with(edited))
     },
@@ -80,7 +80,7 @@ async function search (items: Blocks, query: Query): Promise<Found> {
   }
 
   const wanted = query.offset + query.limit
-  const matched = new Matches(byId ? undefined : comparator(query.order), wanted)
+  const matched = new Matches(byId ? [] : query.order, wanted)
   const holds = matcher(rest)
   const slow = rest.some(condition => condition.op === 'regex')
   let looked = 0
@@ -112,48 +112,10 @@ function narrow (items: Blocks, where: readonly Condition[]): { from: number, to
   return { from, to, rest }
 }
 
-/** The first so many matches in the wanted order, without keeping the others. */
-class Matches {
-  total = 0
-  #kept: Stored[] = []
-  readonly #compare: ((a: Stored, b: Stored) => number) | undefined
-  readonly #wanted: number
-
-  constructor (compare: ((a: Stored, b: Stored) => number) | undefined, wanted: number) {
-    this.#compare = compare
-    this.#wanted = wanted
-  }
-
-  /** Answers whether no further match can be among the first. */
-  add (item: Stored): boolean {
-    this.total++
-    if (this.#compare === undefined) {
-      if (this.#kept.length < this.#wanted) this.#kept.push(item)
-      return this.#kept.length >= this.#wanted
-    }
-    this.#kept.push(item)
-    if (this.#kept.length >= 2 * this.#wanted + 1000) this.#kept = this.first()
-    return false
-  }
-
-  first (): Stored[] {
-    return this.#compare === undefined ? this.#kept : this.#kept.sort(this.#compare).slice(0, this.#wanted)
-  }
-}
-
-function comparator (order: Query['order']): (a: Stored, b: Stored) => number {
-  return (a, b) => {
-    for (const { field, descending } of order) {
-      const result = compareValues(a[field] as Scalar | undefined, b[field] as Scalar | undefined)
-      if (result !== 0) return descending ? -result : result
-    }
-    return 0
-  }
-}
-
-function compareValues (a: Scalar | undefined, b: Scalar | undefined): number {
-  if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? -1 : 1
-  return compareScalars(a, b)
+// Items are handed out as they are kept, so nobody may change them, nor what is nested in them.
+function freeze<T> (value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
+  return value
 }
 
 function take (items: Iterable<Stored>, limit: number): Stored[] {

@@ -78,8 +78,8 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError` and `DuplicateError` from `commit`;
- * whatever else it throws means that it cannot serve now.
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
+ * from `commit`; whatever else it throws means that it cannot serve now.
  */
 export interface Storage {
   /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
@@ -105,5 +105,13 @@ export class DuplicateError extends Error {
   override readonly name = 'DuplicateError'
   constructor (readonly family: string, readonly id: Id) {
     super(`${family} ${id}: the id is taken`)
+  }
+}
+
+/** The family is kept where it can only be read, as in a mapped table without a revision. */
+export class ReadOnlyError extends Error {
+  override readonly name = 'ReadOnlyError'
+  constructor (readonly family: string) {
+    super(`${family} can only be read: its table has no column for the revision`)
   }
 }

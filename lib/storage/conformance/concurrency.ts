@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { ConflictError, DuplicateError } from '../storage.js'
+import { ids, insert, note, outcomes, query, remove, replace, thing, things } from './fixture.js'
+import type { Case } from './fixture.js'
+
+const hundred = Array.from({ length: 100 }, (_, index) => index)
+
+export const concurrency: readonly Case[] = [
+  {
+    name: 'concurrent: of 100 replacements expecting one revision exactly one succeeds',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1)))
+      const { fulfilled, reasons } = await outcomes(hundred.map(integer => storage.commit([replace('things', thing(1, { integer }, 2))])))
+      assert.equal(fulfilled, 1)
+      assert.ok(reasons.every(reason => reason instanceof ConflictError && reason.id === 1))
+      assert.equal((await storage.get('things', 1))?.revision, 2)
+    }
+  },
+  {
+    name: 'concurrent: 100 inserts of different ids all succeed',
+    async run ({ storage }) {
+      const { fulfilled } = await outcomes(hundred.map(id => storage.commit(insert('things', thing(id)))))
+      assert.equal(fulfilled, 100)
+      assert.deepEqual(await ids(storage, query()), hundred)
+    }
+  },
+  {
+    name: 'concurrent: of 100 inserts of one id exactly one succeeds',
+    async run ({ storage }) {
+      const { fulfilled, reasons } = await outcomes(hundred.map(text => storage.commit(insert('notes', note('same', String(text))))))
+      assert.equal(fulfilled, 1)
+      assert.ok(reasons.every(reason => reason instanceof DuplicateError && reason.id === 'same' && reason.family === 'notes'))
+      assert.equal((await ids(storage, query(), 'notes')).length, 1)
+    }
+  },
+  {
+    name: 'concurrent: of 50 deletions of one item exactly one succeeds',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1)))
+      const { fulfilled } = await outcomes(hundred.slice(50).map(() => storage.commit([remove('things', 1)])))
+      assert.equal(fulfilled, 1)
+    }
+  },
+  {
+    name: 'concurrent: one that is refused does not touch the others',
+    async run ({ storage }) {
+      await storage.commit(insert('things', ...hundred.map(id => thing(id))))
+      const attempts = hundred.map(id => storage.commit([
+        ...insert('notes', note(`n${id}`)),
+        replace('things', thing(id, {}, id % 3 === 0 ? 9 : 2), id % 3 === 0 ? 8 : 1)
+      ]))
+      const { fulfilled, reasons } = await outcomes(attempts)
+      assert.equal(fulfilled, 66)
+      assert.ok(reasons.every(reason => reason instanceof ConflictError && Number(reason.id) % 3 === 0))
+      assert.equal((await ids(storage, query(), 'notes')).length, 66)
+    }
+  },
+  {
+    name: 'concurrent: a counter raised by readers that try again loses nothing',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1, { integer: 0 })))
+      const raise = async (): Promise<void> => {
+        for (;;) {
+          const current = await storage.get('things', 1)
+          assert.ok(current !== undefined)
+          const next = { ...current, integer: Number(current['integer']) + 1, revision: current.revision + 1 }
+          try {
+            return await storage.commit([replace('things', next)])
+          } catch (error) {
+            if (!(error instanceof ConflictError)) throw error
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: 10 }, async () => { await raise(); await raise() }))
+      const { integer, revision } = await storage.get('things', 1) as { integer?: number, revision: number }
+      assert.deepEqual([integer, revision], [20, 21])
+    }
+  },
+  {
+    name: 'concurrent: commits that take the same items in another order',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1), thing(2)))
+      const attempts = hundred.map(index => {
+        const changes = [replace('things', thing(1, {}, 2)), replace('things', thing(2, {}, 2))]
+        return storage.commit(index % 2 === 0 ? changes : changes.reverse())
+      })
+      assert.equal((await outcomes(attempts)).fulfilled, 1)
+      assert.deepEqual([(await storage.get('things', 1))?.revision, (await storage.get('things', 2))?.revision], [2, 2])
+    }
+  },
+  {
+    name: 'concurrent: a reader sees a commit whole or not at all',
+    async run ({ storage }) {
+      const write = async (): Promise<void> => {
+        for (let from = 0; from < 100; from += 10) await storage.commit(insert('things', ...hundred.slice(from, from + 10).map(id => thing(id))))
+      }
+      const state = { writing: true }
+      const written = write().finally(() => { state.writing = false })
+      while (state.writing) {
+        assert.equal((await ids(storage, query())).length % 10, 0)
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      await written
+    }
+  },
+  {
+    name: 'concurrent: prepare repeated and in parallel',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1)))
+      await Promise.all(hundred.slice(90).map(() => storage.prepare(things)))
+      await storage.prepare(things)
+      assert.deepEqual(await ids(storage, query()), [1])
+    }
+  }
+]

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { comesBack, ids, insert, note, query, shape, thing, where } from './fixture.js'
+import type { Case } from './fixture.js'
+
+// Each comes back exactly as it went in.
+const table: Record<string, Record<string, unknown>> = {
+  'an item without optional members': {},
+  'one member of every kind': {
+    integer: 1, number: 1.5, string: 's', boolean: true, date: '2026-01-31', dateTime: '2026-01-31T23:59:59.999Z', mood: 'glad', json: { a: 1 }
+  },
+  'zero, false and the empty string': { integer: 0, number: 0, string: '', boolean: false },
+  'the largest integer': { integer: Number.MAX_SAFE_INTEGER, number: Number.MAX_SAFE_INTEGER },
+  'the smallest integer': { integer: Number.MIN_SAFE_INTEGER, number: Number.MIN_SAFE_INTEGER },
+  'a fraction that is not quite decimal': { number: 0.1 },
+  'a sum of fractions': { number: 0.1 + 0.2 },
+  'a small number': { number: 1e-7 },
+  'a number of seventeen digits near zero': { number: 1.2345678901234567e-20 },
+  'the smallest number there is': { number: 5e-324 },
+  'seventeen digits': { number: 123456.78901234567 },
+  'a negative fraction': { number: -2.5 },
+  'quotes of every kind': { string: '\'single\' "double" `back` \'\' $1 $$ ? :a @b' },
+  backslashes: { string: '\\ \\n \\\\ \\u0041' },
+  'newlines, tabs and controls': { string: 'a\nb\r\nc\td\u0001\u001f\u007f\u2028' },
+  'emoji and other astral text': { string: '😀👩‍👩‍👧\u{10ffff}' },
+  'combining marks, not normalised': { string: 'e\u0301 \u00e9 \ufeff' },
+  'a string of 100 kB': { string: 'ä"\\\n'.repeat(25_000) },
+  'percent and underscore': { string: '100% _of_ %s %d' },
+  'a string that looks like SQL': { string: '\'); DROP TABLE things; --' },
+  'a string that looks like a number': { string: '007', mood: 'calm' },
+  'a string that looks like null': { string: 'null' },
+  'the string __proto__': { string: '__proto__' },
+  'the first day there is': { date: '0001-01-01', dateTime: '0001-01-01T00:00:00.000Z' },
+  'the last day there is': { date: '9999-12-31', dateTime: '9999-12-31T23:59:59.999Z' },
+  'a leap day': { date: '2024-02-29', dateTime: '2024-02-29T00:00:00.000Z' },
+  'a moment before 1900': { dateTime: '1883-11-18T12:03:57.120Z' },
+  'json: nested': { json: { a: [1, { b: [true, false, null, 'x', 1e-7] }], c: {}, d: [] } },
+  'json: a string': { json: 'text "quoted" \n 😀' },
+  'json: a number': { json: 1152921504606846976 },
+  'json: false': { json: false },
+  'json: an array': { json: [] },
+  'json: text that looks like json': { json: '{"a":1}' }
+}
+
+export const values: readonly Case[] = [
+  ...Object.entries(table).map(([name, members]): Case => ({
+    name: `value: ${name}`,
+    async run ({ storage }) {
+      await comesBack(storage, members)
+    }
+  })),
+  {
+    name: 'value: absent members are missing, never null or undefined',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1, { integer: 1 })))
+      const got = await storage.get('things', 1)
+      assert.ok(got !== undefined)
+      const names = ['createdAt', 'id', 'integer', 'revision', 'updatedAt']
+      assert.deepEqual(Object.keys(got).sort(), names)
+      const { items: [found] } = await storage.find('things', query())
+      assert.ok(found !== undefined)
+      assert.deepEqual(Object.keys(found).sort(), names)
+    }
+  },
+  {
+    name: 'value: json keeps the order of its members and hostile names',
+    async run ({ storage }) {
+      const text = '{"zebra":1,"a":2,"__proto__":{"polluted":true},"constructor":3,"10":4}'
+      await storage.commit(insert('things', thing(1, { json: JSON.parse(text) as unknown })))
+      const stored = await storage.get('things', 1)
+      assert.equal(JSON.stringify(stored?.['json']), JSON.stringify(JSON.parse(text)))
+      assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
+    }
+  },
+  {
+    name: 'value: filters find hostile strings as they are',
+    async run ({ storage }) {
+      const hostile = ['\'); DROP TABLE things; --', '\' OR \'\'=\'', '__proto__', 'constructor', '%', '_', '\\', '$1', '?', '100% "sure"', '😀\n']
+      await storage.commit(insert('things', ...hostile.map((string, index) => thing(index + 1, { string }))))
+      for (const [index, string] of hostile.entries()) {
+        assert.deepEqual(await ids(storage, query({ where: [where('string', 'eq', string)] })), [index + 1])
+      }
+      assert.equal((await ids(storage, query())).length, hostile.length)
+    }
+  },
+  {
+    name: 'value: filters at the edges of numbers and time',
+    async run ({ storage }) {
+      const max = Number.MAX_SAFE_INTEGER
+      await storage.commit(insert('things', thing(1, { integer: max, date: '9999-12-31' }), thing(2, { integer: max - 1, date: '9999-12-30' }),
+        thing(3, { number: 0.1 }), thing(4, { number: 0.1 + Number.EPSILON }), thing(5, { number: 1e-20 }), thing(-max, { integer: -max, date: '0001-01-01' })))
+      assert.deepEqual(await ids(storage, query({ where: [where('integer', 'eq', max)] })), [1])
+      assert.deepEqual(await ids(storage, query({ where: [where('integer', 'lt', max)] })), [-max, 2])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'eq', 0.1)] })), [3])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'gt', 0.1)] })), [4])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'eq', 1e-20)] })), [5])
+      assert.deepEqual(await ids(storage, query({ where: [where('number', 'lt', 1e-19)] })), [5])
+      assert.deepEqual(await ids(storage, query({ where: [where('date', 'lte', '0001-01-01')] })), [-max])
+      assert.deepEqual(await ids(storage, query({ where: [where('date', 'gt', '9999-12-30')] })), [1])
+    }
+  },
+  {
+    name: 'value: string ids with every sort of character',
+    async run ({ storage }) {
+      const odd = ['a\'b', 'a"b', 'a\\b', 'a/b', 'ä', '😀', '__proto__', 'constructor', '0', '00', ' ', 'a'.repeat(500)]
+      await storage.commit(insert('notes', ...odd.map(id => note(id, `text of ${id}`))))
+      for (const id of odd) assert.equal((await storage.get('notes', id))?.['text'], `text of ${id}`)
+    }
+  },
+  {
+    name: 'value: fields named like words of SQL, in camel case and with long names',
+    async run ({ storage }) {
+      const long = 'aVeryLongNameThatGoesOnAndOnAndOnUntilItIsLongerThanAnyDatabaseAllowsForAColumn'
+      const names = ['order', 'select', 'group', 'holdReason', 'holdReasonID', 'rowid', 'oid', 'name', long, `${long}2`]
+      const odd = shape('oddNames', 'string', names.map(name => ({ name, kind: 'string', optional: true })), [[long], ['order', 'group']])
+      await storage.prepare(odd)
+      const item = thing('1', Object.fromEntries(names.map(name => [name, `value of ${name}`])))
+      await storage.commit(insert('oddNames', item, thing('2')))
+      assert.deepEqual({ ...await storage.get('oddNames', '1') }, item)
+      for (const name of names) {
+        assert.deepEqual(await ids(storage, query({ where: [where(name, 'eq', `value of ${name}`)], sort: [name] }), 'oddNames'), ['1'])
+      }
+    }
+  }
+]

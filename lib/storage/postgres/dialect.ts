@@ -1,0 +1,45 @@
+import type { Dialect } from '../sql/dialect.js'
+import type { Kind } from '../storage.js'
+
+/** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
+export const postgresDialect: Dialect = {
+  types: {
+    integer: 'bigint',
+    number: 'double precision',
+    string: 'text COLLATE "C"',
+    boolean: 'boolean',
+    date: 'date',
+    'date-time': 'timestamp(3) with time zone',
+    // Not jsonb: that would order the members anew, and the answer to a repeated command would differ from the first.
+    json: 'json'
+  },
+  parameter: (n, kind) => `$${n}::${parameterTypes[kind]}`,
+  inList: (column, n, _, kind, negated) => `${column} ${negated ? '<> ALL' : '= ANY'} ($${n}::${parameterTypes[kind]}[])`,
+  listsAreOneParameter: true,
+  // Texts of their own for dates, since a session may have any DateStyle and TimeZone.
+  selected (column, kind) {
+    if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
+    if (kind === 'date-time') return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+    return column
+  },
+  compared: (column, kind, foreign) => foreign && kind === 'string' ? `${column} COLLATE "C"` : column,
+  // Equal is equal in every collation; naming one would keep a mapped table's index from being used.
+  equated: column => column,
+  absentFirst: ' NULLS FIRST',
+  absentLast: ' NULLS LAST',
+  encode (value, kind) {
+    if (value === undefined || value === null) return null
+    return kind === 'json' ? JSON.stringify(value) : value
+  },
+  decode: {
+    integer: Number,
+    number: Number,
+    boolean: value => value === 't',
+    json: value => JSON.parse(value as string) as unknown
+  },
+  constant: (value, kind) => `'${value}'::${parameterTypes[kind]}`
+}
+
+const parameterTypes: Record<Kind, string> = {
+  integer: 'bigint', number: 'double precision', string: 'text', boolean: 'boolean', date: 'date', 'date-time': 'timestamptz', json: 'json'
+}

@@ -1,0 +1,27 @@
+import type { Kind } from '../storage.js'
+
+/** What databases do differently, as data for whatever writes SQL. */
+export interface Dialect {
+  /** The type of a new column. */
+  readonly types: Readonly<Record<Kind, string>>
+  /** The n-th parameter (from 1) as a value of this kind. */
+  parameter (n: number, kind: Kind): string
+  /** The n-th parameter as a list: `in` or `not in` it. */
+  inList (column: string, n: number, length: number, kind: Kind, negated: boolean): string
+  /** How many parameters a list of so many values takes. */
+  readonly listsAreOneParameter: boolean
+  /** The column as it is selected, for `decode`. */
+  selected (column: string, kind: Kind): string
+  /** The column so that text is compared and ordered by code point; `foreign` where somebody else made it. */
+  compared (column: string, kind: Kind, foreign: boolean): string
+  /** The column so that text equals only itself. */
+  equated (column: string, kind: Kind, foreign: boolean): string
+  /** What `ORDER BY` needs so that absent comes first, and last when descending. */
+  readonly absentFirst: string
+  readonly absentLast: string
+  encode (value: unknown, kind: Kind): unknown
+  /** Per kind, how what the driver hands over becomes the value; where there is none it is the value. */
+  readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
+  /** A value that stands in for a column which a mapped table lacks. */
+  constant (value: string | number, kind: Kind): string
+}

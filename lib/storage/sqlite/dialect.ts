@@ -1,0 +1,37 @@
+import type { Dialect } from '../sql/dialect.js'
+
+/** Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. */
+export const sqliteDialect: Dialect = {
+  types: { integer: 'INTEGER', number: 'REAL', string: 'TEXT', boolean: 'BOOLEAN', date: 'TEXT', 'date-time': 'TEXT', json: 'TEXT' },
+  parameter: (_, kind) => parameter(kind),
+  inList: (column, _, length, kind, negated) => `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(parameter(kind)).join(', ')})`,
+  listsAreOneParameter: false,
+  selected: column => column,
+  compared: binary,
+  equated: binary,
+  // Absent comes first by itself.
+  absentFirst: '',
+  absentLast: '',
+  encode (value, kind) {
+    if (value === undefined || value === null) return null
+    if (kind === 'boolean') return value === true ? 1 : 0
+    if (kind === 'number' && (value as number) > 0 && (value as number) < tiny) return String(value)
+    return kind === 'json' ? JSON.stringify(value) : value
+  },
+  decode: {
+    boolean: value => value !== 0,
+    json: value => JSON.parse(value as string) as unknown
+  },
+  constant: value => typeof value === 'number' ? `CAST(${value} AS INTEGER)` : `CAST('${value}' AS TEXT)`
+}
+
+// @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
+const tiny = 1e-15
+
+function parameter (kind: string): string {
+  return kind === 'number' ? 'CAST(? AS REAL)' : '?'
+}
+
+function binary (column: string, kind: string, foreign: boolean): string {
+  return foreign && kind === 'string' ? `${column} COLLATE BINARY` : column
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What is used of an SQLite database: node:sqlite, @photostructure/sqlite and better-sqlite3 all have it. */
+export interface SqliteDatabase {
+  exec (sql: string): unknown
+  prepare (sql: string): SqliteStatement
+  close (): void
+}
+
+export interface SqliteStatement {
+  all (...parameters: never[]): unknown[]
+  run (...parameters: never[]): { changes: number | bigint }
+}
+
+/** A statement that reads, with rows as arrays: half the cost of rows as objects. */
+export type ReadStatement = (parameters: readonly unknown[]) => unknown[][]
+/** A statement that writes, and answers how many rows it changed. */
+export type WriteStatement = (parameters: readonly unknown[]) => number
+
+export function readStatement (database: SqliteDatabase, sql: string): ReadStatement {
+  const statement = database.prepare(sql) as SqliteStatement & { setReturnArrays? (on: boolean): void, raw? (on: boolean): void }
+  const all = statement.all.bind(statement) as (...parameters: unknown[]) => unknown[]
+  if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
+  else if (statement.raw !== undefined) statement.raw(true)
+  else return parameters => all(...parameters).map(row => Object.values(row as object))
+  return parameters => all(...parameters) as unknown[][]
+}
+
+export function writeStatement (database: SqliteDatabase, sql: string): WriteStatement {
+  const statement = database.prepare(sql)
+  const run = statement.run.bind(statement) as (...parameters: unknown[]) => { changes: number | bigint }
+  return parameters => Number(run(...parameters).changes)
+}
+
+/** Opens a file so that a commit which was answered survives a power cut. */
+export async function openDatabase (file: string): Promise<SqliteDatabase> {
+  const database = new (await databaseClass())(file)
+  // FULL is not kept in the file: without it a reopened WAL file may fall back to NORMAL and lose the last commits.
+  await whenFree(5000, () => {
+    database.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+  })
+  return database
+}
+
+type DatabaseClass = new (file: string) => SqliteDatabase
+
+async function databaseClass (): Promise<DatabaseClass> {
+  for (const name of ['node:sqlite', '@photostructure/sqlite']) {
+    try {
+      return (await import(name) as { DatabaseSync: DatabaseClass }).DatabaseSync
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code !== 'ERR_UNKNOWN_BUILTIN_MODULE' && code !== 'ERR_MODULE_NOT_FOUND') throw error
+    }
+  }
+  throw new Error('SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
+}
+
+/**
+ * Runs this once no other process holds the lock it needs. SQLite itself would wait with the event loop stopped, so it is
+ * told to wait briefly and this tries again.
+ */
+export async function whenFree<T> (timeout: number, run: () => T): Promise<T> {
+  const began = performance.now()
+  for (;;) {
+    try {
+      return run()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - began > timeout) throw error
+    }
+    await delay(1 + Math.random() * 10)
+  }
+}
+
+// node:sqlite has errcode 5 (and extended codes ending in it), better-sqlite3 the code SQLITE_BUSY.
+function isBusy (error: unknown): boolean {
+  const { errcode, code, message } = error as { errcode?: number, code?: string, message?: string }
+  if (typeof errcode === 'number') return (errcode & 0xff) === 5
+  return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
+}
+
+/** Runs this in a transaction that has the lock for writing from the beginning, so that it cannot lose it half way. */
+export function transaction (database: SqliteDatabase, run: () => void): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    run()
+    database.exec('COMMIT')
+  } catch (error) {
+    // Some errors, as a full disk, have rolled back already.
+    try { database.exec('ROLLBACK') } catch {}
+    throw error
+  }
+}

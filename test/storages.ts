@@ -1,0 +1,60 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStorage } from '../lib/storage/memory.js'
+import { postgresStorage } from '../lib/storage/postgres.js'
+import { sqliteStorage } from '../lib/storage/sqlite.js'
+import type { Storage } from '../lib/storage/storage.js'
+import { dropSchema, newSchema } from './postgres/schema.js'
+import { postgresUrl } from './postgres/url.js'
+
+/** An empty storage that shares nothing with any other. */
+export interface Made {
+  readonly storage: Storage
+  /** Opens another storage on the same data, as a second process would; undefined where that cannot be. */
+  readonly another: (() => Storage) | undefined
+  dispose (): Promise<void>
+}
+
+/** Every storage of the package, so that whole-app tests run over each. */
+export const storages: readonly { readonly name: string, make (): Promise<Made> }[] = [
+  {
+    name: 'memory',
+    async make () {
+      const storage = memoryStorage()
+      return { storage, another: undefined, dispose: () => storage.close() }
+    }
+  },
+  {
+    name: 'sqlite',
+    async make () {
+      const folder = await mkdtemp(join(tmpdir(), 'dealbook-'))
+      return shared(() => sqliteStorage({ file: join(folder, 'test.db') }), () => rm(folder, { recursive: true }))
+    }
+  },
+  {
+    name: 'postgres',
+    async make () {
+      const connectionString = await postgresUrl()
+      const schema = newSchema()
+      return shared(() => postgresStorage({ connectionString, schema, poolSize: 5 }), () => dropSchema(schema))
+    }
+  }
+]
+
+function shared (open: () => Storage, clear: () => Promise<void>): Made {
+  const opened: Storage[] = []
+  const another = (): Storage => {
+    const storage = open()
+    opened.push(storage)
+    return storage
+  }
+  return {
+    storage: another(),
+    another,
+    async dispose () {
+      for (const storage of opened) await storage.close()
+      await clear()
+    }
+  }
+}
