@@ -15,7 +15,7 @@ import type { Decision } from '../model/decide.js'
 import type { Family, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
-import type { Grant } from '../mount/options.js'
+import type { Grant, Intent } from '../mount/options.js'
 import { changesOf, problemOf, recordOf } from '../model/record.js'
 import { inTurn } from './turns.js'
 
@@ -32,8 +32,7 @@ export interface Result {
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (mount: Mount, request: FastifyRequest, command: Command): Promise<Result> {
   const { family } = mount
-  const intent = { family: family.name, action: command.action ?? 'read', id: command.target, params: command.params }
-  const grant = await mount.authorize(request, intent)
+  const grant = await mount.authorize(request, intentOf(family, command))
   const storage = await mount.storage(request)
   const chosen = command.id ?? (command.key === undefined ? undefined : idOfKey(command.key, grant.principal))
   const place = command.target === undefined ? chosen : `${family.name}/${command.target}`
@@ -42,14 +41,14 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
     const replay = chosen === undefined ? undefined : await replayOf(storage, family, chosen, command, grant)
     if (replay !== undefined) return replay
     const context: Context = { now: new Date().toISOString(), command: chosen ?? uuidv7(), principal: grant.principal }
-    const { current, decision } = command.target === undefined
-      ? { current: undefined, decision: await created(family, storage, command, context) }
+    const { current, meant, decision } = command.target === undefined
+      ? { current: undefined, meant: command, decision: await created(family, storage, command, context) }
       : await changed(mount, request, storage, command, command.target, context, grant)
     // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
     if (decision.outcome === 'refused' && chosen === undefined) throw decision.problem
     const item = decision.outcome === 'done' ? decision.after : current
     if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
-    const record = recordOf(family, command, context, current, decision)
+    const record = recordOf(family, meant, context, current, decision)
     const recorded = decision.outcome === 'done' || chosen !== undefined
     if (recorded) await storage.commit(changesOf(family, current, decision, record))
     return { record, recorded, item, replayed: false }
@@ -75,7 +74,7 @@ async function created (family: Family, storage: Storage, { params }: Command, c
   return { outcome: 'done', after: decideCreation(family.lifecycle as Lifecycle, family, id, params, context) }
 }
 
-async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, decision: Decision }> {
+async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, meant: Command, decision: Decision }> {
   const { family } = mount
   const current = await visible(storage, family.name, target, grant)
   if (current === undefined) throw new Problem('not-found', `There is no ${family.singular} "${target}"`)
@@ -85,7 +84,14 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
   if (!writeMayGo(request.headers, current, command.id === undefined)) {
     throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
   }
-  return { current, decision: decide(family, current, command, context) }
+  const meant = command.interpret === undefined ? command : { ...command, ...command.interpret(current) }
+  // Reading was asked for above; changing is another matter.
+  if (meant.action !== command.action) await mount.authorize(request, intentOf(family, meant))
+  return { current, meant, decision: decide(family, current, meant, context) }
+}
+
+function intentOf (family: Family, { action = 'read', target, params }: Command): Intent {
+  return { family: family.name, action, id: target, params }
 }
 
 async function nextInteger (family: Family, storage: Storage): Promise<number> {

@@ -45,5 +45,7 @@ function formatOf (request: FastifyRequest): string | undefined {
     .filter(({ name }) => name !== 'format')
     .map(({ raw }) => ({ parameter: raw.slice(0, 50), detail: 'The only parameter here is format' }))
   if (errors.length > 0) throw new Problem('invalid-query', 'The only parameter here is format', { errors })
-  return parameters[0]?.name === undefined ? undefined : parameters[0].value
+  const [first, ...others] = parameters
+  if (others.length > 0) throw new Problem('invalid-query', 'format may be given only once', { errors: [{ parameter: 'format', detail: 'format may be given only once' }] })
+  return first?.name === undefined ? undefined : first.value
 }

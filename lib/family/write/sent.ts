@@ -5,8 +5,9 @@ import type { Members, Params } from '../model/params.js'
 
 /** The body of a request; none at all is the empty object. */
 export function bodyOf (request: FastifyRequest): Members {
-  const body = request.body ?? {}
-  if (typeof body !== 'object' || Array.isArray(body)) throw invalidBody([{ pointer: '', detail: 'must be an object' }])
+  // Not by `??`: the body `null` is no object.
+  const body = request.body === undefined ? {} : request.body
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidBody([{ pointer: '', detail: 'must be an object' }])
   return body as Members
 }
 
