@@ -5,7 +5,7 @@ import { idOfKey } from '../../http/idempotency.js'
 import { Problem } from '../../http/problems.js'
 import { matcher } from '../../storage/match.js'
 import { ConflictError, DuplicateError } from '../../storage/storage.js'
-import type { Id, Storage, Stored } from '../../storage/storage.js'
+import type { Id, Query, Storage, Stored } from '../../storage/storage.js'
 import { uuidv7 } from '../../values/uuid.js'
 import { visible } from '../mount/access.js'
 import { isSameCommand } from '../model/command.js'
@@ -35,7 +35,7 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
   const grant = await mount.authorize(request, intentOf(family, command))
   const storage = await mount.storage(request)
   const chosen = command.id ?? (command.key === undefined ? undefined : idOfKey(command.key, grant.principal))
-  const place = command.target === undefined ? chosen : `${family.name}/${command.target}`
+  const place = command.target !== undefined ? `${family.name}/${command.target}` : isCounted(family) ? family.name : chosen
 
   const result = await inTurn(storage, place, () => untilSettled(async () => {
     const replay = chosen === undefined ? undefined : await replayOf(storage, family, chosen, command, grant)
@@ -70,7 +70,7 @@ async function replayOf (storage: Storage, family: Family, id: string, command: 
 }
 
 async function created (family: Family, storage: Storage, { params }: Command, context: Context): Promise<Decision> {
-  const id = family.makeId?.() ?? (family.idKind === 'string' ? uuidv7() : await nextInteger(family, storage))
+  const id = isCounted(family) ? await nextInteger(family, storage) : family.makeId?.() ?? uuidv7()
   return { outcome: 'done', after: decideCreation(family.lifecycle as Lifecycle, family, id, params, context) }
 }
 
@@ -94,10 +94,28 @@ function intentOf (family: Family, { action = 'read', target, params }: Command)
   return { family: family.name, action, id: target, params }
 }
 
+// Whether the next id depends on those before it, so that creations wait for each other.
+function isCounted ({ idKind, makeId }: Family): boolean {
+  return idKind === 'integer' && makeId === undefined
+}
+
 async function nextInteger (family: Family, storage: Storage): Promise<number> {
-  const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
-  const { items: [last] } = await storage.find(family.name, query)
-  return last === undefined ? 1 : last.id as number + 1
+  const last = await first(storage, family.name, { where: [], order: [{ field: 'id', descending: true }] })
+  let id = last === undefined ? 1 : last.id as number + 1
+  // What was deleted keeps its log, so its id is not given again. Doubling the step passes over many in few reads.
+  for (let step = 1; await first(storage, 'commands', logOf(family, id)) !== undefined; step *= 2) id += step
+  return id
+}
+
+async function first (storage: Storage, family: string, query: Pick<Query, 'where' | 'order'>): Promise<Stored | undefined> {
+  return (await storage.find(family, { ...query, offset: 0, limit: 1, count: false })).items[0]
+}
+
+function logOf ({ name }: Family, id: Id): Pick<Query, 'where' | 'order'> {
+  return {
+    where: [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [String(id)] }],
+    order: [{ field: 'revision', descending: false }, { field: 'id', descending: false }]
+  }
 }
 
 // Each attempt that fails means that another process succeeded in between.
