@@ -247,6 +247,58 @@ t.test('a page of another site', async t => {
   t.equal(asked.statusCode, 200, 'what needs a preflight is the business of CORS')
 })
 
+t.test('an id that was used for something else', async t => {
+  const app = await dealsApp(memoryStorage())
+  const [{ id }, other] = [await createDeal(app), await createDeal(app)]
+  const hold = { action: 'HoldDeal', params: { reason: 'a' } }
+  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: hold })
+  await app.inject({ method: 'POST', url: `${home}/${id}/cancellations`, headers: { 'idempotency-key': 'k1' }, payload: { amercement: 1, reason: 'a' } })
+  const reused = async (request: Sent): Promise<unknown> => await refused(t, app, id, { request, status: 422, code: 'id-reused' })
+  await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { ...hold, params: { reason: 'b' } } })
+  await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } })
+  await reused({ method: 'PUT', url: `${home}/${other.id}/commands/c1`, payload: hold })
+  await reused({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: other.id, ...hold } })
+  await reused({ method: 'POST', url: `${home}/${id}/cancellations`, headers: { 'idempotency-key': 'k1' }, payload: { amercement: 2, reason: 'a' } })
+  await reused({ method: 'POST', url: `${home}/${id}/holds`, headers: { 'idempotency-key': 'k1' }, payload: { reason: 'a' } })
+  await reused({ method: 'POST', url: home, headers: { 'idempotency-key': 'k1' }, payload: { name: 'a', price: 1 } })
+  t.same(await app.inject(`${home}/${other.id}`).then(answer => answer.json<{ revision: number }>().revision), 1, 'the other deal is as it was')
+})
+
+t.test('preconditions can be required', async t => {
+  const app = await dealsApp(memoryStorage(), { preconditions: 'required' })
+  const { id } = await createDeal(app)
+  for (const form of forms) {
+    const request = form.say(operation('hold'), id, 'c1') as Sent
+    await refused(t, app, id, { request, status: 428, code: 'precondition-required', says: /If-Match/ })
+  }
+  await refused(t, app, id, { request: { method: 'DELETE', url: `${home}/${id}` }, status: 428, code: 'precondition-required' })
+  const command = { method: 'PUT', url: '/rest/commands/c1', payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } } } as const
+  t.equal((await app.inject({ ...command, headers: { 'if-match': '"1"' } })).statusCode, 201)
+  t.equal((await app.inject(command)).statusCode, 200, 'a command that was done is recognised before that')
+  t.equal((await app.inject({ ...command, headers: { 'if-match': '"1"' } })).statusCode, 200, 'and before If-Match')
+})
+
+t.test('If-Match takes every spelling of the revision', async t => {
+  const app = await dealsApp(memoryStorage())
+  for (const tag of ['"1"', '"1-json"', '"1-xml"', '"7", "1-html"', '*', ' "0" ,\t"1" ']) {
+    const { id } = await createDeal(app)
+    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, headers: { 'if-match': tag }, payload: { reason: 'a' } })
+    t.equal(answer.statusCode, 200, tag)
+  }
+})
+
+t.test('no bytes are the empty object, whatever they are said to be', async t => {
+  const app = await dealsApp(memoryStorage())
+  for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/json; charset=utf-8', 'content-length': '0' }]) {
+    const { id } = await createDeal(app)
+    t.equal((await app.inject({ method: 'PUT', url: `${home}/${id}/complete`, headers })).statusCode, 200)
+    t.equal((await app.inject({ method: 'POST', url: `${home}/${id}/completions`, headers })).statusCode, 200)
+    t.equal((await app.inject({ method: 'PUT', url: `${home}/${id}`, headers })).statusCode, 200)
+    t.equal((await app.inject({ method: 'PATCH', url: `${home}/${id}`, headers })).statusCode, 200)
+    t.equal((await app.inject({ method: 'DELETE', url: `${home}/${id}`, headers })).statusCode, 204)
+  }
+})
+
 /** Sends it and checks the client's view of the refusal, and that nothing else can be seen of it. */
 async function refused (t: Checks, app: FastifyInstance, id: string, { request, status, code, at, says }: Refusal): Promise<Answer> {
   const before = await everything(app, id)

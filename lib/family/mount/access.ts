@@ -46,7 +46,8 @@ function guarded (storage: Storage): Storage {
   return safe
 }
 
-async function guard<T> (work: () => Promise<T>): Promise<T> {
+/** Whatever is thrown, but for conflicts and duplicates, as the problem that the storage cannot serve now. */
+export async function guard<T> (work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -6,7 +6,7 @@ import type { Grammar } from '../../query/grammar.js'
 import { json } from '../../representations/json.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Storage } from '../../storage/storage.js'
-import { makeAccess } from './access.js'
+import { guard, makeAccess } from './access.js'
 import { CommandMembers, commandsShape } from '../model/command.js'
 import type { Family } from '../model/family.js'
 import { checkOptions, formNames } from './options.js'
@@ -69,7 +69,11 @@ export async function makeMount (family: Family, prefix: string, options: Family
     forms: new Set(options.forms ?? formNames),
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,
-    storage: async request => single ?? await access((storage as (request: FastifyRequest) => Storage)(request)),
+    async storage (request) {
+      if (single !== undefined) return single
+      const chosen = (storage as (request: FastifyRequest) => Storage)(request)
+      return await guard(() => access(chosen))
+    },
     authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
   }
 }
