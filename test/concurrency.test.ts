@@ -96,18 +96,29 @@ const races: Readonly<Record<string, Race>> = {
   }
 }
 
+const tickets = defineFamily({
+  name: 'tickets',
+  singular: 'ticket',
+  fields: Type.Object({ id: Type.Integer(), title: Type.String() }),
+  create: ['title']
+})
+
 for (const { name, make } of storages) {
-  for (const [race, run] of Object.entries(races)) {
-    t.test(`${name}: ${race}`, async t => {
-      const { storage, another, dispose } = await make()
-      t.teardown(dispose)
-      await t.test('one application', async t => await run(t, [await bothFamilies(storage)]))
-      await t.test('two applications, one storage', async t => await run(t, [await bothFamilies(storage), await bothFamilies(storage)]))
-      if (another !== undefined) {
-        await t.test('two applications, each with its own storage on the same data', async t => await run(t, [await bothFamilies(storage), await bothFamilies(another())]))
-      }
-    })
-  }
+  t.test(name, async t => {
+    const { storage, another, dispose } = await make()
+    t.teardown(dispose)
+    const one = await bothFamilies(storage)
+    const settings: Record<string, readonly FastifyInstance[]> = {
+      'one application': [one],
+      'two applications, one storage': [one, await bothFamilies(storage)]
+    }
+    if (another !== undefined) settings['two applications, each with its own storage on the same data'] = [one, await bothFamilies(another())]
+    for (const [setting, apps] of Object.entries(settings)) {
+      t.test(setting, async t => {
+        for (const [race, run] of Object.entries(races)) await t.test(race, async t => await run(t, apps))
+      })
+    }
+  })
 }
 
 async function bothFamilies (storage: Storage): Promise<FastifyInstance> {
@@ -117,13 +128,6 @@ async function bothFamilies (storage: Storage): Promise<FastifyInstance> {
   await app.ready()
   return app
 }
-
-const tickets = defineFamily({
-  name: 'tickets',
-  singular: 'ticket',
-  fields: Type.Object({ id: Type.Integer(), title: Type.String() }),
-  create: ['title']
-})
 
 async function together (apps: readonly FastifyInstance[], times: number, request: (index: number) => Sent): Promise<Answer[]> {
   return await Promise.all(Array.from({ length: times }, async (_, index) => await (apps[index % apps.length] as FastifyInstance).inject(request(index))))
