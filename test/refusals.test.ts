@@ -146,6 +146,8 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'a deletion by POST of what is not there': { request: { method: 'POST', url: '/command/DeleteDeal/', payload: { id: unknownId } }, status: 404, code: 'not-found' },
     'an id that cannot be one': { request: put(`${home}/a%00b/hold`, { reason: 'a' }), status: 404, code: 'not-found' },
     'a way out': { request: put(`${home}/..%2f..%2fcustomers/hold`, { reason: 'a' }), status: 404, code: 'not-found' },
+    'an operation that there is not': { request: put(`${deal}/hodl`, { reason: 'a' }), status: 404, code: 'not-found', says: /has no "hodl"/ },
+    'a word that is nearly one': { request: { method: 'POST', url: `${deal}/hold-s/`, payload: { reason: 'a' } }, status: 404, code: 'not-found', says: /Did you mean "hold/ },
     'a command that is not there': { request: { method: 'GET', url: `${deal}/commands/none` }, status: 404, code: 'not-found' },
     'a shared command that is not there': { request: { method: 'GET', url: '/rest/commands/none' }, status: 404, code: 'not-found' },
     'a verb by POST': wrongMethod('POST', `${deal}/hold`),

@@ -1,7 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { FastifyPluginAsync } from 'fastify'
-import { mountEndpoints } from '../http/routes.js'
+import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolate } from '../http/scope.js'
 import { sendProblem } from './read/send.js'
 import type { FamilyDefinition, OperationParams, QueryDefinition } from './model/definition.js'
@@ -9,7 +9,7 @@ import { compileFamily } from './model/family.js'
 import type { Family } from './model/family.js'
 import { makeMount } from './mount/mount.js'
 import type { FamilyOptions } from './mount/options.js'
-import { endpointsOf, unversionedEndpoints } from './endpoints.js'
+import { endpointsOf, unknownWord, unversionedEndpoints } from './endpoints.js'
 import { joinUnversioned } from './mount/unversioned.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
@@ -34,6 +34,7 @@ export function defineFamily<P extends TProperties, O extends OperationParams> (
     const mount = await makeMount(family, app.prefix, options)
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
     mountEndpoints(app, [...endpointsOf(mount), ...unversionedEndpoints(mount, joinUnversioned(app, family.name))])
+    if (family.writable) mountUnknown(app, `${mount.home}/:id/:word`, request => unknownWord(mount, request))
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
   return Object.assign(wrapped, { definition, family })

@@ -55,8 +55,8 @@ export function timeless ({ updatedAt, createdAt, id, ...deal }: Item): object {
 
 /** All that a refused request must leave as it was. */
 export async function everything (app: FastifyInstance, id: string): Promise<object> {
-  const all = (await app.inject(`${home}?maxpagesize=1000`)).json<{ items: Item[] }>().items
-  return { deal: await readDeal(app, id), log: await readLog(app, id), all }
+  const { total } = (await app.inject(`${home}?count=exact&maxpagesize=1`)).json<{ total: number }>()
+  return { deal: await readDeal(app, id), log: await readLog(app, id), total }
 }
 
 /** What helpers need of a test. */
