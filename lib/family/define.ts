@@ -2,9 +2,9 @@ import type { TProperties } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { FastifyPluginAsync } from 'fastify'
 import { retiring } from '../http/retirement.js'
-import { mountEndpoints } from '../http/routes.js'
+import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolate } from '../http/scope.js'
-import { endpointsOf, unversionedEndpoints } from './endpoints.js'
+import { endpointsOf, unknownWord, unversionedEndpoints } from './endpoints.js'
 import { extendDefinition } from './extension.js'
 import type { FamilyExtension } from './extension.js'
 import type { FamilyDefinition, OperationParams, QueryDefinition } from './model/definition.js'
@@ -50,6 +50,7 @@ export function defineFamily<P extends TProperties, O extends OperationParams> (
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
     const own = endpointsOf(mount).map(endpoint => retiring(endpoint, mount.retirement))
     mountEndpoints(app, [...own, ...unversionedEndpoints(mount, joinUnversioned(app, prefix, family.name))], mount.bodyLimit)
+    if (family.writable) mountUnknown(app, `${mount.home}/:id/:word`, request => unknownWord(mount, request))
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
   return Object.assign(wrapped, {

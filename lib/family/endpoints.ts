@@ -1,4 +1,7 @@
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../http/problems.js'
 import type { Endpoint } from '../http/routes.js'
+import { nearest } from '../values/nearest.js'
 import { actionEndpoints } from './forms/action.js'
 import { commandEndpoints } from './forms/command.js'
 import { commandsEndpoints } from './forms/commands.js'
@@ -39,4 +42,12 @@ export function unversionedEndpoints (mount: Mount, shared: Unversioned): Endpoi
     ...actionEndpoints(mount, shared),
     ...resultEndpoints(mount, shared)
   ]
+}
+
+/** The problem of a path below an item that is no word of the family, with the word that may be meant. */
+export function unknownWord ({ family, forms }: Mount, request: FastifyRequest): Problem {
+  const { word } = request.params as { word: string }
+  const known = [...family.operations.values()].flatMap(({ operation }) => (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form)).map(form => operation[form]))
+  const meant = nearest(word, [...known, 'commands'])
+  return new Problem('not-found', `A ${family.singular} has no "${word.slice(0, 100)}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
 }

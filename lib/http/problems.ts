@@ -39,14 +39,14 @@ export type Flaw = { readonly parameter: string, readonly detail: string } | { r
 
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
-  /** Where it is not the status of the code. */
-  readonly status?: number
   readonly errors?: readonly Flaw[]
   /** Further members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
   /** Headers of the answer. */
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
+  /** Another status than that of the code. */
+  readonly status?: number
 }
 
 /**
@@ -62,9 +62,9 @@ export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
 
-  constructor (readonly code: ProblemCode, detail: string, { status, errors, members = {}, headers = {}, cause }: ProblemOptions = {}) {
+  constructor (readonly code: ProblemCode, detail: string, { errors, members = {}, headers = {}, cause, status = problemCodes[code].status }: ProblemOptions = {}) {
     super(detail, { cause })
-    this.statusCode = status ?? problemCodes[code].status
+    this.statusCode = status
     this.errors = errors
     this.members = members
     this.headers = headers
@@ -95,12 +95,18 @@ export function toProblem (error: unknown): Problem {
   const { statusCode, code, message, headers } = (error ?? {}) as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
   const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
   if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
-  const { status } = problemCodes[known]
-  return new Problem(known, message ?? '', { status: statusCode ?? status, ...(headers === undefined ? {} : { headers }), cause: error })
+  return new Problem(known, message ?? '', {
+    ...(headers === undefined ? {} : { headers }),
+    // A host's own status stays, though we have no code for it.
+    ...(known === 'bad-request' && statusCode !== undefined ? { status: statusCode } : {}),
+    cause: error
+  })
 }
 
 function byStatus (status: number | undefined): ProblemCode {
   if (status === undefined || status < 400 || status >= 600) return 'internal'
+  // Of the codes with this status, the one that claims nothing.
+  if (status === 400) return 'bad-request'
   for (const [code, known] of Object.entries(problemCodes)) if (known.status === status) return code as ProblemCode
   return status < 500 ? 'bad-request' : 'internal'
 }

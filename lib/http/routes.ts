@@ -9,6 +9,8 @@ export interface RouteSchema extends FastifySchema {
   readonly tags?: readonly string[]
   readonly deprecated?: boolean
   readonly hide?: boolean
+  /** The media types of the body, where it is not only JSON. */
+  readonly consumes?: readonly string[]
 }
 
 /** One method on one path. Several endpoints may stand on one path, each with its own method. */
@@ -31,6 +33,21 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
     const here = endpoints.filter(endpoint => endpoint.path === path)
     mountPath(app, path, here, bodyLimit, true)
     if (slashed) mountPath(app, `${path}/`, here, bodyLimit, false)
+  }
+}
+
+/** Every method on a path is a problem, with and without a trailing slash: what is there in its place has routes of its own. */
+export function mountUnknown (app: FastifyInstance, path: string, explain: (request: FastifyRequest) => Problem): void {
+  for (const url of [path, `${path}/`]) {
+    if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
+    app.route({
+      method: app.supportedMethods as HTTPMethods[],
+      url,
+      schema: hidden,
+      exposeHeadRoute: false,
+      onRequest: async request => { throw explain(request) },
+      handler: async () => {}
+    })
   }
 }
 

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../http/routes.js'
 import { visible } from '../mount/access.js'
 import { answerCommand } from '../write/answers.js'
 import type { CommandRecord } from '../model/command.js'
-import { describeSharedCommand, describeSharedEntry } from '../openapi/writes.js'
+import { addSharedSchemas, describeSharedCommand, describeSharedEntry } from '../openapi/writes.js'
 import { compileEnvelope } from '../write/envelope.js'
 import { sendEntry } from '../read/log.js'
 import type { Mount } from '../mount/mount.js'
@@ -17,16 +17,17 @@ import type { Unversioned } from '../mount/unversioned.js'
 import { writeHandler } from '../write/pipeline.js'
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
-export function commandsEndpoints (mount: Mount, { commands }: Unversioned): Endpoint[] {
+export function commandsEndpoints (mount: Mount, { commands, schemas }: Unversioned): Endpoint[] {
   const isFirst = commands.known.length === 0
-  commands.claim(mount.family.singular, mount, { mount, put: putHandler(mount) })
+  const isNew = commands.claim(mount.family.singular, mount, { mount, put: putHandler(mount) })
+  if (isNew) addSharedSchemas(schemas, mount)
   if (!isFirst) return []
   const path = '/rest/commands/:command'
   return [
     {
       method: 'PUT',
       path,
-      schema: describeSharedCommand(mount),
+      schema: describeSharedCommand(mount, schemas),
       handler: async (request, reply) => {
         const body = bodyOf(request)
         const [named, ...others] = commands.known.filter(singular => Object.hasOwn(body, singular))
@@ -37,7 +38,7 @@ export function commandsEndpoints (mount: Mount, { commands }: Unversioned): End
     {
       method: 'GET',
       path,
-      schema: describeSharedEntry(mount),
+      schema: describeSharedEntry(mount, schemas),
       handler: async (request, reply) => await readCommand(commands.known.map(singular => commands.owner(singular).mount), request, reply)
     }
   ]

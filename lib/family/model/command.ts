@@ -7,7 +7,7 @@ import { fieldsOf } from './shape.js'
 
 /** What a request wants done, whichever form said it. */
 export interface Command {
-  /** The action of an operation, or that of creating or deleting; undefined where the request changes nothing. */
+  /** The action of an operation, or that of creating or deleting; undefined where nothing is to be changed. */
   readonly action: string | undefined
   /** The item it is for; undefined where it creates one. */
   readonly target: Id | undefined
@@ -16,6 +16,8 @@ export interface Command {
   readonly id?: string | undefined
   /** The client's Idempotency-Key, from which the id is made. */
   readonly key?: string | undefined
+  /** Where only the item shows what is meant: the action and its parameters, or a problem. Pure. */
+  readonly interpret?: (current: Stored) => Pick<Command, 'action' | 'params'>
 }
 
 export type Outcome = 'done' | 'unchanged' | 'refused'

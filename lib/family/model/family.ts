@@ -5,6 +5,7 @@ import type { FamilyShape, Field, Id } from '../../storage/storage.js'
 import { readInteger } from '../../values/read.js'
 import { compileValidator } from '../../values/validate.js'
 import type { Validator } from '../../values/validate.js'
+import { CommandMembers } from './command.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import type { Operation, Spoken } from './operation.js'
 import { compileParams } from './params.js'
@@ -65,7 +66,7 @@ const service = Type.Object({
 /** Checks a definition; what is wrong with it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
   const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
-  const flaw = flawOfNames(definition) ?? flawOfCreation(definition) ??
+  const flaw = flawOfNames(definition) ?? flawOfFields(definition) ??
     flawOfWords(operations, create === undefined ? [] : [actionOf('Create', singular), actionOf('Delete', singular), 'deletions'])
   if (flaw !== undefined) throw new TypeError(`defineFamily "${name}": ${flaw}`)
 
@@ -112,6 +113,7 @@ function flawOfNames ({ name, singular, fields: schema, queries = {} }: FamilyDe
     if (!/^[a-z][a-z0-9-]*$/.test(word)) return `${what} "${word}" must be lower-case letters, digits and hyphens`
   }
   if (name === 'commands') return 'this name belongs to the log'
+  if (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) return `the singular "${singular}" is a member of every command`
   const id = fields.find(field => field.name === 'id')
   if (id === undefined || id.optional || (id.kind !== 'integer' && id.kind !== 'string')) return 'fields must have an id, Type.Integer() or Type.String()'
   for (const field of fields) {
@@ -127,7 +129,11 @@ function flawOfNames ({ name, singular, fields: schema, queries = {} }: FamilyDe
   return undefined
 }
 
-function flawOfCreation ({ fields, create, attributes }: FamilyDefinition): string | undefined {
+function flawOfFields ({ fields, create, attributes, operations = {} }: FamilyDefinition): string | undefined {
+  for (const { name, changes = [] } of Object.values(operations)) {
+    const unknown = changes.find(field => !Object.hasOwn(fields.properties, field))
+    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
+  }
   for (const field of [...create ?? [], ...attributes?.fields ?? []]) {
     if (field === 'id' || !Object.hasOwn(fields.properties, field)) return `"${field}" is no field that a client can send`
   }

@@ -74,7 +74,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
     bodyLimit: options.bodyLimit ?? 1_048_576,
     retirement: { deprecation: toDate(options.deprecation), sunset: toDate(options.sunset), successor: options.successor },
     onCommitted: options.onCommitted,
-    storage: async request => {
+    async storage (request) {
       if (single !== undefined) return single
       const chosen = (storage as (request: FastifyRequest) => Storage)(request)
       return await guard(() => access(chosen))

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Endpoint } from '../../http/routes.js'
+import type { SharedSchemas } from '../openapi/writes.js'
 import type { Mount } from './mount.js'
 
 type Handler = Endpoint['handler']
@@ -8,6 +9,8 @@ type Handler = Endpoint['handler']
 export interface Unversioned {
   /** Who takes the commands put under `/rest/commands`, by the singular of the family. */
   readonly commands: Names<{ readonly mount: Mount, readonly put: Handler }>
+  /** How those commands are described. */
+  readonly schemas: SharedSchemas
   /** By the actions under `/command`. */
   readonly actions: Names<Handler>
   /** By the results under `/query`. */
@@ -24,7 +27,7 @@ export function joinUnversioned (app: FastifyInstance, prefix: string, family: s
   // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
   const parent = Object.getPrototypeOf(app) as object
   let here = prefixes.get(prefix)
-  if (here === undefined) prefixes.set(prefix, here = { parent, commands: new Names(), actions: new Names(), results: new Names() })
+  if (here === undefined) prefixes.set(prefix, here = { parent, commands: new Names(), schemas: { bodies: [], answers: [] }, actions: new Names(), results: new Names() })
   if (here.parent !== parent) {
     throw new Error(`fastify-dealbook, ${family}: another scope has /rest/commands, /command and /query at "${prefix || '/'}" already; ` +
       'register the families of one prefix in one scope, or choose another prefix')

@@ -82,6 +82,7 @@ export function describeAttributes (mount: Mount): RouteSchema {
     tags: [family.name],
     params: idParams(mount),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+    consumes: ['application/merge-patch+json', 'application/json'],
     body: Type.Partial(family.schema),
     response: { ...itemAnswers(mount), ...writeProblems(mount) }
   }
@@ -100,8 +101,18 @@ export function describeCommand (mount: Mount): RouteSchema {
   }
 }
 
-export function describeSharedCommand (mount: Mount): RouteSchema {
-  const { family } = mount
+/** What commands of several families look like: those that come later add theirs. */
+export interface SharedSchemas {
+  readonly bodies: TSchema[]
+  readonly answers: TSchema[]
+}
+
+export function addSharedSchemas ({ bodies, answers }: SharedSchemas, mount: Mount): void {
+  bodies.push(...envelopes(mount, { [mount.family.singular]: idParams(mount).properties.id as TSchema }))
+  answers.push(linkedCommandSchema(mount))
+}
+
+export function describeSharedCommand (mount: Mount, { bodies, answers }: SharedSchemas): RouteSchema {
   return {
     operationId: operationId(mount, 'put-command', false),
     summary: 'Command an item, under an id that the client chooses (form commands)',
@@ -109,18 +120,18 @@ export function describeSharedCommand (mount: Mount): RouteSchema {
     tags: ['commands'],
     params: Type.Object({ command: commandId }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: Type.Union(envelopes(mount, { [family.singular]: idParams(mount).properties.id as TSchema })),
-    response: { ...commandAnswers(mount), ...writeProblems(mount, 'id-reused', 'bad-request') }
+    body: Type.Unsafe({ anyOf: bodies }),
+    response: { ...commandAnswers(mount, Type.Unsafe({ anyOf: answers })), ...writeProblems(mount, 'id-reused', 'bad-request') }
   }
 }
 
-export function describeSharedEntry (mount: Mount): RouteSchema {
+export function describeSharedEntry (mount: Mount, { answers }: SharedSchemas): RouteSchema {
   return {
     operationId: operationId(mount, 'read-command', false),
     summary: 'Read a command',
     tags: ['commands'],
     params: Type.Object({ command: commandId }),
-    response: entryAnswers(mount)
+    response: entryAnswers(mount, Type.Unsafe({ anyOf: answers }))
   }
 }
 
@@ -211,17 +222,17 @@ function itemAnswers (mount: Mount): Record<number, object> {
   }
 }
 
-function commandAnswers (mount: Mount): Record<number, object> {
+function commandAnswers (mount: Mount, command: TSchema = linkedCommandSchema(mount)): Record<number, object> {
   return {
-    200: shown(mount, 'one', 'The same command again: nothing was done twice', linkedCommandSchema(mount), replayHeader),
-    201: shown(mount, 'one', 'The command, done', linkedCommandSchema(mount), { location: 'Where it is' }),
+    200: shown(mount, 'one', 'The same command again: nothing was done twice', command, replayHeader),
+    201: shown(mount, 'one', 'The command, done', command, { location: 'Where it is' }),
     204: minimal
   }
 }
 
-function entryAnswers (mount: Mount): Record<number, object> {
+function entryAnswers (mount: Mount, command: TSchema = linkedCommandSchema(mount)): Record<number, object> {
   return {
-    200: shown(mount, 'one', 'The command', linkedCommandSchema(mount), validatorHeaders),
+    200: shown(mount, 'one', 'The command', command, validatorHeaders),
     304: { description: 'The client has the current representation' },
     ...problems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable')
   }

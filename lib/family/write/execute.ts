@@ -5,7 +5,7 @@ import { idOfKey } from '../../http/idempotency.js'
 import { Problem } from '../../http/problems.js'
 import { matcher } from '../../storage/match.js'
 import { ConflictError, DuplicateError } from '../../storage/storage.js'
-import type { Id, Storage, Stored } from '../../storage/storage.js'
+import type { Id, Query, Storage, Stored } from '../../storage/storage.js'
 import { uuidv7 } from '../../values/uuid.js'
 import { visible } from '../mount/access.js'
 import { isSameCommand } from '../model/command.js'
@@ -15,7 +15,7 @@ import type { Decision } from '../model/decide.js'
 import type { Family, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
-import type { Grant } from '../mount/options.js'
+import type { Grant, Intent } from '../mount/options.js'
 import { changesOf, problemOf, recordOf } from '../model/record.js'
 import { report } from './committed.js'
 import { spanned } from './span.js'
@@ -34,24 +34,23 @@ export interface Result {
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (mount: Mount, request: FastifyRequest, command: Command): Promise<Result> {
   const { family } = mount
-  const intent = { family: family.name, action: command.action ?? 'read', id: command.target, params: command.params }
-  const grant = await mount.authorize(request, intent)
+  const grant = await mount.authorize(request, intentOf(family, command))
   const storage = await mount.storage(request)
   const chosen = command.id ?? (command.key === undefined ? undefined : idOfKey(command.key, grant.principal))
-  const place = command.target === undefined ? chosen : `${family.name}/${command.target}`
+  const place = command.target !== undefined ? `${family.name}/${command.target}` : isCounted(family) ? family.name : chosen
 
   const result = await inTurn(storage, place, () => untilSettled(async () => {
     const replay = chosen === undefined ? undefined : await replayOf(storage, family, chosen, command, grant)
     if (replay !== undefined) return replay
     const context: Context = { now: new Date().toISOString(), command: chosen ?? uuidv7(), principal: grant.principal }
-    const { current, decision } = command.target === undefined
-      ? { current: undefined, decision: await created(family, storage, command, context) }
+    const { current, meant, decision } = command.target === undefined
+      ? { current: undefined, meant: command, decision: await created(family, storage, command, context) }
       : await changed(mount, request, storage, command, command.target, context, grant)
     // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
     if (decision.outcome === 'refused' && chosen === undefined) throw decision.problem
     const item = decision.outcome === 'done' ? decision.after : current
     if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
-    const record = recordOf(family, command, context, current, decision)
+    const record = recordOf(family, meant, context, current, decision)
     const recorded = decision.outcome === 'done' || chosen !== undefined
     if (recorded) await spanned(request, 'commit', () => storage.commit(changesOf(family, current, decision, record)))
     report(mount, request, record, current, item)
@@ -74,11 +73,11 @@ async function replayOf (storage: Storage, family: Family, id: string, command: 
 }
 
 async function created (family: Family, storage: Storage, { params }: Command, context: Context): Promise<Decision> {
-  const id = family.makeId?.() ?? (family.idKind === 'string' ? uuidv7() : await nextInteger(family, storage))
+  const id = isCounted(family) ? await nextInteger(family, storage) : family.makeId?.() ?? uuidv7()
   return { outcome: 'done', after: decideCreation(family.lifecycle as Lifecycle, family, id, params, context) }
 }
 
-async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, decision: Decision }> {
+async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, meant: Command, decision: Decision }> {
   const { family } = mount
   const current = await visible(storage, family.name, target, grant)
   if (current === undefined) throw new Problem('not-found', `There is no ${family.singular} "${target}"`)
@@ -88,13 +87,38 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
   if (!writeMayGo(request.headers, current, command.id === undefined)) {
     throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
   }
-  return { current, decision: await spanned(request, 'decide', () => decide(family, current, command, context)) }
+  const meant = command.interpret === undefined ? command : { ...command, ...command.interpret(current) }
+  // Reading was asked for above; changing is another matter.
+  if (meant.action !== command.action) await mount.authorize(request, intentOf(family, meant))
+  return { current, meant, decision: await spanned(request, 'decide', () => decide(family, current, meant, context)) }
+}
+
+function intentOf (family: Family, { action = 'read', target, params }: Command): Intent {
+  return { family: family.name, action, id: target, params }
+}
+
+// Whether the next id depends on those before it, so that creations wait for each other.
+function isCounted ({ idKind, makeId }: Family): boolean {
+  return idKind === 'integer' && makeId === undefined
 }
 
 async function nextInteger (family: Family, storage: Storage): Promise<number> {
-  const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
-  const { items: [last] } = await storage.find(family.name, query)
-  return last === undefined ? 1 : last.id as number + 1
+  const last = await first(storage, family.name, { where: [], order: [{ field: 'id', descending: true }] })
+  let id = last === undefined ? 1 : last.id as number + 1
+  // What was deleted keeps its log, so its id is not given again. Doubling the step passes over many in few reads.
+  for (let step = 1; await first(storage, 'commands', logOf(family, id)) !== undefined; step *= 2) id += step
+  return id
+}
+
+async function first (storage: Storage, family: string, query: Pick<Query, 'where' | 'order'>): Promise<Stored | undefined> {
+  return (await storage.find(family, { ...query, offset: 0, limit: 1, count: false })).items[0]
+}
+
+function logOf ({ name }: Family, id: Id): Pick<Query, 'where' | 'order'> {
+  return {
+    where: [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [String(id)] }],
+    order: [{ field: 'revision', descending: false }, { field: 'id', descending: false }]
+  }
 }
 
 // Each attempt that fails means that another process succeeded in between.

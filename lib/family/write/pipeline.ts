@@ -40,7 +40,8 @@ export function writeHandler (mount: Mount, form: WriteForm): Endpoint['handler'
 function refuseParameters (request: FastifyRequest): void {
   const { search } = splitUrl(request)
   if (search === '') return
-  const detail = 'The only parameter here is format'
-  const errors = splitQuery(search).filter(({ name }) => name !== 'format').map(({ raw }) => ({ parameter: raw.slice(0, 50), detail }))
+  const parameters = splitQuery(search)
+  const detail = 'The only parameter here is format, once'
+  const errors = parameters.filter(({ name }, index) => name !== 'format' || index > 0).map(({ raw }) => ({ parameter: raw.slice(0, 50), detail }))
   if (errors.length > 0) throw new Problem('invalid-query', detail, { errors })
 }

@@ -9,9 +9,10 @@ import type { Members, Params } from '../model/params.js'
 
 /** The JSON body of a request; none at all is the empty object. */
 export function bodyOf (request: FastifyRequest): Members {
-  const body = request.body ?? {}
+  // Not by `??`: the body `null` is no object.
+  const body = request.body === undefined ? {} : request.body
   if (body instanceof FormBody) throw new Problem('unsupported-media-type', 'A form cannot be sent here; send application/json')
-  if (typeof body !== 'object' || Array.isArray(body)) throw invalidBody([{ pointer: '', detail: 'must be an object' }])
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidBody([{ pointer: '', detail: 'must be an object' }])
   return body as Members
 }
 

@@ -1,0 +1,59 @@
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { defineFamily } from '../lib/family/define.js'
+import { storages } from './storages.js'
+import type { Answer } from './deals/app.js'
+
+const tickets = defineFamily({
+  name: 'tickets',
+  singular: 'ticket',
+  fields: Type.Object({ id: Type.Integer(), title: Type.String(), closed: Type.Boolean({ default: false }) }),
+  create: ['title'],
+  operations: {
+    close: { name: 'close', verb: 'close', participle: 'closed', noun: 'closings', action: 'CloseTicket', params: Type.Object({}), allowed: ticket => !ticket.closed, apply: ticket => ({ ...ticket, closed: true }) }
+  }
+})
+
+for (const { name, make } of storages) {
+  t.test(`${name}: a family whose ids are integers`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app: FastifyInstance = Fastify()
+    app.register(tickets, { storage })
+    const create = async (headers = {}): Promise<Answer> => await app.inject({ method: 'POST', url: '/tickets/', headers, payload: { title: 'It rains in' } })
+
+    const first = await create()
+    t.match(first.json(), { id: 1, title: 'It rains in', closed: false, revision: 1, links: { self: '/tickets/1' } })
+    t.equal(first.headers.location, '/tickets/1')
+    t.equal((await create()).json<{ id: number }>().id, 2)
+
+    t.equal((await app.inject({ method: 'POST', url: '/tickets/2/closings' })).json<{ ticket: number }>().ticket, 2, 'a number in the log too')
+    t.equal((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { ticket: 1, action: 'CloseTicket' } })).statusCode, 201)
+    t.equal((await app.inject({ method: 'PUT', url: '/tickets/1/commands/c1', payload: { action: 'CloseTicket', params: {} } })).statusCode, 200, 'the same by the other address')
+    t.equal((await app.inject({ method: 'POST', url: '/command/CloseTicket', payload: { id: 1 } })).statusCode, 200)
+    t.same((await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { ticket: '1', action: 'CloseTicket' } })).json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ticket'])
+    for (const id of ['01', '1.0', '+1', '1e0', 'x', '-0', '9007199254740993']) t.equal((await app.inject({ method: 'DELETE', url: `/tickets/${id}` })).statusCode, 404, id)
+
+    t.equal((await app.inject({ method: 'DELETE', url: '/tickets/2' })).statusCode, 204)
+    const third = (await create()).json<{ id: number }>().id
+    t.equal(third, 3, 'the id of what was deleted is not given again')
+    t.same((await log(app, 2)), ['CreateTicket', 'CloseTicket', 'DeleteTicket'], 'its log is its own')
+    t.same((await log(app, third)), ['CreateTicket'])
+    for (const id of [3, 1]) await app.inject({ method: 'DELETE', url: `/tickets/${id}` })
+    const later = (await create()).json<{ id: number }>().id
+    t.ok(later > 3, 'even where all are gone')
+    t.same((await log(app, later)), ['CreateTicket'])
+
+    const key = { 'idempotency-key': 'k1' }
+    const [once, again] = [await create(key), await create(key)]
+    t.equal(again.body, once.body)
+    t.equal(again.headers.location, once.headers.location)
+    t.equal(again.headers['idempotent-replayed'], 'true')
+  })
+}
+
+async function log (app: FastifyInstance, id: number): Promise<string[]> {
+  return (await app.inject(`/tickets/${id}/commands`)).json<{ items: { action: string }[] }>().items.map(({ action }) => action)
+}

@@ -1,0 +1,139 @@
+import { Type } from '@sinclair/typebox'
+import swagger from '@fastify/swagger'
+import Fastify from 'fastify'
+import t from 'tap'
+import { customers } from '../lib/customers.js'
+import { deals } from '../lib/deals/deals.js'
+import { defineFamily } from '../lib/family/define.js'
+import { memoryStorage } from '../lib/storage/memory.js'
+import { operations } from './deals/operations.js'
+
+interface Schema {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly anyOf?: readonly Schema[]
+  readonly const?: string
+  readonly enum?: readonly string[]
+  readonly additionalProperties?: boolean
+}
+
+interface Described {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly parameters?: readonly { readonly name: string, readonly in: string, readonly required?: boolean }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+  readonly responses: Readonly<Record<string, { readonly description: string, readonly headers?: object, readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>>
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, Described>>>>
+
+const app = Fastify()
+await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'Deals', version: '1' } } })
+const storage = memoryStorage()
+app.register(customers, { storage, prefix: '/crm' })
+app.register(deals, { storage, prefix: '/crm', version: 'v1' })
+app.register(deals, { storage, prefix: '/crm', version: 'v2', preconditions: 'required' })
+app.register(deals, { storage: memoryStorage(), prefix: '/other', version: 'v1' })
+app.register(defineFamily({
+  name: 'invoices',
+  singular: 'invoice',
+  fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean({ default: false }) }),
+  create: [],
+  operations: { pay: { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: Type.Object({}), apply: invoice => ({ ...invoice, paid: true }) } }
+}), { storage, prefix: '/crm' })
+await app.ready()
+const paths = app.swagger().paths as unknown as Paths
+
+const home = '/crm/rest/v1/deals'
+const writes = ['400', '404', '409', '412', '413', '415', '503']
+
+function at (method: string, path: string): Described {
+  const found = paths[path]?.[method]
+  if (found === undefined) throw new Error(`${method} ${path} is not described; there are ${Object.keys(paths).join(' ')}`)
+  return found
+}
+
+function bodyOf ({ requestBody }: Described, type = 'application/json'): Schema {
+  return requestBody?.content[type]?.schema ?? {}
+}
+
+function headersOf ({ parameters = [] }: Described): string[] {
+  return parameters.filter(each => each.in === 'header').map(({ name }) => name).sort()
+}
+
+t.test('every operation is described in every form', async t => {
+  for (const { verb, participle, noun, action, params } of operations) {
+    for (const [method, path, done] of [
+      ['put', `${home}/{id}/${verb}`, '200'],
+      ['put', `${home}/{id}/${participle}`, '200'],
+      ['post', `${home}/{id}/${noun}`, '201'],
+      ['post', `/crm/command/${action}`, '200']
+    ] as const) {
+      const described = at(method, path)
+      const body = bodyOf(described)
+      t.same(Object.keys(body.properties ?? {}).sort(), [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(), `${path}: its members`)
+      t.equal(body.additionalProperties, false, `${path}: and no others`)
+      t.ok(described.responses[done], `${path}: its success`)
+      for (const status of writes) t.ok(described.responses[status]?.content?.['application/problem+json'], `${path}: ${status} is a problem`)
+      t.equal(described.responses['422'] !== undefined, method === 'post', `${path}: 422 where there is a key`)
+    }
+    for (const path of [`${home}/{id}`, `${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
+      const body = bodyOf(at('put', path)).anyOf?.find(each => each.properties?.['action']?.const === action || each.properties?.['action']?.enum?.includes(action))
+      t.ok(body, `${path}: ${action}`)
+      t.same(Object.keys(body?.properties?.['params']?.properties ?? {}).sort(), Object.keys(params).sort(), `${path}: the parameters of ${action}`)
+    }
+    t.ok(at('get', `${home}/{id}/${noun}`).responses['200'])
+    t.ok(at('get', `${home}/{id}/${noun}/{command}`).responses['200'])
+  }
+})
+
+t.test('the other writes and reads of deals are described', async t => {
+  const create = at('post', home)
+  t.same(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
+  t.same(bodyOf(create).required, ['name', 'price'])
+  t.same(Object.keys(create.responses).sort(), ['201', '400', '403', '406', '413', '415', '422', '503'])
+  t.same(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'idempotent-replayed', 'last-modified', 'location'])
+  t.same(headersOf(create), ['idempotency-key', 'prefer'])
+  t.ok(at('delete', `${home}/{id}`).responses['204'])
+  t.same(headersOf(at('delete', `${home}/{id}`)), ['if-match', 'if-unmodified-since'])
+  t.same(headersOf(at('post', `${home}/{id}/holds`)), ['idempotency-key', 'if-match', 'if-unmodified-since', 'prefer'])
+  t.ok(bodyOf(at('put', `${home}/{id}`)).anyOf?.some(({ properties }) => properties?.['holdReason'] !== undefined), 'the attributes')
+  t.ok(bodyOf(at('patch', `${home}/{id}`), 'application/merge-patch+json').properties?.['held'], 'as a merge patch')
+  t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
+  for (const path of [`${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
+    t.match(at('put', path).responses, { 200: {}, 201: {}, 204: {}, 422: {} }, path)
+    t.ok(at('get', path).responses['200'])
+  }
+  t.ok(at('get', `${home}/{id}/commands`).parameters?.some(({ name }) => name === 'outcome'), 'the log can be filtered')
+  t.ok(at('post', '/crm/command/CreateDeal'))
+  t.ok(at('post', '/crm/command/DeleteDeal'))
+  for (const name of ['deals', 'deals-by-name', 'deals-by-status', 'customers', 'customers-by-age', 'customers-by-children']) t.ok(at('get', `/crm/query/${name}/{parameter}`).responses['404'], name)
+})
+
+t.test('428 is described where preconditions are required', async t => {
+  t.ok(at('put', '/crm/rest/v2/deals/{id}/hold').responses['428'])
+  t.notOk(at('put', `${home}/{id}/hold`).responses['428'])
+})
+
+t.test('the shared commands know every family', async t => {
+  const bodies = bodyOf(at('put', '/crm/rest/commands/{command}')).anyOf ?? []
+  t.equal(bodies.filter(({ properties }) => properties?.['deal'] !== undefined).length, operations.length, 'each operation once, though there are two versions')
+  t.equal(bodies.filter(({ properties }) => properties?.['invoice'] !== undefined).length, 1)
+})
+
+t.test('operation ids are unique, and everything has words', async t => {
+  const all = Object.values(paths).flatMap(path => Object.values(path))
+  const ids = all.map(({ operationId }) => operationId)
+  t.same(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'no id twice')
+  t.ok(ids.every(id => /^[a-z][A-Za-z0-9]*$/.test(id)), 'each can be a name in a program')
+  for (const { operationId, summary, tags } of all) t.ok(summary.length > 0 && tags.length > 0, operationId)
+})
+
+t.test('every mounted path is described, but for its other spellings', async t => {
+  const answers = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map(method => `${method} ${path}`))
+  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 6 * 2 + 2)
+  t.equal(answers.filter(each => each.startsWith('post /crm/rest/v1/')).length, 6 + 1)
+  t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))
+})

@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { createDeal, dealsApp, home, readDeal, readLog, timeless } from './deals/app.js'
+import type { Answer, Checks, Entry, Item, Sent } from './deals/app.js'
+import { forms, isNamed } from './deals/forms.js'
+import type { Form } from './deals/forms.js'
+import { operation, operations, ways } from './deals/operations.js'
+import type { Described, State } from './deals/operations.js'
+import { storages } from './storages.js'
+
+const states = Object.keys(ways) as State[]
+
+for (const { name, make } of storages) {
+  t.test(name, async t => {
+    const { storage, dispose } = await make()
+    const app = await dealsApp(storage)
+    t.teardown(dispose)
+
+    for (const described of operations) {
+      t.test(`${described.name} is one thing, whatever form says it`, async t => {
+        for (const form of forms) await sayOnce(t, app, described, form)
+      })
+      t.test(`${described.name} where it changes nothing`, async t => {
+        for (const form of forms) await sayTwice(t, app, described, form)
+      })
+    }
+
+    for (const state of states) {
+      t.test(`what a deal that is ${state} allows`, async t => {
+        for (const described of operations) {
+          for (const form of forms) await sayIn(t, app, described, form, state)
+        }
+      })
+    }
+
+    t.test('Prefer: return=minimal', async t => {
+      for (const form of forms) await sayBriefly(t, app, operation('hold'), form)
+    })
+  })
+}
+
+/** The operation in a state that allows it: deal, log, status, headers and body. */
+async function sayOnce (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
+  const before = await lead(app, described.before)
+  const command = randomUUID()
+  const request = form.say(described, before.id, command)
+  if (request === undefined) return
+  const answer = await app.inject(request)
+  const after = await readDeal(app, before.id)
+  const log = await readLog(app, before.id)
+  const entry = log.at(-1) as Entry
+  const label = `${form.name}:`
+
+  t.same(timeless(after), expected(before, described.effect), `${label} the deal`)
+  t.ok(after['updatedAt'] as string >= (before['updatedAt'] as string), `${label} its time`)
+  t.equal(after['createdAt'], before['createdAt'], `${label} its first time`)
+  t.equal(log.length, before.revision + 1, `${label} one entry more`)
+  const { id, createdAt, ...rest } = entry
+  t.same(rest, {
+    deal: before.id,
+    action: described.action,
+    params: described.params,
+    outcome: 'done',
+    revision: before.revision + 1
+  }, `${label} the entry`)
+  t.equal(createdAt, after['updatedAt'], `${label} the time of the entry is that of the deal`)
+  if (isNamed(form)) t.equal(id, command, `${label} the id is the client's`)
+
+  t.equal(answer.statusCode, form.done, `${label} the status`)
+  checkAnswer(t, label, form, described, answer, after, entry)
+}
+
+function checkAnswer (t: Checks, label: string, form: Form, described: Described, answer: Answer, deal: Item, entry: Entry): void {
+  const { headers } = answer
+  // What was sent is not what is stored: no validators (RFC 9110, 9.3.4).
+  t.equal(headers.etag, undefined, `${label} no entity tag`)
+  t.equal(headers['last-modified'], undefined, `${label} no date`)
+  t.equal(headers['idempotent-replayed'], undefined, `${label} not replayed`)
+  t.equal(headers['preference-applied'], undefined, `${label} no preference`)
+  if (form.shows === 'nothing') {
+    t.equal(answer.body, '', `${label} no body`)
+    t.equal(headers.location, undefined)
+    t.equal(headers['content-location'], undefined)
+    return
+  }
+  t.equal(headers['content-type'], 'application/json; charset=utf-8')
+  t.equal(headers.vary, 'Accept', `${label} Vary`)
+  if (form.shows === 'deal') {
+    t.same(answer.json(), deal, `${label} the deal as a GET shows it`)
+    t.equal(headers['content-location'], `${home}/${deal.id}`, `${label} where the deal is`)
+    t.equal(headers.location, undefined)
+    return
+  }
+  const self = `${home}/${deal.id}/${form.name === 'noun' ? described.noun : 'commands'}/${entry.id}`
+  t.same(answer.json(), { ...entry, links: { self, deal: `${home}/${deal.id}` } }, `${label} the entry with links`)
+  t.equal(headers.location, self, `${label} where the entry is`)
+  t.equal(headers['content-location'], undefined)
+}
+
+/** The same again: a success that changes nothing and, unless the client named the command, leaves no entry. */
+async function sayTwice (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
+  const { id } = await lead(app, described.before)
+  const first = form.say(described, id, randomUUID())
+  if (first === undefined) return
+  await app.inject(first)
+  const before = await readDeal(app, id)
+  const log = await readLog(app, id)
+  const again = await app.inject(form.say(described, id, randomUUID()) as Sent)
+  t.equal(again.statusCode, form.unchanged, `${form.name}: the status`)
+  t.same(await readDeal(app, id), before, `${form.name}: the deal stays`)
+  const added = (await readLog(app, id)).filter(entry => !log.some(({ id }) => id === entry.id))
+  t.same(added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
+    isNamed(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [], `${form.name}: the log`)
+  if (form.name === 'noun') {
+    const { id: none, outcome, links } = again.json<Entry>()
+    t.same({ none, outcome, links }, { none: undefined, outcome: 'unchanged', links: { deal: `${home}/${id}` } }, 'noun: a description without an address')
+    t.equal(again.headers.location, undefined)
+  }
+}
+
+/** The operation in a given state: done where the table says so, else 409 with the state and what is allowed. */
+async function sayIn (t: Checks, app: FastifyInstance, described: Described, form: Form, state: State): Promise<void> {
+  const before = await lead(app, ways[state])
+  const request = form.say(described, before.id, randomUUID(), differing(described))
+  if (request === undefined) return
+  const answer = await app.inject(request)
+  const label = `${described.name} as ${form.name}`
+  const after = await readDeal(app, before.id)
+  if (described.states.includes(state)) {
+    t.equal(answer.statusCode, form.done, `${label} is allowed`)
+    t.equal(after.revision, before.revision + 1)
+    return
+  }
+  t.same(after, before, `${label} leaves the deal`)
+  if (isFulfilled(described, before)) {
+    t.equal(answer.statusCode, form.unchanged, `${label} has nothing to change`)
+    return
+  }
+  t.equal(answer.statusCode, 409, `${label} is refused`)
+  t.match(answer.headers['content-type'], 'application/problem+json')
+  t.match(answer.json(), {
+    type: 'urn:dealbook:problem:wrong-state',
+    status: 409,
+    state,
+    operation: described.name,
+    allowed: operations.filter(({ states }) => states.includes(state)).map(({ name }) => name),
+    instance: request.url
+  })
+  t.equal((await readLog(app, before.id)).length, before.revision + (isNamed(form) ? 1 : 0), `${label}: only a named command is recorded`)
+}
+
+async function sayBriefly (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
+  const { id } = await lead(app, described.before)
+  const say = async (prefer: string): Promise<Answer> => {
+    const request = form.say(described, id, randomUUID()) as Sent
+    return await app.inject({ ...request, headers: { ...request.headers, prefer } })
+  }
+  const answer = await say('respond-async, return=minimal')
+  if (form.shows === 'nothing') {
+    t.equal(answer.statusCode, 200, `${form.name} never has a body`)
+    return
+  }
+  t.equal(answer.body, '', `${form.name}: no body`)
+  t.equal(answer.statusCode, form.done === 201 ? 201 : 204, `${form.name}: the status`)
+  t.equal(answer.headers['preference-applied'], 'return=minimal', `${form.name}: said so`)
+  if (form.done === 201) t.ok(answer.headers.location, `${form.name}: still where it is`)
+  const whole = await say('return=representation')
+  t.not(whole.body, '')
+  t.equal(whole.headers['preference-applied'], 'return=representation')
+  const unchanged = await say('return=minimal')
+  t.equal(unchanged.statusCode, form.unchanged === 201 ? 201 : 204, `${form.name}: the status where nothing changes`)
+}
+
+/** A new deal, led through these operations. */
+async function lead (app: FastifyInstance, names: readonly string[]): Promise<Item> {
+  const { id } = await createDeal(app)
+  for (const name of names) {
+    const { verb, params } = operation(name)
+    const { statusCode, body } = await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload: params })
+    if (statusCode !== 200) throw new Error(body)
+  }
+  return await readDeal(app, id)
+}
+
+function expected (before: Item, effect: Described['effect']): object {
+  const deal: Record<string, unknown> = { ...timeless(before), ...effect, revision: before.revision + 1 }
+  for (const [name, value] of Object.entries(deal)) if (value === undefined) delete deal[name]
+  return deal
+}
+
+// Other parameters than those that led to the state, so that the operation would change something.
+function differing ({ name, params }: Described): Described['params'] {
+  return name === 'cancel' ? { ...params, amercement: 99 } : params
+}
+
+function isFulfilled ({ effect, name }: Described, deal: Item): boolean {
+  return name !== 'cancel' && Object.entries(effect).every(([member, value]) => deal[member] === value)
+}

@@ -1,0 +1,117 @@
+import { Type } from '@sinclair/typebox'
+import { deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
+import type { Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
+import { describe, expect, test } from 'tstyche'
+
+const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }
+
+describe('an operation on its own', () => {
+  test('knows the fields of a deal and the types of its parameters', () => {
+    const approve = defineOperation({
+      ...words,
+      params: Type.Object({ by: Type.String(), stars: Type.Optional(Type.Integer()) }),
+      allowed (deal) {
+        expect(deal).type.toBe<Deal>()
+        return deal.status === 'open' && !deal.held
+      },
+      apply (deal, params, context) {
+        expect(deal).type.toBe<Deal>()
+        expect(params).type.toBe<{ by: string, stars?: number }>()
+        expect(context).type.toBe<Context>()
+        return { ...deal, approvedBy: params.by }
+      }
+    })
+    expect(approve.params.properties.by.type).type.toBe<'string'>()
+    expect(approve).type.toBeAssignableTo<Operation<Deal, typeof approve.params>>()
+  })
+
+  test('a field that a deal has not is an error', () => {
+    defineOperation({
+      ...words,
+      params: Type.Object({}),
+      // @ts-expect-error Property 'colour' does not exist
+      allowed: deal => deal.colour === 'red',
+      apply: deal => deal
+    })
+  })
+
+  test('a parameter that it has not is an error', () => {
+    defineOperation({
+      ...words,
+      params: Type.Object({ by: Type.String() }),
+      // @ts-expect-error Property 'buy' does not exist
+      apply: (deal, { buy }) => ({ ...deal, approvedBy: buy })
+    })
+  })
+
+  test('a field of a wrong type is an error', () => {
+    defineOperation({
+      ...words,
+      params: Type.Object({}),
+      // @ts-expect-error is not assignable
+      apply: deal => ({ ...deal, price: 'much' })
+    })
+  })
+
+  test('every word is needed', () => {
+    expect(defineOperation).type.not.toBeCallableWith({ name: 'approve', verb: 'approve', params: Type.Object({}), apply: (deal: Deal) => deal })
+  })
+})
+
+describe('an operation in a family', () => {
+  const fields = Type.Object({ id: Type.Integer(), total: Type.Number(), paid: Type.Boolean({ default: false }), paidOn: Type.Optional(Type.String({ format: 'date' })) })
+
+  test('knows the fields of the family and the types of its parameters', () => {
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      create: ['total'],
+      operations: {
+        pay: {
+          name: 'pay',
+          verb: 'pay',
+          participle: 'paid',
+          noun: 'payments',
+          action: 'PayInvoice',
+          params: Type.Object({ on: Type.String({ format: 'date' }) }),
+          allowed (invoice) {
+            expect(invoice.total).type.toBe<number>()
+            expect(invoice.paidOn).type.toBe<string | undefined>()
+            expect(invoice.revision).type.toBe<number>()
+            expect(invoice).type.not.toHaveProperty('price')
+            return !invoice.paid
+          },
+          apply (invoice, params) {
+            expect(params).type.toBe<{ on: string }>()
+            return { ...invoice, paid: true, paidOn: params.on }
+          }
+        }
+      },
+      queries: { 'invoices-by-total': defineQuery({ field: 'total' }) }
+    })
+  })
+
+  test('wrong names are errors', () => {
+    const pay = { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: Type.Object({}) }
+    // @ts-expect-error Property 'paidd' does not exist
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, operations: { pay: { ...pay, apply: invoice => ({ ...invoice, paid: invoice.paidd }) } } })
+    // @ts-expect-error is not assignable
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['totals'] })
+    // @ts-expect-error is not assignable
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['id', 'total'] })
+  })
+})
+
+describe('how deals are mounted', () => {
+  test('forms have names', () => {
+    expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), version: 'v1', forms: ['verb', 'noun'] as const })
+    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), forms: ['verbs'] as const })
+    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), preconditions: true })
+  })
+
+  test('a deal has the members that the interface names', () => {
+    expect<Deal>().type.toBeAssignableTo<{ id: string, name: string, price: number, held: boolean, holdReason?: string, status: 'open' | 'completed' | 'cancelled', completionDate?: string, amercement?: number, revision: number }>()
+    expect(deals.definition.name).type.toBe<string>()
+  })
+})
