@@ -1,6 +1,6 @@
 // Does a page cost more when much lies before it? Prints the cost with a thousand and with a million customers.
-import { customers, loadItems, memoryStorage } from 'fastify-dealbook'
-import type { Condition, Query, Storage } from 'fastify-dealbook'
+import { customers, loadItems, memoryStorage } from '../lib/index.js'
+import type { Condition, Query, Storage } from '../lib/index.js'
 
 const sizes = [1_000, 1_000_000]
 const limit = 50
