@@ -1,4 +1,5 @@
 import { Bounded } from '../sql/bounded.js'
+import type { Index } from '../sql/indexes.js'
 import { rowReader } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quote } from '../sql/names.js'
@@ -8,7 +9,6 @@ import { sqliteDialect as dialect } from './dialect.js'
 import { readStatement } from './driver.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { jsonOf } from './json.js'
-import type { Index } from './tables.js'
 
 const keptStatements = 300
 
