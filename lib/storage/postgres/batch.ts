@@ -66,7 +66,7 @@ export function batchText (parts: readonly Part[]): string {
         'WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"')
     }
     if (actions.has('insert') || actions.has('check')) {
-      refused.push(`SELECT g."$n", g."$c", t.${revision} FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
+      refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
     }
     ctes.push(`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`)
     const count = (action: Action): void => {
