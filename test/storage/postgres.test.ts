@@ -164,6 +164,28 @@ t.test('two storages on one database: commits of both are decided as by one', as
   t.equal((await ids(one, query({ where: [where('id', 'regex', '^other')] }), 'notes')).length, 1)
 })
 
+t.test('overtaken while it waits, a commit is decided by what is there then', async t => {
+  const { schema, open } = fresh(t)
+  const storage = open()
+  await Promise.all([storage.prepare(things), storage.prepare(notes)])
+  await storage.commit(insert('things', thing(1), thing(2)))
+  const stamps = 'created_at, updated_at) VALUES (\'a\', \'theirs\', 1, now(), now())'
+  await withClient(async client => {
+    await client.query(`BEGIN; INSERT INTO "${schema}".notes (id, text, revision, ${stamps}; UPDATE "${schema}".things SET revision = 2`)
+    const duplicate = storage.commit([...insert('things', thing(3)), ...insert('notes', note('b'), note('a'))])
+    const fits = storage.commit([replace('things', thing(1, { integer: 1 }, 3))])
+    const stale = storage.commit([replace('things', thing(2, { integer: 1 }, 2))])
+    for (const attempt of [duplicate, fits, stale]) attempt.catch(() => {})
+    await delay(100)
+    await client.query('COMMIT')
+    await t.rejects(duplicate, { name: 'DuplicateError', family: 'notes', id: 'a' })
+    await fits
+    await t.rejects(stale, { name: 'ConflictError', family: 'things', id: 2 })
+  })
+  t.same((await storage.find('things', query())).items.map(({ id, revision }) => [id, revision]), [[1, 3], [2, 2]])
+  t.same((await storage.find('notes', query())).items.map(item => item['text']), ['theirs'])
+})
+
 t.test('a row that somebody keeps locked holds up commits to that row only', async t => {
   const { schema, open } = fresh(t)
   const storage = open({ statementTimeout: 1000 })
