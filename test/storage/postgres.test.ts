@@ -15,14 +15,18 @@ import { tenProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
 
+// One pool for all cases: to connect anew for each would take longer than the cases themselves.
+const pool = new pg.Pool({ connectionString, max: 8, allowExitOnIdle: true })
+pool.on('error', () => {})
+
 storageConformance(t.test, () => {
   const schema = newSchema()
-  let storage = postgresStorage({ connectionString, schema, poolSize: 4 })
+  let storage = postgresStorage({ pool, schema })
   return {
     storage,
     async reopen () {
       await storage.close()
-      storage = postgresStorage({ connectionString, schema, poolSize: 4 })
+      storage = postgresStorage({ pool, schema })
       return storage
     },
     async dispose () {
@@ -236,11 +240,12 @@ t.test('without prepared statements nothing stays in the session; with them, not
 })
 
 t.test('connections that the server ends are replaced', async t => {
-  const { open } = fresh(t)
+  const { open, schema } = fresh(t)
   const storage = open()
   await storage.prepare(things)
   await storage.commit(insert('things', thing(1)))
-  await sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = \'idle\' AND query LIKE \'%things%\'')
+  const ended = await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'idle' AND query LIKE '%${schema}%'`)
+  t.ok(ended.length > 0)
   await delay(50)
   t.equal((await storage.get('things', 1))?.id, 1)
   await storage.commit(insert('things', thing(2)))
