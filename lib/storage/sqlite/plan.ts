@@ -51,11 +51,11 @@ async function walk<T> (table: TableReader, query: Query, read: (reading: Readin
         continue
       }
     }
-    items.push(...read({ where, order, limit: limit - items.length, offset, byKey: true }))
+    items.push(...read({ where, order, limit, offset, byKey: true }))
     offset = 0
     if (items.length >= limit) break
   }
-  return items
+  return items.slice(0, limit)
 }
 
 /** The key cut into ranges of so many rows, as conditions; between them other requests get their turn. */
