@@ -6,16 +6,22 @@ import type { Storage } from 'fastify-dealbook'
 
 /** Fills an empty collection: from the file where one is named, else with a thousand customers, the same every time. */
 export async function loadFirstCustomers (storage: Storage, file: string | undefined): Promise<void> {
-  const { items } = await storage.find('customers', { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false })
-  if (items.length > 0) return
+  if (await hasCustomers(storage)) return
   const source = file === undefined ? madeUp(1000) : fromFile(file)
-  const loaded = await loadItems(storage, customers, source, { onProgress: showProgress }).catch(error => {
-    // Another server that was started at the same time is at it already.
-    if (error instanceof DuplicateError) return 0
-    throw error
-  })
+  let loaded = 0
+  try {
+    await loadItems(storage, customers, source, { onProgress: count => showProgress(loaded = count) })
+  } catch (error) {
+    // Where none of ours is there and yet some are, another server that was started at the same time is at it already.
+    if (!(error instanceof DuplicateError) || loaded > 0 || !await hasCustomers(storage)) throw error
+  }
   if (process.stdout.isTTY) process.stdout.write('\n')
   else console.log(`${loaded} customers loaded`)
+}
+
+async function hasCustomers (storage: Storage): Promise<boolean> {
+  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false }
+  return (await storage.find('customers', query)).items.length > 0
 }
 
 // A line that rewrites itself is for people; a log would keep every state of it.
