@@ -13,12 +13,18 @@ import type { Deal } from './fields.js'
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal> (operation: OpenOperation<I, T>): Operation<I, T> {
-  return operation
+export function defineOperation<T extends TObject, I extends object = Deal> (operation: OpenOperation<I, T>): DefinedOperation<I, T> {
+  return operation as DefinedOperation<I, T>
 }
 
 /** As `Operation`, but `apply` may add fields that the family will have. */
 export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
   allowed? (item: I): boolean
   apply (item: I, params: Static<T>, context: Context): I | (I & { readonly [field: string]: unknown })
+}
+
+/** An operation for every item that has the fields of `I`: what else an item has, it leaves as it is. */
+export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
+  allowed? (item: I): boolean
+  apply<J extends I> (item: J, params: Static<T>, context: Context): J
 }

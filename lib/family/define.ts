@@ -1,21 +1,34 @@
 import type { TProperties } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { FastifyPluginAsync } from 'fastify'
+import { retiring } from '../http/retirement.js'
 import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolate } from '../http/scope.js'
-import { sendProblem } from './read/send.js'
+import { endpointsOf, unknownWord, unversionedEndpoints } from './endpoints.js'
+import { extendDefinition } from './extension.js'
+import type { FamilyExtension } from './extension.js'
 import type { FamilyDefinition, OperationParams, QueryDefinition } from './model/definition.js'
 import { compileFamily } from './model/family.js'
 import type { Family } from './model/family.js'
 import { makeMount } from './mount/mount.js'
 import type { FamilyOptions } from './mount/options.js'
-import { endpointsOf, unknownWord, unversionedEndpoints } from './endpoints.js'
 import { joinUnversioned } from './mount/unversioned.js'
+import { sendProblem } from './read/send.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<P extends TProperties = TProperties, O extends OperationParams = OperationParams> extends FastifyPluginAsync<FamilyOptions> {
   readonly definition: FamilyDefinition<P, O>
   readonly family: Family
+  /**
+   * The family with a host's fields, operations and queries, as a plugin of its own.
+   *
+   * @example
+   * const ourDeals = deals.extend({
+   *   fields: Type.Object({ region: Type.String() }),
+   *   create: ['region']
+   * })
+   */
+  extend<X extends TProperties = {}, N extends OperationParams = {}> (extension: FamilyExtension<P, X, N>): FamilyPlugin<P & X, O & N>
 }
 
 /**
@@ -31,13 +44,24 @@ export interface FamilyPlugin<P extends TProperties = TProperties, O extends Ope
 export function defineFamily<P extends TProperties, O extends OperationParams> (definition: FamilyDefinition<P, O>): FamilyPlugin<P, O> {
   const family = compileFamily(definition as unknown as FamilyDefinition)
   const plugin: FastifyPluginAsync<FamilyOptions> = async (app, options) => {
-    const mount = await makeMount(family, app.prefix, options)
+    // /crm and /crm/ are one place.
+    const prefix = app.prefix.replace(/\/+$/, '')
+    const mount = await makeMount(family, prefix, options)
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
-    mountEndpoints(app, [...endpointsOf(mount), ...unversionedEndpoints(mount, joinUnversioned(app, family.name))])
+    const own = endpointsOf(mount).map(endpoint => retiring(endpoint, mount.retirement))
+    mountEndpoints(app, [...own, ...unversionedEndpoints(mount, joinUnversioned(app, prefix, family.name))], mount.bodyLimit)
     if (family.writable) mountUnknown(app, `${mount.home}/:id/:word`, request => unknownWord(mount, request))
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
-  return Object.assign(wrapped, { definition, family })
+  return Object.assign(wrapped, {
+    definition,
+    family,
+    extend<X extends TProperties, N extends OperationParams> (extension: FamilyExtension<P, X, N>): FamilyPlugin<P & X, O & N> {
+      // Inside, definitions are of no particular family; the types are for those who write them.
+      const extended = extendDefinition(definition as unknown as FamilyDefinition, extension as unknown as FamilyExtension<TProperties, TProperties, OperationParams>)
+      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N>
+    }
+  })
 }
 
 /**

@@ -22,6 +22,7 @@ export function endpointsOf (mount: Mount): Endpoint[] {
   return [
     ...readEndpoints(mount),
     ...(family.lifecycle === undefined ? [] : lifecycleEndpoints(mount, family.lifecycle)),
+    ...(family.lifecycle !== undefined && forms.has('noun') ? nounEndpoints(mount, family.lifecycle.deletion) : []),
     ...(family.writable ? logEndpoints(mount) : []),
     ...(operations.length > 0 ? putEndpoints(mount) : []),
     ...(operations.length > 0 && forms.has('command') ? commandEndpoints(mount) : []),

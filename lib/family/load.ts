@@ -5,6 +5,7 @@ import { flawsOfJson } from '../values/json.js'
 import { compileValidator } from '../values/validate.js'
 import type { FamilyPlugin } from './define.js'
 
+/** How a load goes. */
 export interface LoadOptions {
   /** Items to a commit. Default 1000. */
   readonly batchSize?: number

@@ -1,4 +1,5 @@
 import Negotiator from 'negotiator'
+import { canShow } from '../representations/representation.js'
 import type { Representation, View } from '../representations/representation.js'
 import { Problem } from './problems.js'
 
@@ -27,40 +28,42 @@ export interface Chooser {
 const keptAtMost = 100
 
 export function makeChooser (representations: readonly Representation[]): Chooser {
+  const able = { one: those('one'), page: those('page'), problem: those('problem') }
   const kept: Record<View['kind'], Map<string, Choice | undefined>> = { one: new Map(), page: new Map(), problem: new Map() }
-  const fallback = representations.find(representation => representation.problem !== undefined)
 
   return {
     choose (kind, { suffix, format, accept }) {
-      const able = representations.filter(representation => representation[kind] !== undefined)
       if (suffix !== undefined) {
-        const found = able.find(({ extension }) => extension === suffix)
-        if (found === undefined) throw new Problem('not-found', `There is no representation ".${suffix}" here; there are ${list(able, ({ extension }) => `.${extension}`)}`)
+        const found = able[kind].find(({ extension }) => extension === suffix)
+        if (found === undefined) throw new Problem('not-found', `There is no representation ".${suffix}" here; there are ${list(able[kind], ({ extension }) => `.${extension}`)}`)
         return { representation: found, mediaType: found.mediaTypes[0] }
       }
       if (format !== undefined) {
-        const found = able.find(({ name }) => name === format)
+        const found = able[kind].find(({ name }) => name === format)
         if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const detail = `format must be one of ${list(able, ({ name }) => name)}`
+        const detail = `format must be one of ${list(able[kind], ({ name }) => name)}`
         throw new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
       }
-      const choice = byAccept(kind, able, accept)
-      if (choice === undefined) throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${list(able, ({ mediaTypes }) => mediaTypes.join(', '))}`)
+      const choice = byAccept(kind, accept)
+      if (choice === undefined) throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${list(able[kind], ({ mediaTypes }) => mediaTypes.join(', '))}`)
       return choice
     },
 
     chooseForProblem ({ suffix, format, accept }) {
-      const able = representations.filter(representation => representation.problem !== undefined)
-      const asked = able.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
+      const asked = able.problem.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
       if (asked !== undefined) return problemChoice(asked)
-      return byAccept('problem', able, accept) ?? problemChoice(fallback as Representation)
+      return byAccept('problem', accept) ?? problemChoice(able.problem[0] as Representation)
     }
   }
 
-  function byAccept (kind: View['kind'], able: readonly Representation[], accept = '*/*'): Choice | undefined {
+  function those (kind: View['kind']): readonly Representation[] {
+    return representations.filter(representation => canShow(representation, kind))
+  }
+
+  function byAccept (kind: View['kind'], accept = '*/*'): Choice | undefined {
     const known = kept[kind]
     if (known.has(accept)) return known.get(accept)
-    const types = able.flatMap(representation => typesOf(kind, representation).map(mediaType => ({ representation, mediaType })))
+    const types = able[kind].flatMap(representation => typesOf(kind, representation).map(mediaType => ({ representation, mediaType })))
     const [best] = new Negotiator({ headers: { accept } }).mediaTypes(types.map(({ mediaType }) => mediaType))
     const found = types.find(({ mediaType }) => mediaType === best)
     const choice = found === undefined || kind !== 'problem' ? found : problemChoice(found.representation)

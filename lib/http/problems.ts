@@ -7,6 +7,7 @@ export const problemCodes = {
   'invalid-header': { status: 400, title: 'A header is not valid' },
   'bad-request': { status: 400, title: 'The request is not valid' },
   'not-found': { status: 404, title: 'There is no such resource' },
+  gone: { status: 410, title: 'This version has ended' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
   'not-acceptable': { status: 406, title: 'There is no such representation' },
   'body-too-large': { status: 413, title: 'The body is too large' },
@@ -19,6 +20,7 @@ export const problemCodes = {
   // reading
   'empty-list': { status: 404, title: 'The list is empty' },
   // deciding
+  'read-only': { status: 403, title: 'This can only be read' },
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
   'id-reused': { status: 422, title: 'The id stands for something else' },
@@ -29,11 +31,13 @@ export const problemCodes = {
   busy: { status: 503, title: 'Too many change this at once' }
 } as const satisfies Record<string, { status: number, title: string }>
 
+/** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
 export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
 
+/** What a problem says beside its code and detail. */
 export interface ProblemOptions {
   readonly errors?: readonly Flaw[]
   /** Further members of the problem's body. */
@@ -88,7 +92,7 @@ const fastifyCodes: Record<string, ProblemCode> = {
 /** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
-  const { statusCode, code, message, headers } = error as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
+  const { statusCode, code, message, headers } = (error ?? {}) as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
   const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
   if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
   return new Problem(known, message ?? '', {

@@ -7,6 +7,7 @@ export interface RouteSchema extends FastifySchema {
   readonly summary?: string
   readonly description?: string
   readonly tags?: readonly string[]
+  readonly deprecated?: boolean
   readonly hide?: boolean
   /** The media types of the body, where it is not only JSON. */
   readonly consumes?: readonly string[]
@@ -24,12 +25,14 @@ export interface Endpoint {
  * Registers endpoints: each path with and without a trailing slash, HEAD with every GET, OPTIONS, and 405 with `Allow` for
  * every other method, whatever the host's own settings for these are.
  */
-export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[]): void {
+export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], bodyLimit: number): void {
+  const { routerOptions, ignoreTrailingSlash } = app.initialConfig
+  // A host whose router ignores trailing slashes has these paths already.
+  const slashed = routerOptions?.ignoreTrailingSlash !== true && ignoreTrailingSlash !== true
   for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
     const here = endpoints.filter(endpoint => endpoint.path === path)
-    mountPath(app, path, here, true)
-    // A host whose router ignores trailing slashes has this path already.
-    if (!app.hasRoute({ method: here[0]?.method as HTTPMethods, url: `${app.prefix}${path}/` })) mountPath(app, `${path}/`, here, false)
+    mountPath(app, path, here, bodyLimit, true)
+    if (slashed) mountPath(app, `${path}/`, here, bodyLimit, false)
   }
 }
 
@@ -50,11 +53,11 @@ export function mountUnknown (app: FastifyInstance, path: string, explain: (requ
 
 const hidden: RouteSchema = { hide: true }
 
-function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], documented: boolean): void {
+function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], bodyLimit: number, documented: boolean): void {
   const methods = new Set<string>(['OPTIONS'])
   for (const { method, schema, handler } of endpoints) {
     const shown: RouteSchema = documented ? schema : hidden
-    app.route({ method, url, schema: shown, handler, exposeHeadRoute: false })
+    app.route({ method, url, schema: shown, handler, bodyLimit, exposeHeadRoute: false })
     methods.add(method)
     if (method === 'GET') {
       app.route({ method: 'HEAD', url, schema: hidden, handler })

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readJson } from './body.js'
+import { FormBody } from './form.js'
 
 /**
  * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
@@ -10,5 +11,6 @@ export function isolate (app: FastifyInstance, onError: (error: unknown, request
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(['application/json', 'application/merge-patch+json'], { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => readJson(bytes))
+  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => new FormBody(bytes))
   app.setErrorHandler(onError)
 }

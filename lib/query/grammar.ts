@@ -2,6 +2,7 @@ import { compareScalars } from '../storage/compare.js'
 import { compilePattern } from '../storage/pattern.js'
 import type { Condition, Field, Order, Query, Scalar } from '../storage/storage.js'
 import { readInteger, readValue } from '../values/read.js'
+import { flawOfText } from '../values/text.js'
 import { filterNames, isOrdered, reservedNames } from './names.js'
 import type { Filter } from './names.js'
 import { nearest } from '../values/nearest.js'
@@ -156,7 +157,8 @@ function collect (given: Map<string, Given>, name: string, { filter, text }: Use
 
 function readPattern (text: string, limits: QueryLimits): { value: string } | { expected: string } {
   if (text.length > limits.maxPatternLength) return { expected: `must have at most ${limits.maxPatternLength} characters` }
-  if (text.includes('\u0000')) return { expected: 'must not contain the character U+0000' }
+  const flaw = flawOfText(text)
+  if (flaw !== undefined) return { expected: flaw }
   try {
     compilePattern(text)
     return { value: text }

@@ -8,7 +8,8 @@ export const json: Representation = {
   problemType: 'application/problem+json',
   one: write,
   page: write,
-  problem: write
+  problem: write,
+  pageOfText: (items, others) => others === undefined ? `[${items}]` : `{"items":[${items}],${JSON.stringify(others).slice(1)}`
 }
 
 function write (view: View): string {

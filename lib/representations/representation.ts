@@ -1,28 +1,102 @@
+import type { Kind } from '../storage/storage.js'
+
+/** The members of a resource as they are shown. */
+export type Document = Readonly<Record<string, unknown>>
+
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
 
+/** One resource about to be shown. */
 export interface OneView {
   readonly kind: 'one'
   /** The singular of the family, or `command`. */
   readonly name: string
   /** The members to show, links included where the answer has them. */
-  readonly document: Readonly<Record<string, unknown>>
+  readonly document: Document
+  /** What people can do from here; worked out only for representations that show it. */
+  readonly offer?: () => Promise<ItemOffer>
 }
 
+/** A page of resources about to be shown. */
 export interface PageView {
   readonly kind: 'page'
   /** The plural, as in the URL. */
   readonly name: string
   /** The singular, for one item of the page. */
   readonly singular: string
-  readonly items: readonly Readonly<Record<string, unknown>>[]
+  readonly items: readonly Document[]
+  /** The members that the items can have, in order. */
+  readonly members: readonly string[]
   /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
-  readonly document: Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[]
+  readonly document: Document | readonly Document[]
+  /** What people can do from here; worked out only for representations that show it. */
+  readonly offer?: () => PageOffer
 }
 
+/** A problem about to be shown. */
 export interface ProblemView {
   readonly kind: 'problem'
-  readonly document: Readonly<Record<string, unknown>>
+  readonly document: Document
+}
+
+/** What people can do with an item. */
+export interface ItemOffer {
+  readonly collection: string
+  /** The operations that are allowed now. */
+  readonly operations: readonly FormOffer[]
+  readonly remove?: FormOffer
+  readonly log?: { readonly href: string, readonly entries: readonly Document[] }
+  /** Why what was sent by a form was refused. */
+  readonly refused?: Document
+}
+
+/** What people can do with a page. */
+export interface PageOffer {
+  readonly page: number
+  readonly hasNext: boolean
+  /** Fields to filter by. */
+  readonly filters: readonly FormField[]
+  /** Members to sort by. */
+  readonly sortable: readonly string[]
+  readonly sort: string | undefined
+  readonly create?: FormOffer
+  readonly refused?: Document
+  /** The page with other values of some parameters; undefined takes one away. */
+  url (changes: Readonly<Record<string, string | undefined>>): string
+  /** Where the item at this place of the page is. */
+  address (index: number): string
+}
+
+/** A form that POSTs what a person enters. */
+export interface FormOffer {
+  readonly name: string
+  readonly title: string
+  readonly action: string
+  readonly fields: readonly FormField[]
+  /** Sent along, so that sending the form twice does nothing twice. */
+  readonly key: string
+}
+
+/** A field of a form. */
+export interface FormField {
+  readonly name: string
+  readonly label: string
+  readonly kind: Kind
+  readonly required: boolean
+  readonly description?: string
+  readonly values?: readonly string[]
+  readonly minimum?: number
+  readonly maxLength?: number
+  /** What was entered before. */
+  readonly value?: string
+  /** What was wrong with it. */
+  readonly error?: string
+}
+
+/** Collections line by line, so that a page can be of any length. */
+export interface Rows {
+  head (members: readonly string[]): string
+  row (item: Document, members: readonly string[]): string
 }
 
 /**
@@ -44,7 +118,20 @@ export interface Representation {
   readonly mediaTypes: readonly [string, ...string[]]
   /** The media type of its problems. */
   readonly problemType?: string
-  readonly one?: (view: OneView) => string
-  readonly page?: (view: PageView) => string
+  /** Headers of all its answers. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Whether people use it: forms are answered by redirection or by the page they stand on, and empty filters are left out. */
+  readonly interactive?: boolean
+  readonly one?: (view: OneView) => string | Promise<string>
+  readonly page?: (view: PageView) => string | Promise<string>
+  /** The page from items that a storage hands over as JSON text, and its other members; undefined where it is a bare list. */
+  readonly pageOfText?: (items: string, others: Document | undefined) => string
+  /** In place of `page`: without a page size, everything is sent as it is read. */
+  readonly rows?: Rows
   readonly problem?: (view: ProblemView) => string
+}
+
+/** Whether a representation can show this kind of view. */
+export function canShow (representation: Representation, kind: View['kind']): boolean {
+  return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }

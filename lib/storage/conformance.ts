@@ -5,6 +5,7 @@ import { notes, things } from './conformance/fixture.js'
 import { lifetime } from './conformance/lifetime.js'
 import { pages } from './conformance/pages.js'
 import { patterns } from './conformance/patterns.js'
+import { texts } from './conformance/texts.js'
 import { values } from './conformance/values.js'
 import type { Storage } from './storage.js'
 
@@ -34,7 +35,7 @@ export interface StorageUnderTest {
  * storageConformance(test, async () => ({ storage: ownStorage() }))
  */
 export function storageConformance (test: ConformanceTest, makeStorage: () => StorageUnderTest | Promise<StorageUnderTest>): void {
-  for (const { name, run } of [...lifetime, ...values, ...filters, ...patterns, ...pages, ...commits, ...concurrency]) {
+  for (const { name, run } of [...lifetime, ...values, ...filters, ...patterns, ...pages, ...texts, ...commits, ...concurrency]) {
     test(name, async () => {
       const made = await makeStorage()
       try {

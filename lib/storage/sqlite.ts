@@ -3,13 +3,20 @@ import type { TableMappings } from './sql/layout.js'
 import { CommitQueue, TableWriter, writerOf } from './sqlite/commits.js'
 import { openDatabase } from './sqlite/driver.js'
 import type { SqliteDatabase } from './sqlite/driver.js'
-import { find } from './sqlite/find.js'
+import { find, findText } from './sqlite/find.js'
+import { addNumberText } from './sqlite/json.js'
 import { TableReader } from './sqlite/reader.js'
 import { prepareTable } from './sqlite/tables.js'
 import type { FamilyShape, Storage } from './storage.js'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.js'
 export type { TableMapping, TableMappings } from './sql/layout.js'
+
+interface Opened {
+  readonly database: SqliteDatabase
+  readonly queue: CommitQueue
+  readonly writesNumbers: boolean
+}
 
 export interface SqliteOptions {
   /** Families that are kept in tables which are there already. */
@@ -37,7 +44,7 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
   const shapes = new Map<string, FamilyShape>()
   const readers = new Map<string, TableReader>()
   const writers = new Map<string, TableWriter>()
-  let opened: Promise<{ database: SqliteDatabase, queue: CommitQueue }> | undefined
+  let opened: Promise<Opened> | undefined
   let queue: CommitQueue | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
@@ -51,6 +58,10 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
 
     async find (family, query) {
       return await find(readerOf(family), query)
+    },
+
+    async findText (family, query, members) {
+      return await findText(readerOf(family), query, members)
     },
 
     async get (family, id) {
@@ -77,14 +88,14 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
     }
   }
 
-  async function open (): Promise<{ database: SqliteDatabase, queue: CommitQueue }> {
+  async function open (): Promise<Opened> {
     const database = 'file' in options ? await openDatabase(options.file) : options.database
-    return { database, queue: new CommitQueue(database, busyTimeout) }
+    return { database, queue: new CommitQueue(database, busyTimeout), writesNumbers: addNumberText(database) }
   }
 
   async function prepare (shape: FamilyShape): Promise<void> {
     opened ??= open()
-    const { database, queue: opening } = await opened.catch(error => {
+    const { database, queue: opening, writesNumbers } = await opened.catch(error => {
       opened = undefined
       throw error
     })
@@ -98,7 +109,7 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
       }
     }
     shapes.set(shape.name, whole)
-    readers.set(shape.name, new TableReader(database, layout, indexes))
+    readers.set(shape.name, new TableReader(database, layout, indexes, writesNumbers))
     if (layout.writable) writers.set(shape.name, new TableWriter(database, layout))
     queue = opening
   }

@@ -53,6 +53,7 @@ export interface Order {
   readonly descending: boolean
 }
 
+/** Which items are wanted, in which order. */
 export interface Query {
   /** All of them must hold. */
   readonly where: readonly Condition[]
@@ -66,8 +67,21 @@ export interface Query {
   readonly count: boolean
 }
 
+/** What a query found. */
 export interface Found {
   readonly items: readonly Stored[]
+  readonly total?: number
+}
+
+/** A page as text that can be sent as it is. */
+export interface FoundText {
+  /** The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the order asked for. */
+  readonly text: string
+  readonly count: number
+  /** The id of the last of them. */
+  readonly last?: Id
+  /** Whether more items match after these. */
+  readonly more: boolean
   readonly total?: number
 }
 
@@ -85,6 +99,11 @@ export interface Storage {
   /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query): Promise<Found>
+  /**
+   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to `find`
+   * where a storage has none.
+   */
+  findText? (family: string, query: Query, members: readonly string[]): Promise<FoundText>
   get (family: string, id: Id): Promise<Stored | undefined>
   /** All changes or none of them; durable when the promise is fulfilled. */
   commit (changes: readonly Change[]): Promise<void>

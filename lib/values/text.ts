@@ -1,6 +1,10 @@
-/** What is wrong with a string that no storage could keep unchanged; undefined where nothing is. */
+// What neither PostgreSQL (U+0000) nor XML and HTML (the others) can carry.
+// eslint-disable-next-line no-control-regex
+const uncarriable = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
+
+/** What is wrong with a string that could not be stored and shown unchanged; undefined where nothing is. */
 export function flawOfText (text: string): string | undefined {
-  if (text.includes('\u0000')) return 'must not contain the character U+0000'
-  if (!text.isWellFormed()) return 'must not contain a lone surrogate'
-  return undefined
+  const found = uncarriable.exec(text)?.[0]
+  if (found !== undefined) return `must not contain the character U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+  return text.isWellFormed() ? undefined : 'must not contain a lone surrogate'
 }

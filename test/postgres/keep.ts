@@ -11,5 +11,5 @@ const late = setTimeout(() => process.emit('SIGTERM'), 15 * 60_000)
 process.once('SIGTERM', () => {
   clearInterval(alive)
   clearTimeout(late)
-  void server.dispose()
+  server.dispose().catch(() => { process.exitCode = 1 })
 })

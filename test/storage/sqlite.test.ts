@@ -1,9 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { storageConformance } from '../../lib/storage/conformance.js'
+import { ids, insert, outcomes, query, replace, shape, thing, things, where } from '../../lib/storage/conformance/fixture.js'
 import { sqliteStorage } from '../../lib/storage/sqlite.js'
+import { openDatabase } from '../../lib/storage/sqlite/driver.js'
+import type { SqliteDatabase } from '../../lib/storage/sqlite.js'
+import { ReadOnlyError } from '../../lib/storage/storage.js'
+import { tenProcesses } from './processes.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-sqlite-'))
 t.teardown(() => rm(folder, { recursive: true }))
@@ -22,4 +28,225 @@ storageConformance(t.test, () => {
     },
     dispose: () => storage.close()
   }
+})
+
+const people = shape('people', 'integer', [
+  { name: 'fullName', kind: 'string', optional: false },
+  { name: 'active', kind: 'boolean', optional: true }
+])
+
+function rowsOf (file: string, sql: string): unknown[] {
+  const database = new DatabaseSync(file)
+  try {
+    return database.prepare(sql).all().map(row => ({ ...row as object }))
+  } finally {
+    database.close()
+  }
+}
+
+t.test('the file is in WAL mode and every open one waits for the disk', async t => {
+  const file = newFile()
+  for (let opens = 0; opens < 2; opens++) {
+    const database = await openDatabase(file)
+    const pragma = (name: string): unknown => Object.values(database.prepare(`PRAGMA ${name}`).all()[0] as object)[0]
+    t.equal(pragma('journal_mode'), 'wal')
+    t.equal(pragma('synchronous'), 2)
+    database.close()
+  }
+})
+
+t.test('a table has a typed column per field, in snake case', async t => {
+  const file = newFile()
+  const storage = sqliteStorage({ file })
+  await storage.prepare(things)
+  await storage.commit(insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } })))
+  await storage.close()
+  t.same(rowsOf(file, 'SELECT id, revision, created_at, date_time, boolean, json, string FROM things'), [{
+    id: 7, revision: 1, created_at: '2026-01-02T03:04:05.678Z', date_time: '2026-01-01T00:00:00.000Z', boolean: 1, json: '{"a":1}', string: null
+  }])
+  t.same(rowsOf(file, 'SELECT type FROM pragma_table_info(\'things\')').map(row => (row as { type: string }).type),
+    ['INTEGER', 'INTEGER', 'TEXT', 'TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'TEXT', 'TEXT', 'TEXT', 'TEXT'])
+  t.same(rowsOf(file, 'SELECT name FROM pragma_index_list(\'things\') ORDER BY name').map(row => (row as { name: string }).name),
+    ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx'])
+})
+
+t.test('ten processes that start at once', async t => {
+  const file = newFile()
+  await tenProcesses(file)
+  t.same(rowsOf(file, 'SELECT id FROM things').length, 10)
+})
+
+t.test('a required field that comes later is absent in the rows from before', async t => {
+  const file = newFile()
+  const before = sqliteStorage({ file })
+  await before.prepare(things)
+  await before.commit(insert('things', thing(1, { integer: 1 })))
+  await before.close()
+  const storage = sqliteStorage({ file })
+  t.teardown(() => storage.close())
+  await storage.prepare({ ...things, fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }], indexes: [['sizeInCm']] })
+  await storage.commit(insert('things', thing(2, { sizeInCm: 2.5 })))
+  t.same(await ids(storage, query({ sort: ['sizeInCm'] })), [1, 2])
+  t.equal((await storage.get('things', 1))?.['sizeInCm'], undefined)
+})
+
+t.test('a column whose type does not fit is refused by name', async t => {
+  const file = newFile()
+  const database = new DatabaseSync(file)
+  database.exec('CREATE TABLE people (id INTEGER PRIMARY KEY, revision INTEGER, created_at TEXT, updated_at TEXT, full_name INTEGER)')
+  database.close()
+  const storage = sqliteStorage({ file })
+  t.teardown(() => storage.close())
+  await t.rejects(storage.prepare(people), { message: /people: the column "full_name" .* INTEGER.* "fullName" \(string, TEXT\)/ })
+  t.same(rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')').length, 5, 'nothing was added')
+})
+
+t.test('two fields for one column, two families for one table', async t => {
+  const storage = sqliteStorage({ file: newFile() })
+  t.teardown(() => storage.close())
+  const twice = shape('twins', 'integer', [{ name: 'nickName', kind: 'string', optional: true }, { name: 'nick_name', kind: 'string', optional: true }])
+  await t.rejects(storage.prepare(twice), { message: /"nickName" and "nick_name" would share the column "nick_name"/ })
+  await storage.prepare(shape('line-items', 'integer', []))
+  await t.rejects(storage.prepare(shape('lineItems', 'integer', [])), { message: /"line-items" and "lineItems" would share the table "line_items"/ })
+})
+
+t.test('a mapped table without a revision is read as it is, and only read', async t => {
+  const file = newFile()
+  const database = new DatabaseSync(file)
+  database.exec(`CREATE TABLE crm_people (person_id INTEGER PRIMARY KEY, full_name TEXT COLLATE NOCASE, active INTEGER, secret TEXT);
+    INSERT INTO crm_people VALUES (1, 'ann', 1, 'x'), (2, 'Ann', 0, 'y'), (3, 'bob', NULL, 'z')`)
+  database.close()
+  const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { id: 'person_id' } } } })
+  t.teardown(() => storage.close())
+  const epoch = '1970-01-01T00:00:00.000Z'
+  const before = rowsOf(file, 'SELECT sql FROM sqlite_master')
+  await storage.prepare(people)
+  t.same(rowsOf(file, 'SELECT sql FROM sqlite_master'), before, 'not altered')
+  t.same(await storage.get('people', 1), { id: 1, revision: 0, createdAt: epoch, updatedAt: epoch, fullName: 'ann', active: true })
+  t.same(await ids(storage, query({ where: [where('fullName', 'eq', 'ann')] }), 'people'), [1], 'the case counts')
+  t.same(await ids(storage, query({ sort: ['fullName'] }), 'people'), [2, 1, 3])
+  t.same(await ids(storage, query({ where: [where('revision', 'eq', 0), where('createdAt', 'lte', epoch)], sort: ['-updatedAt', '-id'] }), 'people'), [3, 2, 1])
+  t.same(await ids(storage, query({ where: [where('fullName', 'regex', '^a')], sort: ['createdAt'] }), 'people'), [1])
+  await t.rejects(storage.commit(insert('people', thing(4, { fullName: 'dan' }))), new ReadOnlyError('people'))
+})
+
+t.test('a mapped table with a revision is written', async t => {
+  const file = newFile()
+  const database = new DatabaseSync(file)
+  database.exec('CREATE TABLE crm_people (id INTEGER PRIMARY KEY, "Full Name" TEXT, active INTEGER, version INTEGER, note TEXT DEFAULT \'new\'); INSERT INTO crm_people VALUES (1, \'ann\', 1, 4, \'kept\')')
+  database.close()
+  const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { fullName: 'Full Name', revision: 'version' } } } })
+  t.teardown(() => storage.close())
+  await storage.prepare(people)
+  await storage.commit([replace('people', thing(1, { fullName: 'Anna' }, 5)), ...insert('people', thing(2, { fullName: 'bob' }))])
+  await t.rejects(storage.commit([replace('people', thing(1, { fullName: 'x' }, 5))]), { name: 'ConflictError', family: 'people', id: 1 })
+  t.same(rowsOf(file, 'SELECT * FROM crm_people'), [
+    { id: 1, 'Full Name': 'Anna', active: null, version: 5, note: 'kept' }, { id: 2, 'Full Name': 'bob', active: null, version: 1, note: 'new' }
+  ])
+})
+
+t.test('a mapping that does not fit says what is missing', async t => {
+  const file = newFile()
+  const database = new DatabaseSync(file)
+  database.exec('CREATE TABLE crm_people (id INTEGER PRIMARY KEY)')
+  database.close()
+  const prepared = (tables: Parameters<typeof sqliteStorage>[0]['tables']): Promise<void> => {
+    const storage = sqliteStorage({ file, tables: tables ?? {} })
+    return storage.prepare(people).finally(() => storage.close())
+  }
+  await t.rejects(prepared({ people: { table: 'nobody' } }), { message: /there is no table "nobody"/ })
+  await t.rejects(prepared({ people: { table: 'crm_people' } }), { message: /no column "full_name" for the field "fullName"; it has id/ })
+  await t.rejects(prepared({ people: { table: 'crm_people', columns: { name: 'x' } } }), { message: /maps the field "name", which the family does not have/ })
+})
+
+t.test('two storages on one file', async t => {
+  const file = newFile()
+  const [one, two] = [sqliteStorage({ file }), sqliteStorage({ file })]
+  t.teardown(() => Promise.all([one.close(), two.close()]))
+  await Promise.all([one.prepare(things), two.prepare(things)])
+  await one.commit(insert('things', thing(1)))
+  t.equal((await two.get('things', 1))?.id, 1)
+  const attempts = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? one : two).commit([replace('things', thing(1, { integer: index }, 2))]))
+  t.equal((await outcomes(attempts)).fulfilled, 1)
+  const inserts = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? one : two).commit(insert('things', thing(index + 2))))
+  t.equal((await outcomes(inserts)).fulfilled, 100)
+})
+
+t.test('another process that keeps the lock: a commit waits, then says so, and reads go on', async t => {
+  const file = newFile()
+  const storage = sqliteStorage({ file, busyTimeout: 200 })
+  t.teardown(() => storage.close())
+  await storage.prepare(things)
+  const other = new DatabaseSync(file)
+  t.teardown(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  const waiting = storage.commit(insert('things', thing(1)))
+  waiting.catch(() => {})
+  t.same(await ids(storage, query()), [])
+  await t.rejects(waiting, /locked/)
+  const waitingAgain = storage.commit(insert('things', thing(1)))
+  setTimeout(() => other.exec('ROLLBACK'), 50)
+  await waitingAgain
+  t.same(await ids(storage, query()), [1])
+})
+
+t.test('an open database of the host keeps its settings and stays open', async t => {
+  const database = new DatabaseSync(':memory:')
+  const storage = sqliteStorage({ database })
+  await storage.prepare(things)
+  await storage.commit(insert('things', thing(1)))
+  await storage.close()
+  t.same(database.prepare('SELECT count(*) AS n FROM things').get(), { n: 1 })
+  database.close()
+})
+
+t.test('a database whose statements have raw(), or only rows as objects', async t => {
+  for (const raw of [true, false]) {
+    const storage = sqliteStorage({ database: likeBetterSqlite(raw) })
+    await storage.prepare(things)
+    await storage.commit(insert('things', thing(1, { integer: 1, boolean: true })))
+    t.same(await storage.get('things', 1), thing(1, { integer: 1, boolean: true }))
+    t.same(await ids(storage, query({ where: [where('integer', 'gte', 1), where('string', 'ne', 'x')] })), [1])
+  }
+})
+
+// The way of better-sqlite3: rows as arrays by raw(), not by setReturnArrays().
+function likeBetterSqlite (hasRaw: boolean): SqliteDatabase {
+  const database = new DatabaseSync(':memory:')
+  return {
+    exec: sql => { database.exec(sql) },
+    prepare (sql) {
+      const statement = database.prepare(sql)
+      const shared = { all: (...values: never[]) => statement.all(...values), run: (...values: never[]) => statement.run(...values) }
+      return hasRaw ? { ...shared, raw: (on: boolean) => { statement.setReturnArrays(on) } } : shared
+    },
+    close: () => { database.close() }
+  }
+}
+
+t.test('a pattern over many rows leaves other requests their turn', async t => {
+  const storage = sqliteStorage({ file: newFile() })
+  t.teardown(() => storage.close())
+  await storage.prepare(things)
+  await storage.commit(insert('things', ...Array.from({ length: 20_000 }, (_, id) => thing(id, { string: 'a'.repeat(60) }))))
+  let longest = 0
+  let last = performance.now()
+  const clock = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  const found = await ids(storage, query({ where: [where('string', 'regex', '(a|aa)+b')], count: true }))
+  clearInterval(clock)
+  t.same(found, [])
+  t.ok(longest < 100, `held the event loop for ${longest} ms`)
+})
+
+t.test('two versions of a family share one table with the fields of both', async t => {
+  const storage = sqliteStorage({ file: newFile() })
+  t.teardown(() => storage.close())
+  await storage.prepare(shape('people', 'integer', [{ name: 'fullName', kind: 'string', optional: true }]))
+  await storage.prepare(people)
+  await storage.prepare(shape('people', 'integer', [{ name: 'fullName', kind: 'string', optional: true }]))
+  await storage.commit(insert('people', thing(1, { fullName: 'ann', active: true })))
+  t.same(await storage.get('people', 1), thing(1, { fullName: 'ann', active: true }))
 })

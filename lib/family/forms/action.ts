@@ -19,9 +19,9 @@ export function actionEndpoints (mount: Mount, { actions }: Unversioned): Endpoi
     endpoints.push(endpoint(mount, actions, action, operation.summary ?? operation.name, withId(mount, params.schema), true))
   }
   if (family.lifecycle !== undefined) {
-    const { createAction, deleteAction, params } = family.lifecycle
+    const { createAction, deletion, params } = family.lifecycle
     endpoints.push(endpoint(mount, actions, createAction, `Create a ${family.singular}`, params.schema, false))
-    endpoints.push(endpoint(mount, actions, deleteAction, `Delete a ${family.singular}`, withId(mount, Type.Object({})), true))
+    endpoints.push(endpoint(mount, actions, deletion.operation.action, `Delete a ${family.singular}`, withId(mount, deletion.params.schema), true))
   }
   return endpoints.filter(each => each !== undefined)
 }

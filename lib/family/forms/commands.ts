@@ -10,11 +10,10 @@ import { compileEnvelope } from '../write/envelope.js'
 import { sendEntry } from '../read/log.js'
 import type { Mount } from '../mount/mount.js'
 import { targetOf } from '../model/record.js'
-import { readSuffixed, understandOne } from '../read/items.js'
+import { readSuffixed } from '../read/understand.js'
 import { commandOfPath } from '../mount/paths.js'
 import { bodyOf, invalidBody } from '../write/sent.js'
 import type { Unversioned } from '../mount/unversioned.js'
-import { splitUrl } from '../mount/urls.js'
 import { writeHandler } from '../write/pipeline.js'
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
@@ -64,7 +63,6 @@ async function readCommand (mounts: readonly Mount[], request: FastifyRequest, r
   const text = (request.params as { command: string }).command
   for (const mount of mounts) {
     const { family } = mount
-    const reading = understandOne(mount.logGrammar.parse(splitUrl(request).search))
     const grant = await mount.authorize(request, { family: family.name, action: 'read', id: undefined, params: { command: text } })
     const storage = await mount.storage(request)
     const found = await readSuffixed(text, async id => {
@@ -73,7 +71,7 @@ async function readCommand (mounts: readonly Mount[], request: FastifyRequest, r
     })
     const mayBeSeen = found !== undefined &&
       ((grant.where ?? []).length === 0 || await visible(storage, family.name, targetOf(family, found.item), grant) !== undefined)
-    if (mayBeSeen) return sendEntry(mount, request, reply, reading, found.item, found.suffix)
+    if (mayBeSeen) return await sendEntry(mount, request, reply, found.item, found.suffix)
   }
   throw new Problem('not-found', `There is no command "${text}"`)
 }

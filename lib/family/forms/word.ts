@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../http/routes.js'
 import { answerItem } from '../write/answers.js'
-import { describeOperation } from '../openapi/writes.js'
+import { describeWord } from '../openapi/writes.js'
 import type { CompiledOperation } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import { targetOfPath } from '../mount/paths.js'
@@ -24,7 +24,7 @@ function wordEndpoint (mount: Mount, compiled: CompiledOperation, word: 'verb' |
   return {
     method: 'PUT',
     path: `${mount.home}/:id/${operation[word]}`,
-    schema: describeOperation(mount, compiled, word),
+    schema: describeWord(mount, compiled, word),
     handler: writeHandler(mount, {
       read: request => ({ action: operation.action, target: targetOfPath(mount, request), params: readSent(params, bodyOf(request)) }),
       answer: answerItem

@@ -25,7 +25,7 @@ export function decideCreation ({ defaults }: Lifecycle, family: Family, id: Id,
  */
 export function decide (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
   if (action === undefined) return { outcome: 'unchanged' }
-  if (action === family.lifecycle?.deleteAction) return { outcome: 'done', after: undefined }
+  if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
   // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
   const item = Object.freeze({ ...current })
@@ -41,9 +41,11 @@ function refusal (family: Family, name: string, item: Members): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => operation.allowed?.(item) !== false)
     .map(operation => operation.name)
-  const state = family.state(item)
-  const now = allowed.length === 0 ? 'no operation is' : `allowed now: ${allowed.join(', ')}`
-  return new Problem('wrong-state', `The ${family.singular} is ${state}, and ${name} is not allowed; ${now}`, { members: { state, operation: name, allowed } })
+  const state = family.state?.(item)
+  const now = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
+  return new Problem('wrong-state', `${name} is not allowed ${state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`}; ${now}`, {
+    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
+  })
 }
 
 const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])

@@ -7,7 +7,7 @@ import { compileValidator } from '../../values/validate.js'
 import type { Validator } from '../../values/validate.js'
 import { CommandMembers } from './command.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
-import type { Operation } from './operation.js'
+import type { Operation, Spoken } from './operation.js'
 import { compileParams } from './params.js'
 import type { Members, Params } from './params.js'
 import { fieldsOf } from './shape.js'
@@ -22,7 +22,8 @@ export interface CompiledOperation {
 /** How items come to be and go. */
 export interface Lifecycle {
   readonly createAction: string
-  readonly deleteAction: string
+  /** How deleting is said by its noun. */
+  readonly deletion: { readonly operation: Spoken, readonly params: Params }
   readonly params: Params
   /** The members that a new item has before the client's are put in. */
   readonly defaults: Members
@@ -52,7 +53,8 @@ export interface Family {
   readonly validate: Validator
   /** The id as it stands in a path; undefined where no item can have it. */
   readId (text: string): Id | undefined
-  state (item: Members): string
+  /** The state of an item in a word. */
+  readonly state: ((item: Members) => string) | undefined
 }
 
 const service = Type.Object({
@@ -65,7 +67,7 @@ const service = Type.Object({
 export function compileFamily (definition: FamilyDefinition): Family {
   const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
   const flaw = flawOfNames(definition) ?? flawOfFields(definition) ??
-    flawOfWords(operations, create === undefined ? [] : [actionOf('Create', singular), actionOf('Delete', singular)])
+    flawOfWords(operations, create === undefined ? [] : [actionOf('Create', singular), actionOf('Delete', singular), 'deletions'])
   if (flaw !== undefined) throw new TypeError(`defineFamily "${name}": ${flaw}`)
 
   const declared = definition.fields
@@ -101,7 +103,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     makeId: definition.makeId,
     validate: compileValidator(Type.Object(declared.properties, { additionalProperties: false })),
     readId: idKind === 'integer' ? readIntegerId : readTextId,
-    state: item => state?.(item as never) ?? 'this'
+    state: state as ((item: Members) => string) | undefined
   }
 }
 
@@ -154,7 +156,10 @@ function lifecycle (singular: string, declared: TObject, create: readonly string
   }
   return {
     createAction: actionOf('Create', singular),
-    deleteAction: actionOf('Delete', singular),
+    deletion: {
+      operation: { name: 'delete', noun: 'deletions', action: actionOf('Delete', singular), summary: `Delete a ${singular}` },
+      params: compileParams(Type.Object({}))
+    },
     params: compileParams(Type.Object(sent)),
     defaults
   }

@@ -35,3 +35,6 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   /** The item after it. Pure: no I/O, no clock, and the item itself is not changed. */
   apply (item: I, params: Static<T>, context: Context): I
 }
+
+/** What of an operation its noun form needs. */
+export type Spoken = Pick<Operation, 'name' | 'noun' | 'action' | 'summary'>

@@ -1,6 +1,6 @@
 import { Problem } from '../../http/problems.js'
 import { matcher } from '../../storage/match.js'
-import { ConflictError, DuplicateError } from '../../storage/storage.js'
+import { ConflictError, DuplicateError, ReadOnlyError } from '../../storage/storage.js'
 import type { FamilyShape, Id, Storage, Stored } from '../../storage/storage.js'
 import type { Grant } from './options.js'
 
@@ -37,6 +37,7 @@ function guarded (storage: Storage): Storage {
     safe = {
       prepare: shape => storage.prepare(shape),
       find: (family, query) => guard(() => storage.find(family, query)),
+      ...(storage.findText === undefined ? {} : { findText: (family, query, members) => guard(() => (storage as Required<Storage>).findText(family, query, members)) }),
       get: (family, id) => guard(() => storage.get(family, id)),
       commit: changes => guard(() => storage.commit(changes)),
       close: () => storage.close()
@@ -46,12 +47,13 @@ function guarded (storage: Storage): Storage {
   return safe
 }
 
-/** Whatever is thrown, but for conflicts and duplicates, as the problem that the storage cannot serve now. */
+/** Whatever fails in there, but for conflicts and duplicates, means that the storage cannot serve now. */
 export async function guard<T> (work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ConflictError || error instanceof DuplicateError) throw error
+    if (error instanceof ReadOnlyError) throw new Problem('read-only', error.message)
     throw new Problem('storage-unavailable', 'The storage does not answer now. If this was a change, send it again with the same id to find out whether it was made', {
       headers: { 'retry-after': '1' },
       cause: error

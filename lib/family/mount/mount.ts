@@ -1,9 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { makeChooser } from '../../http/negotiate.js'
 import type { Chooser } from '../../http/negotiate.js'
+import type { Retirement } from '../../http/retirement.js'
 import { compileGrammar } from '../../query/grammar.js'
 import type { Grammar } from '../../query/grammar.js'
-import { json } from '../../representations/json.js'
+import { representations as all } from '../../representations/all.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Storage } from '../../storage/storage.js'
 import { guard, makeAccess } from './access.js'
@@ -34,11 +35,12 @@ export interface Mount {
   readonly trustedOrigins: readonly string[]
   /** Whether it asks for the paths without a version. */
   readonly unversioned: boolean
+  readonly bodyLimit: number
+  readonly retirement: Retirement
+  readonly onCommitted: FamilyOptions['onCommitted']
   storage (request: FastifyRequest): Promise<Storage>
   authorize (request: FastifyRequest, intent: Intent): Promise<Grant>
 }
-
-const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 100, maxPatternLength: 200 }
 
 const unlimited: Grant = {}
 
@@ -47,12 +49,12 @@ const logOrder = [{ field: 'revision', descending: false }, { field: 'createdAt'
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
   checkOptions(family, options)
-  const { storage, version, authorize, emptyList = 'page', representations = [json] } = options
+  const { storage, version, authorize, emptyList = 'page', representations = all } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const access = makeAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
   const single = typeof storage === 'function' ? undefined : await access(storage)
-  const maxPageSize = options.maxPageSize ?? limits.maxPageSize
-  const pageSize = options.pageSize ?? Math.min(limits.pageSize, maxPageSize)
+  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100, maxPatternLength = 200 } = options
+  const limits = { pageSize, maxPageSize, maxValues, maxPatternLength }
 
   return {
     family,
@@ -60,8 +62,8 @@ export async function makeMount (family: Family, prefix: string, options: Family
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl?.replace(/\/$/, '')),
-    grammar: compileGrammar(family.fields, { ...limits, pageSize, maxPageSize }),
-    logGrammar: compileGrammar(fieldsOf(CommandMembers), { ...limits, pageSize, maxPageSize }, logOrder),
+    grammar: compileGrammar(family.fields, limits),
+    logGrammar: compileGrammar(fieldsOf(CommandMembers), limits, logOrder),
     representations,
     chooser: makeChooser(representations),
     emptyList,
@@ -69,6 +71,9 @@ export async function makeMount (family: Family, prefix: string, options: Family
     forms: new Set(options.forms ?? formNames),
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,
+    bodyLimit: options.bodyLimit ?? 1_048_576,
+    retirement: { deprecation: toDate(options.deprecation), sunset: toDate(options.sunset), successor: options.successor },
+    onCommitted: options.onCommitted,
     async storage (request) {
       if (single !== undefined) return single
       const chosen = (storage as (request: FastifyRequest) => Storage)(request)
@@ -76,4 +81,8 @@ export async function makeMount (family: Family, prefix: string, options: Family
     },
     authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
   }
+}
+
+function toDate (value: Date | string | undefined): Date | undefined {
+  return value === undefined ? undefined : new Date(value)
 }

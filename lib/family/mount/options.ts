@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { nearest } from '../../values/nearest.js'
 import type { Representation } from '../../representations/representation.js'
-import type { Condition, Id, Storage } from '../../storage/storage.js'
+import type { Condition, Id, Storage, Stored } from '../../storage/storage.js'
 import type { Family } from '../model/family.js'
 
 /** What a request is about to do, for `authorize`. */
@@ -21,9 +21,28 @@ export interface Grant {
   readonly where?: readonly Condition[]
 }
 
+/** A change that was made, for `onCommitted`. */
+export interface Committed {
+  readonly family: string
+  readonly action: string
+  /** The id of the item. */
+  readonly id: Id
+  /** The id of the command. */
+  readonly command: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly principal: string | undefined
+  readonly revision: number
+  readonly at: string
+  /** Undefined where it was created. */
+  readonly before: Stored | undefined
+  /** Undefined where it was deleted. */
+  readonly after: Stored | undefined
+}
+
 /** The forms in which an operation can be said. */
 export const formNames = ['verb', 'participle', 'update', 'noun', 'attributes', 'command', 'commands'] as const
 
+/** The name of a form in which an operation can be said. */
 export type FormName = typeof formNames[number]
 
 /** How a host mounts a family. */
@@ -50,6 +69,20 @@ export interface FamilyOptions {
   readonly unversioned?: boolean
   /** Called before anything is read or written; what it throws is the answer. */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
+  /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
+  readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
+  /** How often one query parameter may be repeated. Default 100. */
+  readonly maxValues?: number
+  /** The length of a `.regex` pattern at most. Default 200. */
+  readonly maxPatternLength?: number
+  /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
+  readonly bodyLimit?: number
+  /** Since when this version is deprecated: a date, or its text. Said in every answer. */
+  readonly deprecation?: Date | string
+  /** When this version ends: from then on, 410. */
+  readonly sunset?: Date | string
+  /** The URL of what takes its place. */
+  readonly successor?: string
   /** How items can be shown; the first is shown where the client does not care. */
   readonly representations?: readonly Representation[]
   /** An origin such as `https://example.org` that makes Location and links absolute. */
@@ -59,6 +92,8 @@ export interface FamilyOptions {
 type Check = (value: unknown) => string | undefined
 
 const size: Check = value => Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be an integer from 1'
+
+const date: Check = value => (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime()) ? undefined : 'must be a date, such as "2027-01-31"'
 
 const checks: Record<keyof FamilyOptions, Check> = {
   storage: value => typeof value === 'function' || isStorage(value) ? undefined : 'must be a storage, such as memoryStorage(), or a function that gives one',
@@ -72,6 +107,13 @@ const checks: Record<keyof FamilyOptions, Check> = {
   trustedOrigins: value => Array.isArray(value) && value.every(isOrigin) ? undefined : 'must be a list of http or https origins, such as "https://example.org"',
   unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
   authorize: value => typeof value === 'function' ? undefined : 'must be a function',
+  onCommitted: value => typeof value === 'function' ? undefined : 'must be a function',
+  maxValues: size,
+  maxPatternLength: size,
+  bodyLimit: size,
+  deprecation: date,
+  sunset: date,
+  successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
   representations: value => Array.isArray(value) && value.some(each => each?.problem !== undefined) ? undefined : 'must be a list of representations, one of which shows problems',
   publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
 }

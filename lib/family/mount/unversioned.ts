@@ -21,15 +21,15 @@ export interface Unversioned {
 const places = new WeakMap<object, Map<string, Unversioned & { readonly parent: object }>>()
 
 /** The names at the prefix that the plugin is registered under, shared with those registered beside it. */
-export function joinUnversioned (app: FastifyInstance, family: string): Unversioned {
+export function joinUnversioned (app: FastifyInstance, prefix: string, family: string): Unversioned {
   let prefixes = places.get(app.server)
   if (prefixes === undefined) places.set(app.server, prefixes = new Map())
   // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
   const parent = Object.getPrototypeOf(app) as object
-  let here = prefixes.get(app.prefix)
-  if (here === undefined) prefixes.set(app.prefix, here = { parent, commands: new Names(), schemas: { bodies: [], answers: [] }, actions: new Names(), results: new Names() })
+  let here = prefixes.get(prefix)
+  if (here === undefined) prefixes.set(prefix, here = { parent, commands: new Names(), schemas: { bodies: [], answers: [] }, actions: new Names(), results: new Names() })
   if (here.parent !== parent) {
-    throw new Error(`fastify-dealbook, ${family}: another scope has /rest/commands, /command and /query at "${app.prefix || '/'}" already; ` +
+    throw new Error(`fastify-dealbook, ${family}: another scope has /rest/commands, /command and /query at "${prefix || '/'}" already; ` +
       'register the families of one prefix in one scope, or choose another prefix')
   }
   return here

@@ -60,11 +60,14 @@ export function describeOne (mount: Mount): RouteSchema {
     querystring: Type.Object({ fields, format }, { additionalProperties: false }),
     headers: Type.Object({
       'if-none-match': Type.Optional(Type.String({ description: 'Entity tags that the client has; 304 if one is current' })),
-      'if-modified-since': Type.Optional(Type.String({ description: 'An HTTP date; 304 if nothing changed since' }))
+      'if-modified-since': Type.Optional(Type.String({ description: 'An HTTP date; 304 if nothing changed since' })),
+      'if-match': Type.Optional(Type.String({ description: 'Entity tags; 412 if none is current' })),
+      'if-unmodified-since': Type.Optional(Type.String({ description: 'An HTTP date; 412 if something changed since' }))
     }),
     response: {
       200: shown(mount, 'one', `The ${family.singular}`, family.schema, validatorHeaders),
-      304: { description: 'The client has the current representation', headers: headersOf(validatorHeaders) },
+      // The type says that there is no body.
+      304: { type: 'null', description: 'The client has the current representation', headers: headersOf(validatorHeaders) },
       ...problems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable')
     }
   }

@@ -5,7 +5,8 @@ import { CommandMembers } from '../model/command.js'
 import { describePaging, idParams, operationId, PageLinks, problems, shown, validatorHeaders } from './reads.js'
 import type { CompiledOperation, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
-import type { Operation } from '../model/operation.js'
+import type { Spoken } from '../model/operation.js'
+import type { Params } from '../model/params.js'
 
 const conditionHeaders = {
   'if-match': Type.Optional(Type.String({ description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; 412 if it is not current' })),
@@ -21,25 +22,33 @@ const preferHeader = {
 const refusals = ['invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'wrong-state', 'precondition-failed',
   'body-too-large', 'unsupported-media-type', 'storage-unavailable', 'busy'] as const
 
-/** An operation by one of its words. */
-export function describeOperation (mount: Mount, { operation, params }: CompiledOperation, word: 'verb' | 'participle' | 'noun'): RouteSchema {
-  const { family } = mount
-  const { summary = operation.name } = operation
-  const common = {
-    operationId: operationId(mount, `${word}-${operation[word]}-${family.singular}`),
-    summary: `${summary} (form ${word})`,
-    tags: [family.name],
-    params: idParams(mount),
-    body: params.schema
-  }
-  if (word !== 'noun') return { ...common, headers: Type.Object({ ...conditionHeaders, ...preferHeader }), response: { ...itemAnswers(mount), ...writeProblems(mount) } }
+/** An operation by its verb or its participle. */
+export function describeWord (mount: Mount, { operation, params }: CompiledOperation, word: 'verb' | 'participle'): RouteSchema {
   return {
-    ...common,
+    operationId: operationId(mount, `${word}-${operation[word]}-${mount.family.singular}`),
+    summary: `${operation.summary ?? operation.name} (form ${word})`,
+    tags: [mount.family.name],
+    params: idParams(mount),
+    headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+    body: params.schema,
+    response: { ...itemAnswers(mount), ...writeProblems(mount) }
+  }
+}
+
+/** An operation by its noun. */
+export function describeNoun (mount: Mount, { operation, params }: { readonly operation: Spoken, readonly params: Params }): RouteSchema {
+  return {
+    operationId: operationId(mount, `noun-${operation.noun}-${mount.family.singular}`),
+    summary: `${operation.summary ?? operation.name} (form noun)`,
+    tags: [mount.family.name],
+    params: idParams(mount),
     headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
+    body: params.schema,
     response: {
       200: shown(mount, 'one', 'Nothing had to be changed', linkedCommandSchema(mount)),
       201: shown(mount, 'one', 'The entry that was made', linkedCommandSchema(mount), { location: 'Where it is', ...replayHeader }),
       204: minimal,
+      303: { description: 'To what came of it, where a form was sent' },
       ...writeProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
     }
   }
@@ -126,7 +135,7 @@ export function describeSharedEntry (mount: Mount, { answers }: SharedSchemas): 
   }
 }
 
-export function describeLog (mount: Mount, operation?: Operation): RouteSchema {
+export function describeLog (mount: Mount, operation?: Spoken): RouteSchema {
   const { family } = mount
   const what = operation === undefined ? 'log' : operation.noun
   return {
@@ -148,7 +157,7 @@ export function describeLog (mount: Mount, operation?: Operation): RouteSchema {
   }
 }
 
-export function describeEntry (mount: Mount, operation?: Operation): RouteSchema {
+export function describeEntry (mount: Mount, operation?: Spoken): RouteSchema {
   const { family } = mount
   return {
     operationId: operationId(mount, `read-${family.singular}-${operation === undefined ? 'command' : operation.noun}`),

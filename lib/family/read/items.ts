@@ -5,51 +5,61 @@ import { etagOf } from '../../http/etag.js'
 import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../http/problems.js'
 import type { Endpoint } from '../../http/routes.js'
-import type { Reading } from '../../query/grammar.js'
 import type { OneView } from '../../representations/representation.js'
-import type { Stored } from '../../storage/storage.js'
+import type { Query, Storage, Stored } from '../../storage/storage.js'
 import { visible } from '../mount/access.js'
-import { send, wishOf } from './send.js'
-import { describeList, describeOne } from '../openapi/reads.js'
 import type { Mount } from '../mount/mount.js'
-import { pick, sendPage, withOneMore } from './pages.js'
 import { splitUrl } from '../mount/urls.js'
+import { describeList, describeOne } from '../openapi/reads.js'
+import { offerOfItem, offerOfPage } from './offers.js'
+import type { Submission } from './offers.js'
+import { pick, sendPage } from './pages.js'
+import { send, wishOf } from './send.js'
+import { readSuffixed, understand, understandOne } from './understand.js'
 
 /** The endpoints that read a family: its pages and its items, each also with a path suffix that names the representation. */
 export function readEndpoints (mount: Mount): Endpoint[] {
   const { home } = mount
   return [
-    { method: 'GET', path: home, schema: describeList(mount), handler: async (request, reply) => await readPage(mount, request, reply) },
+    { method: 'GET', path: home, schema: describeList(mount), handler: (request, reply) => readPage(mount, request, reply) },
     {
       method: 'GET',
       path: `${home}.:extension`,
       schema: { hide: true },
-      handler: async (request, reply) => await readPage(mount, request, reply, (request.params as { extension: string }).extension)
+      handler: (request, reply) => readPage(mount, request, reply, (request.params as { extension: string }).extension)
     },
-    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: async (request, reply) => await readOne(mount, request, reply) }
+    { method: 'GET', path: `${home}/:id`, schema: describeOne(mount), handler: (request, reply) => readOne(mount, request, reply) }
   ]
 }
 
 async function readPage (mount: Mount, request: FastifyRequest, reply: FastifyReply, suffix?: string): Promise<FastifyReply> {
-  const { family, grammar, chooser, urls, emptyList } = mount
-  const reading = understand(grammar.parse(splitUrl(request).search))
-  const choice = chooser.choose('page', { ...wishOf(request), suffix, format: reading.format })
+  const choice = mount.chooser.choose('page', wishOf(request, suffix))
+  return await showPage(mount, request, reply, choice, splitUrl(request).search)
+}
+
+/** Answers with a page of the family, or shows it again around a form that was refused. */
+export async function showPage (mount: Mount, request: FastifyRequest, reply: FastifyReply, choice: Choice, search: string, submission?: Submission): Promise<FastifyReply> {
+  const { family, urls, emptyList } = mount
+  const reading = understand(mount.grammar, search, choice.representation)
   const { where = [] } = await mount.authorize(request, { family: family.name, action: 'list', id: undefined, params: {} })
   const storage = await mount.storage(request)
-  const query = withOneMore(reading)
-  const found = await storage.find(family.name, { ...query, where: [...query.where, ...where] })
-  return sendPage(reply, choice, reading, found, {
+  const members = reading.fields ?? family.members
+  const narrowed = (query: Query) => where.length === 0 ? query : { ...query, where: [...query.where, ...where] }
+  return await sendPage(request, reply, choice, reading, {
     name: family.name,
     singular: family.singular,
     path: urls.self(request),
+    members,
     emptyList,
-    show: pick(reading.fields ?? family.members)
+    find: query => storage.find(family.name, narrowed(query)),
+    findText: storage.findText && (query => (storage as Required<Storage>).findText(family.name, narrowed(query), members)),
+    show: pick(members),
+    offer: (items, hasNext) => offerOfPage(mount, request, reading, items, hasNext, submission)
   })
 }
 
 async function readOne (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { family, chooser } = mount
-  const reading = understandOne(mount.grammar.parse(splitUrl(request).search))
+  const { family } = mount
   const text = (request.params as { id: string }).id
   const { item, suffix } = await readSuffixed(text, async name => {
     const id = family.readId(name)
@@ -58,43 +68,27 @@ async function readOne (mount: Mount, request: FastifyRequest, reply: FastifyRep
     return await visible(await mount.storage(request), family.name, id, grant)
   }) ?? {}
   if (item === undefined) throw new Problem('not-found', `There is no ${family.singular} "${text}"`)
-  const choice = chooser.choose('one', { ...wishOf(request), suffix, format: reading.format })
-  const document = pick(reading.fields ?? family.members)(item)
-  return sendOne(request, reply, choice, item, { kind: 'one', name: family.singular, document })
+  const choice = mount.chooser.choose('one', wishOf(request, suffix))
+  return await sendOne(request, reply, choice, item, viewOfItem(mount, request, choice, item, splitUrl(request).search))
+}
+
+/** An item as it is shown, also again around a form that was refused. */
+export function viewOfItem (mount: Mount, request: FastifyRequest, { representation }: Choice, item: Stored, search: string, submission?: Submission): OneView {
+  const { fields = mount.family.members } = understandOne(mount.grammar, search, representation)
+  return {
+    kind: 'one',
+    name: mount.family.singular,
+    document: pick(fields)(item),
+    offer: () => offerOfItem(mount, request, item, submission)
+  }
 }
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (request: FastifyRequest, reply: FastifyReply, choice: Choice, item: Stored, view: OneView): FastifyReply {
+export async function sendOne (request: FastifyRequest, reply: FastifyReply, choice: Choice, item: Stored, view: OneView): Promise<FastifyReply> {
   const etag = etagOf(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') throw new Problem('precondition-failed', `The ${view.name} is not what the precondition says; it is at revision ${item.revision}`)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
-  if (verdict === 'go') return send(reply, choice, view)
+  if (verdict === 'go') return await send(reply, choice, view)
   return reply.code(304).header('vary', 'Accept').header('cache-control', 'no-cache').send()
-}
-
-/** Finds what a path names, with or without a suffix. An id may itself end like one, so the whole text is tried first. */
-export async function readSuffixed<T> (text: string, find: (name: string) => Promise<T | undefined>): Promise<{ item: T, suffix: string | undefined } | undefined> {
-  const whole = await find(text)
-  if (whole !== undefined) return { item: whole, suffix: undefined }
-  const dot = text.lastIndexOf('.')
-  const item = dot > 0 ? await find(text.slice(0, dot)) : undefined
-  return item === undefined ? undefined : { item, suffix: text.slice(dot + 1) }
-}
-
-/** A query that was understood, or the problem that names all that is wrong with it. */
-export function understand (parsed: ReturnType<Mount['grammar']['parse']>): Reading {
-  if (!('flaws' in parsed)) return parsed
-  const [first, ...others] = parsed.flaws
-  throw new Problem('invalid-query', `${first?.detail}${others.length === 0 ? '' : ` (and ${others.length} more)`}`, { errors: parsed.flaws })
-}
-
-/** The same for one resource, of which there is nothing to filter. */
-export function understandOne (parsed: ReturnType<Mount['grammar']['parse']>): Reading {
-  const reading = understand(parsed)
-  const errors = reading.parameters
-    .filter(({ name }) => name !== 'fields' && name !== 'format')
-    .map(({ name }) => ({ parameter: name, detail: 'One resource is read here; allowed are fields and format' }))
-  if (errors.length > 0) throw new Problem('invalid-query', errors[0]?.detail as string, { errors })
-  return reading
 }

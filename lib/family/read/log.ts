@@ -5,19 +5,24 @@ import type { Reading } from '../../query/grammar.js'
 import type { Condition, Found, Id, Query, Storage, Stored } from '../../storage/storage.js'
 import { visible } from '../mount/access.js'
 import { wishOf } from './send.js'
+import { CommandMembers } from '../model/command.js'
 import type { CommandRecord } from '../model/command.js'
+import type { Family } from '../model/family.js'
 import { describeEntry, describeLog } from '../openapi/writes.js'
 import type { Mount } from '../mount/mount.js'
-import type { Operation } from '../model/operation.js'
+import type { Spoken } from '../model/operation.js'
 import type { Grant } from '../mount/options.js'
-import { sendPage, withOneMore } from './pages.js'
+import { offerOfRows } from './offers.js'
+import { sendPage } from './pages.js'
 import { commandDocument, targetOf } from '../model/record.js'
-import { readSuffixed, sendOne, understand, understandOne } from './items.js'
+import { sendOne } from './items.js'
+import { readSuffixed, understand, understandOne } from './understand.js'
+import { fieldsOf } from '../model/shape.js'
 import { targetOfPath } from '../mount/paths.js'
 import { splitUrl } from '../mount/urls.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names: pages and entries. */
-export function logEndpoints (mount: Mount, operation?: Operation): Endpoint[] {
+export function logEndpoints (mount: Mount, operation?: Spoken): Endpoint[] {
   const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
   return [
     { method: 'GET', path, schema: describeLog(mount, operation), handler: async (request, reply) => await readLog(mount, request, reply, operation) },
@@ -31,27 +36,29 @@ export function logEndpoints (mount: Mount, operation?: Operation): Endpoint[] {
   ]
 }
 
-async function readLog (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Operation, suffix?: string): Promise<FastifyReply> {
-  const { family, logGrammar, chooser, urls } = mount
-  const reading = understand(logGrammar.parse(splitUrl(request).search))
-  const choice = chooser.choose('page', { ...wishOf(request), suffix, format: reading.format })
+async function readLog (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Spoken, suffix?: string): Promise<FastifyReply> {
+  const { family, logGrammar, urls } = mount
+  const choice = mount.chooser.choose('page', wishOf(request, suffix))
+  const reading = understand(logGrammar, splitUrl(request).search, choice.representation)
   const id = targetOfPath(mount, request)
   const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
   const storage = await mount.storage(request)
   await refuseUnknown(mount, storage, id, grant)
-  const found = await entries(mount, storage, id, withOneMore(reading), partOf(operation))
-  return sendPage(reply, choice, reading, found, {
+  const path = urls.self(request)
+  return await sendPage(request, reply, choice, reading, {
     name: operation?.noun ?? 'commands',
     singular: 'command',
-    path: urls.self(request),
+    path,
+    members: reading.fields ?? commandMembers(family),
     emptyList: mount.emptyList,
-    show: entry => only(reading, commandDocument(family, entry as CommandRecord))
+    find: async query => await entries(mount, storage, id, query, partOf(operation)),
+    show: entry => only(reading, commandDocument(family, entry as CommandRecord)),
+    offer: (items, hasNext) => offerOfRows(logGrammar, logFields, path, reading, hasNext, index => urls.command(request, id, (items[index] as CommandRecord).id, operation?.noun))
   })
 }
 
-async function readEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Operation): Promise<FastifyReply> {
+async function readEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, operation?: Spoken): Promise<FastifyReply> {
   const { family } = mount
-  const reading = understandOne(mount.logGrammar.parse(splitUrl(request).search))
   const id = targetOfPath(mount, request)
   const grant = await mount.authorize(request, { family: family.name, action: 'read', id, params: {} })
   const storage = await mount.storage(request)
@@ -64,20 +71,21 @@ async function readEntry (mount: Mount, request: FastifyRequest, reply: FastifyR
     return record !== undefined && isHere(record) ? record : undefined
   }) ?? {}
   if (item === undefined) throw new Problem('not-found', `There is no command "${text}" here`)
-  return sendEntry(mount, request, reply, reading, item, suffix, operation?.noun)
+  return await sendEntry(mount, request, reply, item, suffix, operation?.noun)
 }
 
 /** Answers with one command. */
-export function sendEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, reading: Reading, record: CommandRecord, suffix: string | undefined, noun?: string): FastifyReply {
-  const { family, urls, chooser } = mount
-  const choice = chooser.choose('one', { ...wishOf(request), suffix, format: reading.format })
+export async function sendEntry (mount: Mount, request: FastifyRequest, reply: FastifyReply, record: CommandRecord, suffix: string | undefined, noun?: string): Promise<FastifyReply> {
+  const { family, urls } = mount
+  const choice = mount.chooser.choose('one', wishOf(request, suffix))
+  const reading = understandOne(mount.logGrammar, splitUrl(request).search, choice.representation)
   const target = targetOf(family, record)
   const links = { self: urls.command(request, target, record.id, noun), [family.singular]: urls.item(request, target) }
-  return sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, { ...commandDocument(family, record), links }) })
+  return await sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, { ...commandDocument(family, record), links }) })
 }
 
 // Of a noun's view, what was refused is no part: a refused hold is no hold.
-function partOf (operation: Operation | undefined): Condition[] {
+function partOf (operation: Spoken | undefined): Condition[] {
   if (operation === undefined) return []
   return [{ field: 'action', op: 'eq', values: [operation.action] }, { field: 'outcome', op: 'ne', values: ['refused'] }]
 }
@@ -103,4 +111,11 @@ async function refuseUnknown (mount: Mount, storage: Storage, id: Id, grant: Gra
 function only ({ fields }: Reading, document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (fields === undefined) return document
   return Object.fromEntries(Object.entries(document).filter(([name]) => fields.includes(name)))
+}
+
+const logFields = fieldsOf(CommandMembers)
+
+function commandMembers ({ singular }: Family): string[] {
+  const [id, ...others] = Object.keys(CommandMembers.properties)
+  return [id as string, singular, ...others]
 }

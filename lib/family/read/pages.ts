@@ -1,92 +1,85 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addLink } from '../../http/links.js'
 import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../http/problems.js'
 import type { Reading } from '../../query/grammar.js'
-import type { PageView } from '../../representations/representation.js'
-import type { Found, Stored } from '../../storage/storage.js'
-import { send } from './send.js'
+import type { PageOffer, PageView, Representation } from '../../representations/representation.js'
+import type { Found, FoundText, Query, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'
+import { exportRows } from './export.js'
+import { linkHeader, pageLinks } from './links.js'
+import type { PageLinks } from './links.js'
+import { send, sendAs } from './send.js'
 
-/** How one kind of page is shown. */
+/** How one kind of page is found and shown. */
 export interface PageStyle {
   readonly name: string
   readonly singular: string
   /** The path of the page, from which its links are made. */
   readonly path: string
+  readonly members: readonly string[]
   readonly emptyList: 'page' | 'not-found'
+  /** A list has nothing but its items. */
+  readonly bare?: boolean
+  find (query: Query): Promise<Found>
+  /** The same as text, where the storage can. */
+  readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
+  offer? (items: readonly Stored[], hasNext: boolean): PageOffer
 }
 
-export interface PageLinks {
-  readonly self: string
-  readonly first: string
-  readonly next?: string
-  readonly prev?: string
-}
-
-/** Answers with a page. What was found has one item more than the page, where there is a next one. */
-export function sendPage (reply: FastifyReply, choice: Choice, reading: Reading, found: Found, style: PageStyle): FastifyReply {
-  const { items, links } = lay(reading, found, style)
-  const total = found.total === undefined ? {} : { total: found.total }
-  const document = { items, page: reading.page, pageSize: reading.query.limit, ...total, links }
-  return sendItems(reply, choice, style, items, links, document)
-}
-
-/** The same as a bare list; its further pages are in the Link header only. */
-export function sendList (reply: FastifyReply, choice: Choice, reading: Reading, found: Found, style: PageStyle): FastifyReply {
-  const { items, links } = lay(reading, found, style)
-  return sendItems(reply, choice, style, items, links, items)
-}
-
-function lay (reading: Reading, found: Found, style: PageStyle): { items: Members[], links: PageLinks } {
+/** Answers with a page, or with everything, where the representation goes line by line and the client names no size. */
+export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle): Promise<FastifyReply> {
+  const { representation: { rows, pageOfText } } = choice
+  if (rows !== undefined && !reading.sized) return await exportRows(request, reply, choice, rows, reading, style)
+  if (pageOfText !== undefined && style.findText !== undefined) return await sendText(reply, choice, reading, style, pageOfText, await style.findText(reading.query))
   const { limit } = reading.query
-  const stored = found.items.slice(0, limit)
-  if (stored.length === 0 && style.emptyList === 'not-found') throw new Problem('empty-list', `No ${style.name} are found`)
-  return { items: stored.map(style.show), links: pageLinks(style.path, reading, stored, found.items.length > limit) }
-}
-
-function sendItems (reply: FastifyReply, choice: Choice, { name, singular }: PageStyle, items: readonly Members[], links: PageLinks, document: PageView['document']): FastifyReply {
-  return send(reply.header('link', linkHeader(links)), choice, { kind: 'page', name, singular, items, document })
-}
-
-/** One item more than the page has, to know whether there is a next one without counting. */
-export function withOneMore ({ query }: Reading): Reading['query'] {
-  return { ...query, limit: query.limit + 1 }
-}
-
-function pageLinks (path: string, { parameters, query, page }: Reading, items: readonly Stored[], more: boolean): PageLinks {
-  const at = (without: readonly string[], ...added: string[]) => {
-    const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
-    const search = [...kept, ...added].join('&')
-    return search === '' ? path : `${path}?${search}`
+  // One item more than the page has, to know whether there is a next one without counting.
+  const found = await style.find({ ...reading.query, limit: limit + 1 })
+  const stored = found.items.length > limit ? found.items.slice(0, limit) : found.items
+  refuseEmpty(stored.length, style)
+  const hasNext = found.items.length > limit
+  const links = pageLinks(style.path, reading, stored.at(-1)?.id, hasNext)
+  const items = stored.map(style.show)
+  addLink(reply, linkHeader(links))
+  const view: PageView = {
+    kind: 'page',
+    name: style.name,
+    singular: style.singular,
+    items,
+    members: style.members,
+    document: style.bare === true ? items : { items, ...membersOf(reading, found.total, links) },
+    ...(style.offer === undefined ? {} : { offer: style.offer.bind(style, stored, hasNext) })
   }
-  const [first] = query.order
-  const last = items.at(-1)
-  // By key wherever the order is by id, so that no page costs more than the first; by number in every other order.
-  const key = first?.descending === true ? 'lt' : 'gt'
-  const next = first?.field === 'id' && last !== undefined
-    ? at(['page', key], `${key}=${encodeURIComponent(last.id)}`)
-    : at(['page'], `page=${page + 1}`)
-
-  return {
-    self: at([]),
-    first: at(['page']),
-    ...(more ? { next } : {}),
-    ...(page > 1 ? { prev: at(['page'], `page=${page - 1}`) } : {})
-  }
+  if (rows === undefined) return await send(reply, choice, view)
+  const text = rows.head(style.members) + items.map(item => rows.row(item, style.members)).join('')
+  return sendAs(reply, choice, text)
 }
 
-function linkHeader (links: PageLinks): string {
-  // Not all that a query may hold unencoded may stand between the angle brackets.
-  const encode = (url: string) => url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/g, character => encodeURIComponent(character))
-  return Object.entries(links).map(([rel, url]: [string, string]) => `<${encode(url)}>; rel="${rel}"`).join(', ')
+// What the storage wrote as JSON is sent as it is.
+async function sendText (reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle, write: NonNullable<Representation['pageOfText']>, found: FoundText): Promise<FastifyReply> {
+  refuseEmpty(found.count, style)
+  const links = pageLinks(style.path, reading, found.last, found.more)
+  addLink(reply, linkHeader(links))
+  return sendAs(reply, choice, write(found.text, style.bare === true ? undefined : membersOf(reading, found.total, links)))
+}
+
+function membersOf ({ page, query: { limit } }: Reading, total: number | undefined, links: PageLinks): Members {
+  return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
+}
+
+export function refuseEmpty (count: number, { emptyList, name }: PageStyle): void {
+  if (count === 0 && emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
 /** The members of an item that clients see, or those of them that they asked for. */
 export function pick (members: readonly string[]): (item: Stored) => Record<string, unknown> {
   return item => {
     const picked: Record<string, unknown> = {}
-    for (const member of members) if (item[member] !== undefined) picked[member] = item[member]
+    for (const member of members) {
+      const value = item[member]
+      if (value !== undefined) picked[member] = value
+    }
     return picked
   }
 }

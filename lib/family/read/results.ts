@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../http/problems.js'
 import type { Endpoint } from '../../http/routes.js'
-import type { Condition, Field } from '../../storage/storage.js'
+import type { Condition, Field, Stored } from '../../storage/storage.js'
 import { readValue } from '../../values/read.js'
 import { wishOf } from './send.js'
 import { describeResult } from '../openapi/reads.js'
 import type { Mount } from '../mount/mount.js'
-import { pick, sendList, withOneMore } from './pages.js'
-import { readSuffixed, understand } from './items.js'
+import { offerOfRows } from './offers.js'
+import { pick, sendPage } from './pages.js'
+import { readSuffixed, understand } from './understand.js'
 import type { Unversioned } from '../mount/unversioned.js'
 import { splitUrl } from '../mount/urls.js'
 
@@ -29,28 +30,36 @@ export function resultEndpoints (mount: Mount, { results }: Unversioned): Endpoi
 }
 
 async function readResult (mount: Mount, field: Field, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { family, grammar, chooser, urls } = mount
+  const { family, urls } = mount
   const { parameter } = request.params as { parameter: string }
-  const reading = understand(grammar.parse(splitUrl(request).search))
-  if (reading.query.count) throw new Problem('invalid-query', 'A list has no place for count', { errors: [{ parameter: 'count', detail: 'A list has no place for count' }] })
   const { where = [] } = await mount.authorize(request, { family: family.name, action: 'list', id: undefined, params: { [field.name]: parameter } })
   const storage = await mount.storage(request)
-  const query = withOneMore(reading)
-  const { item: found, suffix } = await readSuffixed(parameter, async text => {
+  const equal = (text: string): Condition | undefined => {
     const read = readValue(field, text)
-    if ('expected' in read) return undefined
-    const equal: Condition = { field: field.name, op: 'eq', values: [read.value] }
-    const result = await storage.find(family.name, { ...query, where: [equal, ...query.where, ...where] })
-    return result.items.length > 0 ? result : undefined
+    return 'value' in read ? { field: field.name, op: 'eq', values: [read.value] } : undefined
+  }
+  const { item: condition, suffix } = await readSuffixed(parameter, async text => {
+    const condition = equal(text)
+    const any = condition && await storage.find(family.name, { where: [condition, ...where], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false })
+    return any !== undefined && any.items.length > 0 ? condition : undefined
   }) ?? {}
-  if (found === undefined) throw nothingFound(mount, field, parameter)
-  const choice = chooser.choose('page', { ...wishOf(request), suffix, format: reading.format })
-  return sendList(reply, choice, reading, found, {
+  if (condition === undefined) throw nothingFound(mount, field, parameter)
+
+  const choice = mount.chooser.choose('page', wishOf(request, suffix))
+  const reading = understand(mount.grammar, splitUrl(request).search, choice.representation)
+  if (reading.query.count) throw new Problem('invalid-query', 'A list has no place for count', { errors: [{ parameter: 'count', detail: 'A list has no place for count' }] })
+  const members = reading.fields ?? family.members
+  const path = urls.self(request)
+  return await sendPage(request, reply, choice, reading, {
     name: family.name,
     singular: family.singular,
-    path: urls.self(request),
+    path,
+    members,
     emptyList: 'not-found',
-    show: pick(reading.fields ?? family.members)
+    bare: true,
+    find: query => storage.find(family.name, { ...query, where: [condition, ...query.where, ...where] }),
+    show: pick(members),
+    offer: (items, hasNext) => offerOfRows(mount.grammar, family.fields, path, reading, hasNext, index => urls.item(request, (items[index] as Stored).id))
   })
 }
 

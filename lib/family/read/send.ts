@@ -6,32 +6,41 @@ import type { OneView, PageView, Representation } from '../../representations/re
 import { splitUrl } from '../mount/urls.js'
 
 /** Sends a view in the chosen representation. */
-export function send (reply: FastifyReply, { representation, mediaType }: Choice, view: OneView | PageView): FastifyReply {
-  const write = representation[view.kind] as (view: OneView | PageView) => string
+export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
+  const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
+  const written = write(view)
+  return sendAs(reply, choice, typeof written === 'string' ? written : await written)
+}
+
+/** Sends what is written already. */
+export function sendAs (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
+  return represented(reply, choice).header('cache-control', 'no-cache').send(text)
+}
+
+/** The headers of everything that was negotiated. */
+export function represented (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
+  if (representation.headers !== undefined) reply.headers(representation.headers)
   return reply
     .header('vary', 'Accept')
-    .header('cache-control', 'no-cache')
+    .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
-    .send(write(view))
 }
 
 /** Sends whatever was thrown as a problem, in the representation that the client asked for as far as it can show one. */
 export function sendProblem (chooser: Chooser, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = toProblem(error)
   if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
-  const { path, search } = splitUrl(request)
-  const { representation, mediaType } = chooser.chooseForProblem({ ...wishOf(request), format: readTextParameter(search, 'format') })
-  const write = representation.problem as NonNullable<Representation['problem']>
-  return reply
+  const choice = chooser.chooseForProblem(wishOf(request))
+  const write = choice.representation.problem as NonNullable<Representation['problem']>
+  return represented(reply, choice)
     .code(problem.statusCode)
     .headers(problem.headers)
-    .header('vary', 'Accept')
     .header('cache-control', 'no-store')
-    .header('content-type', `${mediaType}; charset=utf-8`)
-    .send(write({ kind: 'problem', document: problem.document(path) }))
+    .send(write({ kind: 'problem', document: problem.document(splitUrl(request).path) }))
 }
 
-/** What a request says of the representation it wants, but for `format`, which the query grammar reads. */
-export function wishOf (request: FastifyRequest): Wish {
-  return { accept: request.headers.accept }
+/** What a request says of the representation it wants. */
+export function wishOf (request: FastifyRequest, suffix?: string): Wish {
+  const { search } = splitUrl(request)
+  return { suffix, format: search === '' ? undefined : readTextParameter(search, 'format'), accept: request.headers.accept }
 }

@@ -17,6 +17,8 @@ import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
 import type { Grant, Intent } from '../mount/options.js'
 import { changesOf, problemOf, recordOf, targetOf } from '../model/record.js'
+import { report } from './committed.js'
+import { spanned } from './span.js'
 import { inTurn } from './turns.js'
 
 /** What became of a command. */
@@ -50,7 +52,8 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
     if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
     const record = recordOf(family, meant, context, current, decision)
     const recorded = decision.outcome === 'done' || chosen !== undefined
-    if (recorded) await storage.commit(changesOf(family, current, decision, record))
+    if (recorded) await spanned(request, 'commit', () => storage.commit(changesOf(family, current, decision, record)))
+    report(mount, request, record, current, item)
     return { record, recorded, item, replayed: false }
   }))
 
@@ -99,7 +102,7 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
   const meant = command.interpret === undefined ? command : { ...command, ...command.interpret(current) }
   // Reading was asked for above; changing is another matter.
   if (meant.action !== command.action) await mount.authorize(request, intentOf(family, meant))
-  return { current, meant, decision: decide(family, current, meant, context) }
+  return { current, meant, decision: await spanned(request, 'decide', () => decide(family, current, meant, context)) }
 }
 
 function intentOf (family: Family, { action = 'read', target, params }: Command): Intent {

@@ -51,7 +51,7 @@ export class CommitQueue {
     setImmediate(() => {
       this.#scheduled = false
       const batch = this.#take()
-      if (batch.length > 0) void this.#run(batch)
+      if (batch.length > 0) this.#run(batch).catch(() => {})
     })
   }
 

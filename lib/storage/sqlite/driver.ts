@@ -5,6 +5,7 @@ export interface SqliteDatabase {
   exec (sql: string): unknown
   prepare (sql: string): SqliteStatement
   close (): void
+  function? (name: string, options: { deterministic: boolean }, run: (value: unknown) => unknown): unknown
 }
 
 export interface SqliteStatement {

@@ -1,11 +1,13 @@
 import { Bounded } from '../sql/bounded.js'
 import { rowReader } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
+import { quote } from '../sql/names.js'
 import { parameters, selection, shapeOf, Writer } from '../sql/select.js'
 import type { Condition, Id, Order, Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import { readStatement } from './driver.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
+import { jsonOf } from './json.js'
 import type { Index } from './tables.js'
 
 const keptStatements = 300
@@ -29,7 +31,8 @@ export class TableReader {
   readonly #read: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
-  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly indexes: readonly Index[]) {
+  /** @param writesNumbers whether `addNumberText` could be called */
+  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly indexes: readonly Index[], readonly writesNumbers: boolean) {
     this.#read = rowReader(layout.columns, dialect)
     this.#get = readStatement(database, `SELECT ${selection(layout.columns)} FROM ${layout.table} WHERE ${layout.id.equated} = ?`)
   }
@@ -43,25 +46,44 @@ export class TableReader {
     return this.rows(reading, this.layout.columns).map(this.#read)
   }
 
+  /** The items as JSON, made by SQLite: a third of the cost of reading their values and writing JSON from them. */
+  texts (reading: Reading, members: readonly Column[]): string[] {
+    // The separator cannot occur in JSON.
+    const sql = (): string => `SELECT group_concat(item, char(30)) FROM (${this.#select(reading, jsonOf(members))})`
+    const [[text]] = this.#run(reading, `text ${members.map(({ field }) => field.name).join()}`, sql) as [[string | null]]
+    return text === null ? [] : text.split('\u001e')
+  }
+
   rows (reading: Reading, columns: readonly Column[]): unknown[][] {
+    const name = columns === this.layout.columns ? '*' : columns.map(({ field }) => field.name).join()
+    return this.#run(reading, name, () => this.#select(reading, selection(columns)))
+  }
+
+  #run (reading: Reading, name: string, sql: () => string): unknown[][] {
     const { where, order, limit, offset, index, byKey, window } = reading
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
-    const key = `${columns === this.layout.columns ? '*' : columns.map(({ field }) => field.name).join()}\n${limit} ${index ?? ''} ${byKey === true}\n` +
+    const key = `${name}\n${limit} ${index ?? ''} ${byKey === true}\n` +
       `${shapeOf(where, order, false)}\n${window === undefined ? '' : `${window.rows} ${shapeOf(window.where, [], false)}`}`
-    const statement = this.#statements.get(key, () => readStatement(this.database, this.#select(reading, columns)))
+    const statement = this.#statements.get(key, () => readStatement(this.database, sql()))
     const values = parameters(this.layout, dialect, where)
     const inner = window === undefined ? [] : parameters(this.layout, dialect, window.where)
     return statement([...inner, ...values, offset])
   }
 
-  #select ({ where, order, limit, index, byKey, window }: Reading, columns: readonly Column[]): string {
+  #select ({ where, order, limit, index, byKey, window }: Reading, selected: string): string {
     const writer = new Writer(this.layout, dialect)
-    const from = `${this.layout.table}${index === undefined ? '' : ` INDEXED BY "${index.replaceAll('"', '""')}"`}`
+    const { table, id } = this.layout
+    const from = `${table}${index === undefined ? '' : ` INDEXED BY ${quote(index)}`}`
     const end = ` LIMIT ${limit} OFFSET ?`
-    if (window === undefined) return `SELECT ${selection(columns)} FROM ${from}${writer.where(where, [], byKey)}${writer.order(order)}${end}`
-    // Run row by row, not first gathered: it ends as soon as the page is full.
-    const inner = `SELECT * FROM ${from}${writer.where(window.where)}${writer.order(order)} LIMIT ${window.rows}`
-    return `SELECT ${selection(columns)} FROM (${inner})${writer.where(where)}${writer.order(order)}${end}`
+    if (window !== undefined) {
+      // Run row by row, not first gathered: it ends as soon as the page is full.
+      const inner = `SELECT * FROM ${from}${writer.where(window.where)}${writer.order(order)} LIMIT ${window.rows}`
+      return `SELECT ${selected} FROM (${inner})${writer.where(where)}${writer.order(order)}${end}`
+    }
+    const matching = `FROM ${from}${writer.where(where, [], byKey)}${writer.order(order)}${end}`
+    if (order[0]?.field === 'id') return `SELECT ${selected} ${matching}`
+    // Sorts ids, often with no more than an index, and then reads the rows of the page alone.
+    return `SELECT ${selected} FROM ${table} WHERE ${id.equated} IN (SELECT ${id.equated} ${matching})${writer.order(order)}`
   }
 
   /** How many rows match; with `atMost` counting ends there. */
@@ -69,7 +91,7 @@ export class TableReader {
     const key = `count ${atMost ?? ''} ${index ?? ''} ${byKey === true}\n${shapeOf(where, [], false)}`
     const statement = this.#statements.get(key, () => {
       const writer = new Writer(this.layout, dialect)
-      const from = `${this.layout.table}${index === undefined ? '' : ` INDEXED BY "${index.replaceAll('"', '""')}"`}`
+      const from = `${this.layout.table}${index === undefined ? '' : ` INDEXED BY ${quote(index)}`}`
       const matching = `FROM ${from}${writer.where(where, [], byKey)}`
       return readStatement(this.database, atMost === undefined
         ? `SELECT count(*) ${matching}`

@@ -1,0 +1,34 @@
+// Deals with a field and an operation of the host's own: node build/examples/own-operation.js
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import { deals, defineOperation, memoryStorage } from 'fastify-dealbook'
+import type { Storage } from 'fastify-dealbook'
+
+const approve = defineOperation({
+  name: 'approve',
+  verb: 'approve',
+  participle: 'approved',
+  noun: 'approvals',
+  action: 'ApproveDeal',
+  params: Type.Object({ by: Type.String({ minLength: 1 }) }),
+  allowed: deal => deal.status === 'open' && !deal.held,
+  apply: (deal, { by }) => ({ ...deal, approvedBy: by })
+})
+
+export const ourDeals = deals.extend({
+  fields: Type.Object({ region: Type.String(), approvedBy: Type.Optional(Type.String()) }),
+  create: ['region'],
+  operations: { approve }
+})
+
+/** An application with these deals. */
+export function buildApp (storage: Storage = memoryStorage()) {
+  const app = Fastify()
+  app.register(ourDeals, { storage, version: 'v1' })
+  return app
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const app = buildApp()
+  console.log(`${await app.listen({ port: Number(process.env.PORT ?? 3000) })}/rest/v1/deals`)
+}

@@ -1,0 +1,95 @@
+// A storage of one's own: everything in memory, every commit a line of a file that is read again at the start.
+import { open, readFile } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
+import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
+
+export function journalStorage (file: string): Storage {
+  const families = new Map<string, Map<Id, Stored>>()
+  let journal: Promise<FileHandle> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  return {
+    async prepare ({ name }) {
+      journal ??= replay()
+      await journal
+      if (!families.has(name)) families.set(name, new Map())
+    },
+
+    async find (family, query) {
+      return pageOf(itemsOf(family).values(), query)
+    },
+
+    async get (family, id) {
+      return itemsOf(family).get(id)
+    },
+
+    async commit (changes) {
+      for (const { family } of changes) itemsOf(family)
+      const line = JSON.stringify(changes)
+      // One after the other: a change is checked against all that were written before it.
+      const written = last.then(() => write(line))
+      last = written.catch(() => {})
+      await written
+    },
+
+    async close () {
+      await last
+      const opened = await journal
+      journal = undefined
+      await opened?.close()
+    }
+  }
+
+  function itemsOf (family: string): Map<Id, Stored> {
+    const items = families.get(family)
+    if (items === undefined || journal === undefined) throw new Error(`the family "${family}" was not prepared`)
+    return items
+  }
+
+  async function replay (): Promise<FileHandle> {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    // What comes after the last newline was never finished, and so never answered.
+    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+    for (const line of whole.split('\n').slice(0, -1)) apply(JSON.parse(line) as Change[])
+    const opened = await open(file, 'a')
+    await opened.truncate(Buffer.byteLength(whole))
+    return opened
+  }
+
+  async function write (line: string): Promise<void> {
+    const changes = JSON.parse(line) as Change[]
+    check(changes)
+    const opened = await journal
+    await opened?.appendFile(line + '\n')
+    await opened?.datasync()
+    apply(changes)
+  }
+
+  function check (changes: readonly Change[]): void {
+    const revisions = new Map<string, number | undefined>()
+    for (const change of changes) {
+      const id = change.type === 'delete' ? change.id : change.item.id
+      const key = JSON.stringify([change.family, id])
+      const revision = revisions.has(key) ? revisions.get(key) : itemsOf(change.family).get(id)?.revision
+      if (change.type === 'insert' && revision !== undefined) throw new DuplicateError(change.family, id)
+      if (change.type !== 'insert' && revision !== change.expected) throw new ConflictError(change.family, id)
+      revisions.set(key, change.type === 'delete' ? undefined : change.item.revision)
+    }
+  }
+
+  function apply (changes: readonly Change[]): void {
+    for (const change of changes) {
+      let items = families.get(change.family)
+      if (items === undefined) families.set(change.family, items = new Map())
+      if (change.type === 'delete') items.delete(change.id)
+      else items.set(change.item.id, freeze(change.item))
+    }
+  }
+}
+
+// Items are handed out as they are kept, so nobody may change them.
+function freeze<T> (value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
+  return value
+}

@@ -1,0 +1,21 @@
+import fp from 'fastify-plugin'
+import type { FastifyPluginAsync } from 'fastify'
+import { customers } from './customers.js'
+import { deals } from './deals/deals.js'
+import type { FamilyOptions } from './family/mount/options.js'
+
+/** The options of both families; the version is that of the deals. */
+export type DealbookOptions = FamilyOptions & { readonly version: string }
+
+const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { prefix, version, ...options }) => {
+  await app.register(customers, options)
+  await app.register(deals, { ...options, version })
+}
+
+/**
+ * Both families in one register call.
+ *
+ * @example
+ * app.register(dealbook, { storage, prefix: '/crm', version: 'v1' })
+ */
+export const dealbook = fp(plugin, { fastify: '5.x', name: 'fastify-dealbook', encapsulate: true })

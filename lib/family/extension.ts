@@ -1,0 +1,35 @@
+import { Type } from '@sinclair/typebox'
+import type { TObject, TProperties } from '@sinclair/typebox'
+import type { FamilyDefinition, ItemOf, OperationParams } from './model/definition.js'
+import type { Operation } from './model/operation.js'
+
+/** What a host adds to a family. */
+export interface FamilyExtension<P extends TProperties, X extends TProperties, O extends OperationParams>
+  extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
+  readonly fields?: TObject<X>
+  /** Fields that a client sends at creation, besides those that the family has for it. */
+  readonly create?: readonly (Exclude<keyof P | keyof X, 'id'> & string)[]
+  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & X>, O[K]> }
+}
+
+/** The definition with the additions; what clashes is found when it is compiled. */
+export function extendDefinition (base: FamilyDefinition, extension: FamilyExtension<TProperties, TProperties, OperationParams>): FamilyDefinition {
+  const { fields, create, operations, queries, ...others } = extension
+  refuseTwice(base.name, 'field', base.fields.properties, fields?.properties)
+  refuseTwice(base.name, 'operation', base.operations, operations)
+  refuseTwice(base.name, 'query', base.queries, queries)
+  return {
+    ...base,
+    ...others,
+    fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
+    ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
+    operations: { ...base.operations, ...operations },
+    queries: { ...base.queries, ...queries }
+  }
+}
+
+function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {
+  for (const name of Object.keys(added)) {
+    if (Object.hasOwn(base, name)) throw new TypeError(`extend "${family}": the ${what} "${name}" is there already`)
+  }
+}

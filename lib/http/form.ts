@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import { Problem } from './problems.js'
+
+/** What a person entered in an HTML form. */
+export class FormBody {
+  /** Field by field, line ends as line feeds. */
+  readonly entries: ReadonlyMap<string, string>
+  /** The same form with the same content has the same key; a form that is not ours has none. */
+  readonly key: string | undefined
+
+  constructor (bytes: Buffer) {
+    if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
+    const entries = new Map<string, string>()
+    for (const [name, text] of new URLSearchParams(bytes.toString('utf8'))) {
+      if (entries.has(name)) throw new Problem('invalid-body', `${name} is given twice`, { errors: [{ pointer: `/${name}`, detail: 'is given twice' }] })
+      // Browsers send every line end of a text as CR LF.
+      entries.set(name, text.replaceAll('\r\n', '\n'))
+    }
+    const key = entries.get('_key')
+    entries.delete('_key')
+    this.entries = entries
+    // With the content, so that a form that was corrected is another request.
+    this.key = key === undefined ? undefined : createHash('sha256').update(JSON.stringify([key, ...entries])).digest('base64url')
+  }
+}

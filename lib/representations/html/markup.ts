@@ -1,0 +1,28 @@
+/** Text that is markup already. */
+export class Markup {
+  constructor (readonly text: string) {}
+}
+
+export type Content = Markup | string | number | boolean | undefined | readonly Content[]
+
+/**
+ * A template whose values are escaped unless they are markup themselves; `undefined` and `false` are nothing, lists are
+ * put one after another. By hand: it is shorter than what a package would need to be configured.
+ */
+export function markup (strings: TemplateStringsArray, ...values: readonly Content[]): Markup {
+  let text = strings[0] as string
+  values.forEach((value, index) => { text += write(value) + (strings[index + 1] as string) })
+  return new Markup(text)
+}
+
+function write (value: Content): string {
+  if (value instanceof Markup) return value.text
+  if (Array.isArray(value)) return (value as readonly Content[]).map(write).join('')
+  return value === undefined || value === false ? '' : escape(String(value))
+}
+
+const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
+
+function escape (text: string): string {
+  return text.replace(/[&<>"'\r]/g, character => references[character] as string)
+}

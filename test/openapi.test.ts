@@ -1,0 +1,112 @@
+import swagger from '@fastify/swagger'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import t from 'tap'
+import { customers, defineFamily, memoryStorage, problemCodes } from '../lib/index.js'
+
+interface Parameter { name: string, in: string, required: boolean, description?: string, schema: Record<string, unknown> }
+interface Answer { description: string, headers?: Record<string, { description?: string }>, content?: Record<string, { schema: Record<string, unknown> }> }
+interface Operation { operationId: string, summary: string, tags: string[], parameters: Parameter[], responses: Record<string, Answer> }
+interface Document { openapi: string, paths: Record<string, Record<string, Operation>> }
+
+const everything = defineFamily({
+  name: 'things',
+  singular: 'thing',
+  fields: Type.Object({
+    id: Type.String(),
+    price: Type.Number(),
+    held: Type.Boolean(),
+    born: Type.String({ format: 'date' }),
+    seen: Type.Optional(Type.String({ format: 'date-time' })),
+    status: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
+    tags: Type.Array(Type.String())
+  })
+})
+
+async function documentOf (): Promise<Document> {
+  const app = Fastify()
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'A host', version: '1' } } })
+  app.get('/health', async () => 'of the host')
+  app.register(customers, { storage: memoryStorage() })
+  app.register(customers, { storage: memoryStorage(), prefix: '/crm', emptyList: 'not-found' })
+  app.register(customers, { storage: memoryStorage(), prefix: '/crm', version: 'v1' })
+  app.register(everything, { storage: memoryStorage(), prefix: '/:tenant', maxPageSize: 77 })
+  await app.ready()
+  const document = JSON.parse(JSON.stringify(app.swagger())) as Document
+  await app.close()
+  return document
+}
+
+t.test('the document of a host', async t => {
+  const document = await documentOf()
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })))
+  const ours = operations.filter(({ path }) => path !== '/health')
+
+  await t.test('is valid OpenAPI 3.1', async t => {
+    t.equal(document.openapi, '3.1.0')
+    t.same(await new Validator().validate({ ...structuredClone(document) }), { valid: true })
+  })
+
+  await t.test('has every path once, and no path that is only tolerated', async t => {
+    t.same(Object.keys(document.paths).sort(), [
+      '/crm/customers', '/crm/customers/{id}', '/crm/rest/v1/customers', '/crm/rest/v1/customers/{id}',
+      '/customers', '/customers/{id}', '/health', '/{tenant}/things', '/{tenant}/things/{id}'
+    ])
+    t.ok(ours.every(({ method }) => method === 'get'))
+  })
+
+  await t.test('every operation is named, summed up and described', async t => {
+    const ids = ours.map(({ operation }) => operation.operationId)
+    t.same(ids, [...new Set(ids)], 'unique operation ids')
+    for (const { path, operation } of ours) {
+      t.match(operation.operationId, /^[a-z][A-Za-z0-9]+$/, path)
+      t.ok(operation.summary, `${path}: summary`)
+      t.equal(operation.tags.length, 1, `${path}: tag`)
+      for (const { name, description, schema } of operation.parameters) {
+        if (name === 'tenant') continue
+        t.ok(description, `${path}: ${name} is described`)
+        t.ok(schema.type, `${path}: ${name} has a type`)
+      }
+      for (const [status, answer] of Object.entries(operation.responses)) {
+        t.ok(answer.description, `${path}: ${status} is described`)
+        const types = Object.keys(answer.content ?? {})
+        t.same(types, status === '304' ? [] : [status === '200' ? 'application/json' : 'application/problem+json'], `${path}: ${status} in its media types`)
+      }
+    }
+  })
+
+  const parameters = (path: string) => new Map((document.paths[path]?.get as Operation).parameters.map(parameter => [parameter.name, parameter]))
+
+  await t.test('every way to filter is there, with its type', async t => {
+    const list = parameters('/customers')
+    for (const name of ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'gt', 'lt', 'min', 'max', 'age', 'min-age', 'max-age', 'min-children', 'age.regex', 'id.ne']) {
+      t.ok(list.has(name), name)
+    }
+    const things = parameters('/{tenant}/things')
+    const items = (name: string) => (things.get(name)?.schema as { items: object }).items
+    t.same(items('price'), { type: 'number' })
+    t.same(items('held'), { type: 'boolean' })
+    t.same(items('min-born'), { type: 'string', format: 'date' })
+    t.same(items('seen.lt'), { type: 'string', format: 'date-time' })
+    t.same(items('status'), { type: 'string', enum: ['open', 'closed'] })
+    t.same([things.has('min-held'), things.has('status.gt'), things.has('tags')], [false, false, false])
+    t.match(things.get('maxpagesize')?.description, '77')
+  })
+
+  await t.test('the conditions of one item, and its validators', async t => {
+    const one = document.paths['/customers/{id}']?.get as Operation
+    const headers = one.parameters.filter(parameter => parameter.in === 'header').map(({ name }) => name)
+    t.same(headers.sort(), ['if-match', 'if-modified-since', 'if-none-match', 'if-unmodified-since'])
+    t.same(Object.keys(one.responses).map(Number), [200, 304, 400, 404, 406, 412, 503])
+    for (const status of ['200', '304']) t.same(Object.keys(one.responses[status]?.headers ?? {}), ['etag', 'last-modified'], status)
+    t.match(one.parameters.find(({ name }) => name === 'id'), { in: 'path', required: true, schema: { type: 'integer' } })
+  })
+
+  await t.test('problems are described with their codes', async t => {
+    const list = document.paths['/customers']?.get as Operation
+    t.same(Object.keys(list.responses).map(Number), [200, 400, 406, 503])
+    t.match(list.responses[400]?.description, `${problemCodes['invalid-query'].title} (invalid-query)`)
+    t.match((document.paths['/crm/customers']?.get as Operation).responses[404]?.description, 'empty-list', 'where the option makes it one')
+  })
+})

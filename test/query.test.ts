@@ -1,0 +1,305 @@
+import t from 'tap'
+import { compileGrammar } from '../lib/query/grammar.js'
+import type { Reading } from '../lib/query/grammar.js'
+import type { Condition, Field, Order } from '../lib/storage/storage.js'
+
+const fields: Field[] = [
+  { name: 'id', kind: 'integer', optional: false },
+  { name: 'age', kind: 'integer', optional: false },
+  { name: 'price', kind: 'number', optional: true },
+  { name: 'name', kind: 'string', optional: false },
+  { name: 'held', kind: 'boolean', optional: false },
+  { name: 'born', kind: 'date', optional: true },
+  { name: 'seen', kind: 'date-time', optional: true },
+  { name: 'status', kind: 'string', optional: false, values: ['open', 'completed'] },
+  { name: 'tags', kind: 'json', optional: true }
+]
+const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 3, maxPatternLength: 20 }
+const grammar = compileGrammar(fields, limits)
+const largest = String(Number.MAX_SAFE_INTEGER)
+
+function read (search: string): Reading {
+  const parsed = grammar.parse(search)
+  if ('flaws' in parsed) throw new Error(`${search}: ${JSON.stringify(parsed.flaws)}`)
+  return parsed
+}
+
+function flaws (search: string): readonly { parameter: string, detail: string }[] {
+  const parsed = grammar.parse(search)
+  return 'flaws' in parsed ? parsed.flaws : []
+}
+
+const eq = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'eq', values })
+const ne = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'ne', values })
+const bound = (field: string, op: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): Condition => ({ field, op, value })
+const regex = (field: string, ...patterns: string[]): Condition => ({ field, op: 'regex', patterns })
+
+t.test('what filters', async t => {
+  const table: [string, ...Condition[]][] = [
+    [''],
+    ['&&'],
+    // on id
+    ['gt=5', bound('id', 'gt', 5)],
+    ['lt=5', bound('id', 'lt', 5)],
+    ['min=5', bound('id', 'gte', 5)],
+    ['max=5', bound('id', 'lte', 5)],
+    ['gt=5&lt=9', bound('id', 'gt', 5), bound('id', 'lt', 9)],
+    ['gt=0', bound('id', 'gt', 0)],
+    ['gt=-0', bound('id', 'gt', 0)],
+    ['gt=-7', bound('id', 'gt', -7)],
+    // bounds of every ordered kind
+    ['min-age=18', bound('age', 'gte', 18)],
+    ['max-age=65', bound('age', 'lte', 65)],
+    ['min-id=3', bound('id', 'gte', 3)],
+    ['min-price=1.5', bound('price', 'gte', 1.5)],
+    ['max-price=-2e3', bound('price', 'lte', -2000)],
+    ['min-name=B', bound('name', 'gte', 'B')],
+    ['max-born=2000-02-29', bound('born', 'lte', '2000-02-29')],
+    ['min-seen=2026-03-31T12:00:00Z', bound('seen', 'gte', '2026-03-31T12:00:00.000Z')],
+    // equal, in every kind
+    ['age=30', eq('age', 30)],
+    ['age=007', eq('age', 7)],
+    [`age=${largest}`, eq('age', Number.MAX_SAFE_INTEGER)],
+    ['price=0.1', eq('price', 0.1)],
+    ['price=-0', eq('price', 0)],
+    ['name=', eq('name', '')],
+    ['name', eq('name', '')],
+    ['name=Ann+Lee', eq('name', 'Ann Lee')],
+    ['name=Ann%20Lee', eq('name', 'Ann Lee')],
+    ['name=a%2Bb', eq('name', 'a+b')],
+    ['name=a%26b%3Dc', eq('name', 'a&b=c')],
+    ['name=a=b', eq('name', 'a=b')],
+    ['name=%C3%BC', eq('name', 'ü')],
+    ['name=%F0%9F%98%80', eq('name', '😀')],
+    ['name=__proto__', eq('name', '__proto__')],
+    ['held=true', eq('held', true)],
+    ['held=false', eq('held', false)],
+    ['born=2026-03-31', eq('born', '2026-03-31')],
+    ['seen=2026-03-31', eq('seen', '2026-03-31T00:00:00.000Z')],
+    ['seen=2026-03-31T12:00:00.5%2B02:00', eq('seen', '2026-03-31T10:00:00.500Z')],
+    ['status=open', eq('status', 'open')],
+    // suffixes
+    ['age.eq=30', eq('age', 30)],
+    ['age.ne=30', ne('age', 30)],
+    ['age.gt=30', bound('age', 'gt', 30)],
+    ['age.gte=30', bound('age', 'gte', 30)],
+    ['age.lt=30', bound('age', 'lt', 30)],
+    ['age.lte=30', bound('age', 'lte', 30)],
+    ['age.regex=^3', regex('age', '^3')],
+    ['name.regex=^a.*z$', regex('name', '^a.*z$')],
+    ['name.regex=a%2Bb', regex('name', 'a+b')],
+    ['held.ne=true', ne('held', true)],
+    ['held.regex=^t', regex('held', '^t')],
+    ['status.ne=open', ne('status', 'open')],
+    ['status.regex=^op', regex('status', '^op')],
+    ['born.lt=2026-01-01', bound('born', 'lt', '2026-01-01')],
+    ['age%2Egte=30', bound('age', 'gte', 30)],
+    // signs, raw and percent-encoded
+    ['age>=18', bound('age', 'gte', 18)],
+    ['age<=65', bound('age', 'lte', 65)],
+    ['age>18', bound('age', 'gt', 18)],
+    ['age<65', bound('age', 'lt', 65)],
+    ['age%3E=18', bound('age', 'gte', 18)],
+    ['age%3C=65', bound('age', 'lte', 65)],
+    ['age%3e%3d18', bound('age', 'gte', 18)],
+    ['age%3C%3D65', bound('age', 'lte', 65)],
+    ['age%3E18', bound('age', 'gt', 18)],
+    ['age%3C65', bound('age', 'lt', 65)],
+    ['age>-1', bound('age', 'gt', -1)],
+    ['age>=-1', bound('age', 'gte', -1)],
+    ['id>5', bound('id', 'gt', 5)],
+    ['price<1.5', bound('price', 'lt', 1.5)],
+    ['born>=2026-01-01', bound('born', 'gte', '2026-01-01')],
+    ['seen<2026-01-01T00:00:00Z', bound('seen', 'lt', '2026-01-01T00:00:00.000Z')],
+    ['name>', bound('name', 'gt', '')],
+    ['name>M', bound('name', 'gt', 'M')],
+    ['name>a=b', bound('name', 'gt', 'a=b')],
+    ['name>=a=b', bound('name', 'gte', 'a=b')],
+    ['age>18&age<65', bound('age', 'gt', 18), bound('age', 'lt', 65)],
+    // repeated: any of the values; of .ne: none of them
+    ['age=30&age=40', eq('age', 30, 40)],
+    ['age=30&name=a&age=40', eq('age', 30, 40), eq('name', 'a')],
+    ['age.ne=30&age.ne=40', ne('age', 30, 40)],
+    ['status=open&status=completed', eq('status', 'open', 'completed')],
+    ['name.regex=a&name.regex=b', regex('name', 'a', 'b')],
+    ['min-age=30&min-age=20', bound('age', 'gte', 20)],
+    ['max-age=30&max-age=20', bound('age', 'lte', 30)],
+    ['gt=5&gt=3', bound('id', 'gt', 3)],
+    ['age>30&age>20', bound('age', 'gt', 20)],
+    ['age>30&age%3E20', bound('age', 'gt', 20)],
+    ['name.lt=b&name.lt=c', bound('name', 'lt', 'c')],
+    // different names: all of them, also where they say the same
+    ['age=30&age.eq=40', eq('age', 30), eq('age', 40)],
+    ['min-age=30&age.gte=20&age>=10', bound('age', 'gte', 30), bound('age', 'gte', 20), bound('age', 'gte', 10)]
+  ]
+  for (const [search, ...where] of table) t.same(read(search).query.where, where, search || '(nothing)')
+})
+
+t.test('pages', async t => {
+  const table: [string, { page?: number, offset?: number, limit?: number, count?: boolean, sized?: boolean }][] = [
+    ['', { page: 1, offset: 0, limit: 50, count: false, sized: false }],
+    ['page=1', { page: 1, offset: 0 }],
+    ['page=3', { page: 3, offset: 100, limit: 50 }],
+    ['page=3&maxpagesize=20', { page: 3, offset: 40, limit: 20, sized: true }],
+    ['maxpagesize=20&page=3', { page: 3, offset: 40, limit: 20 }],
+    ['maxpagesize=1000', { limit: 1000 }],
+    ['maxpagesize=1001', { limit: 1000 }],
+    [`maxpagesize=${largest}`, { limit: 1000 }],
+    ['count=exact', { count: true }]
+  ]
+  for (const [search, expected] of table) {
+    const { query: { offset, limit, count }, page, sized } = read(search)
+    t.match({ page, offset, limit, count, sized }, expected, search || '(nothing)')
+  }
+})
+
+t.test('order, members and format', async t => {
+  const up = (field: string): Order => ({ field, descending: false })
+  const down = (field: string): Order => ({ field, descending: true })
+  const orders: [string, ...Order[]][] = [
+    ['', up('id')],
+    ['sort=age', up('age'), up('id')],
+    ['sort=-age', down('age'), up('id')],
+    ['sort=-age,name', down('age'), up('name'), up('id')],
+    ['sort=-age%2Cid', down('age'), up('id')],
+    ['sort=-id', down('id')],
+    ['sort=id,age', up('id')],
+    ['sort=age,-id,name', up('age'), down('id')],
+    ['sort=status,held,born', up('status'), up('held'), up('born'), up('id')]
+  ]
+  for (const [search, ...order] of orders) t.same(read(search).query.order, order, search || '(nothing)')
+
+  const own = compileGrammar(fields, limits, [down('seen')]).parse('') as Reading
+  t.same(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
+
+  t.equal(read('').fields, undefined)
+  t.same(read('fields=id,age').fields, ['id', 'age'])
+  t.same(read('fields=tags').fields, ['tags'], 'what cannot be filtered can still be shown')
+  t.equal(read('').format, undefined)
+  t.equal(read('format=xml').format, 'xml')
+})
+
+t.test('what is refused, with the parameter and what is allowed', async t => {
+  const table: [search: string, parameter: string, ...says: (string | RegExp)[]][] = [
+    // pages
+    ['page=0', 'page', 'must be an integer from 1'],
+    ['page=-1', 'page', 'must be an integer from 1'],
+    ['page=1.5', 'page', 'must be an integer from 1'],
+    ['page=', 'page', 'must be an integer from 1'],
+    ['page', 'page', 'must be an integer from 1'],
+    ['page=one', 'page', 'must be an integer from 1'],
+    ['page=%201', 'page', 'must be an integer from 1'],
+    ['page=1e3', 'page', 'must be an integer from 1'],
+    ['page=0x10', 'page', 'must be an integer from 1'],
+    ['page=١', 'page', 'must be an integer from 1'],
+    [`page=${largest}`, 'page', 'too large'],
+    ['page=99999999999999999999', 'page', 'must be an integer from 1'],
+    ['page=1&page=2', 'page', 'only once'],
+    ['maxpagesize=0', 'maxpagesize', 'must be an integer from 1'],
+    ['maxpagesize=-5', 'maxpagesize', 'must be an integer from 1'],
+    ['count=yes', 'count', '"exact"'],
+    ['count=', 'count', '"exact"'],
+    ['format=json&format=xml', 'format', 'only once'],
+    // values of the wrong kind
+    ['age=old', 'age', 'must be an integer'],
+    ['age=1.0', 'age', 'must be an integer'],
+    ['age=+1', 'age', 'must be an integer'],
+    ['age=', 'age', 'must be an integer'],
+    ['age=9007199254740992', 'age', largest],
+    ['gt=x', 'gt', 'must be an integer'],
+    ['min-age=x', 'min-age', 'must be an integer'],
+    ['age.gte=x', 'age.gte', 'must be an integer'],
+    ['age>=x', 'age>', 'must be an integer'],
+    ['age>x', 'age>x', 'must be an integer'],
+    ['age>', 'age>', 'must be an integer'],
+    ['age>>5', 'age>>5', 'must be an integer'],
+    ['age>5=6', 'age>5', 'must be an integer'],
+    ['price=1,5', 'price', 'must be a number'],
+    ['price=.5', 'price', 'must be a number'],
+    ['price=Infinity', 'price', 'must be a number'],
+    ['price=1e400', 'price', 'must be a number'],
+    ['price=NaN', 'price', 'must be a number'],
+    ['held=yes', 'held', 'true or false'],
+    ['held=1', 'held', 'true or false'],
+    ['born=2026-02-30', 'born', 'a date that exists'],
+    ['born=2026-2-3', 'born', 'a date that exists'],
+    ['born=0000-01-01', 'born', 'a date that exists'],
+    ['seen=2026-03-31T25:00:00Z', 'seen', 'a date and time'],
+    ['seen=2026-03-31T12:00:00', 'seen', 'a date and time'],
+    ['status=closed', 'status', 'one of open, completed'],
+    ['status=Open', 'status', 'one of open, completed'],
+    ['name=%00', 'name', 'U+0000'],
+    // patterns
+    ['name.regex=(', 'name.regex', 'RE2'],
+    ['name.regex=(?=a)', 'name.regex', 'RE2'],
+    ['name.regex=(a)%5C1', 'name.regex', 'RE2'],
+    ['name.regex=%00', 'name.regex', 'U+0000'],
+    [`name.regex=${'a'.repeat(21)}`, 'name.regex', 'at most 20 characters'],
+    // too often
+    ['age=1&age=2&age=3&age=4', 'age', 'at most 3 times'],
+    // lists
+    ['sort=', 'sort', 'no field', 'id, age, price'],
+    ['sort=agee', 'sort', '"agee"', 'Did you mean "age"?'],
+    ['sort=tags', 'sort', '"tags"'],
+    ['sort=--age', 'sort', '"-age"'],
+    ['sort=age,age', 'sort', 'twice'],
+    ['sort=age,-age', 'sort', 'twice'],
+    ['sort=id,age,name,held', 'sort', 'at most 3'],
+    ['sort=age&sort=id', 'sort', 'only once'],
+    ['fields=id,constructor', 'fields', '"constructor"'],
+    ['fields=id,,age', 'fields', '""'],
+    ['fields=__proto__', 'fields', '"__proto__"'],
+    // unknown names
+    ['aeg=3', 'aeg', 'Unknown', 'Did you mean "age"?', 'id, age, price'],
+    ['pages=3', 'pages', 'Did you mean "page"?', 'maxpagesize'],
+    ['min-agee=3', 'min-agee', 'Did you mean "min-age"?'],
+    ['age.gtee=3', 'age.gtee', 'Did you mean "age.gte"?'],
+    ['Age=3', 'Age', 'Did you mean "age"?'],
+    ['zzzzzzzzzz=1', 'zzzzzzzzzz', /^(?!.*Did you mean)/],
+    ['=5', '', 'Unknown'],
+    ['>5', '>5', 'Unknown'],
+    ['tags=a', 'tags', 'Unknown'],
+    ['tags>a', 'tags>a', 'Unknown'],
+    // where there is no order there are no bounds
+    ['held>true', 'held>true', 'Unknown'],
+    ['min-held=true', 'min-held', 'Unknown'],
+    ['status.gt=open', 'status.gt', 'Unknown'],
+    ['min-status=open', 'min-status', 'Unknown'],
+    // names that every object has
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__.ne', 'constructor>5', 'min-__proto__', '__proto__[a]', 'page[]']
+      .map((name): [string, string, string] => [`${name}=1`, name, 'Unknown']),
+    // percent-encoding
+    ['%', '%', 'percent-encoding'],
+    ['age=%zz', 'age=%zz', 'percent-encoding'],
+    ['%E0%A4%A=1', '%E0%A4%A=1', 'percent-encoding'],
+    ['name=%FF', 'name=%FF', 'percent-encoding'],
+    ['name=%ED%A0%80', 'name=%ED%A0%80', 'percent-encoding']
+  ]
+  for (const [search, parameter, ...says] of table) {
+    const found = flaws(search)
+    t.equal(found.length, 1, `${search}: one flaw`)
+    t.equal(found[0]?.parameter, parameter, `${search}: parameter`)
+    for (const text of says) t.match(found[0]?.detail, text, `${search}: detail`)
+  }
+})
+
+t.test('all problems at once, in the order of the query', async t => {
+  const found = flaws('page=0&aeg=1&age=x&age=30&sort=nme&%zz&held=maybe&name=fine')
+  t.same(found.map(({ parameter }) => parameter), ['page', 'aeg', 'age', 'sort', '%zz', 'held'])
+})
+
+t.test('a query has an end', async t => {
+  t.match(flaws('a=1&'.repeat(101)), [{ detail: /at most 100 parameters/ }])
+  t.ok(flaws(`${'x'.repeat(100_000)}=1`)[0]?.detail.length as number < 500, 'a long name is not repeated in full')
+})
+
+t.test('the parameters are kept as they were sent, for the links', async t => {
+  t.same(read('age%3E=18&name=a+b&&fields=id').parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
+})
+
+t.test('documentation knows every name', async t => {
+  for (const name of ['gt', 'lt', 'min', 'max', 'id', 'min-age', 'max-price', 'name.regex', 'held.ne', 'status']) {
+    t.match(grammar.filters.get(name)?.description, /Only items whose/, name)
+  }
+  t.notOk([...grammar.filters.keys()].some(name => name.includes('tags')))
+})

@@ -1,0 +1,54 @@
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import t from 'tap'
+import { defineFamily, loadItems, memoryStorage } from '../lib/index.js'
+
+const notes = defineFamily({ name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), text: Type.String() }) })
+
+// Each of these would keep an engine that goes back over its steps busy for longer than a test may run.
+const evil = ['(a+)+$', '(a*)*$', '(a|a)*$', '(a|aa)+$', '((a+)+)+$', '(.*a){20}$', '(a?){50}a{50}$', '(([a-z])+.)+[A-Z]([a-z])+$', '(.*)*=(.*)*;', '(\\w+\\s?)*$', '^(([a-z])+)+[0-9]$']
+
+t.test('evil patterns over long strings end', async t => {
+  const storage = memoryStorage()
+  await loadItems(storage, notes, [{ id: 1, text: `${'a'.repeat(5000)}!` }, { id: 2, text: 'plain' }])
+  const app = Fastify()
+  app.register(notes, { storage })
+  t.teardown(() => app.close())
+  for (const pattern of evil) {
+    const { statusCode, body } = await app.inject({ url: '/notes', query: { 'text.regex': pattern, fields: 'id' } })
+    t.equal(statusCode, 200, pattern)
+    t.ok(Array.isArray(JSON.parse(body).items), pattern)
+  }
+  t.same((await app.inject({ url: '/notes', query: { 'text.regex': 'a!$', fields: 'id' } })).json().items, [{ id: 1 }], 'and still find what is there')
+})
+
+t.test('patterns that would grow too large are refused', async t => {
+  const app = Fastify()
+  app.register(notes, { storage: memoryStorage() })
+  t.teardown(() => app.close())
+  for (const pattern of ['((((a{1,9}){1,9}){1,9}){1,9}){1,9}', '((a{1000}){1000}){1000}', 'a{1001}', 'a'.repeat(201), '(?=a)a', '(a)\\1']) {
+    const answer = await app.inject({ url: '/notes', query: { 'text.regex': pattern } })
+    t.equal(answer.statusCode, 400, pattern.slice(0, 40))
+    t.equal(answer.json().errors[0].parameter, 'text.regex')
+  }
+})
+
+t.test('a slow search holds up no other request', async t => {
+  const storage = memoryStorage()
+  await loadItems(storage, notes, Array.from({ length: 3000 }, (_, id) => ({ id, text: `${'a'.repeat(300)}!` })))
+  const app = Fastify()
+  app.register(notes, { storage })
+  t.teardown(() => app.close())
+  await app.ready()
+
+  const ended: string[] = []
+  const slow = app.inject({ url: '/notes', query: { 'text.regex': '(.*a){20}b$', count: 'exact' } }).then(answer => { ended.push('slow'); return answer })
+  for (let id = 0; id < 20; id++) {
+    const quick = await app.inject(`/notes/${id}`)
+    t.equal(quick.statusCode, 200)
+    ended.push('quick')
+  }
+  t.notOk(ended.includes('slow'), 'all quick ones were answered before it')
+  t.match((await slow).json(), { items: [], total: 0 })
+  t.equal(ended.at(-1), 'slow')
+})

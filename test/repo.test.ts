@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import ts from 'typescript'
+import { problemCodes } from '../lib/index.js'
+
+const readme = readFileSync('README.md', 'utf8')
+const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
+const filesIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name))
+
+/** Each name that a file exports from others, with the declaration it stands for. */
+function exportsOf (path: string): { name: string, declaration: ts.Node | undefined }[] {
+  return parse(path).statements.filter(ts.isExportDeclaration).flatMap(statement => {
+    const from = join(dirname(path), (statement.moduleSpecifier as ts.StringLiteral).text.replace(/\.js$/, '.ts'))
+    const { statements } = parse(from)
+    return (statement.exportClause as ts.NamedExports).elements.map(({ name: { text: name } }) => ({
+      name,
+      declaration: statements.find(each => ts.isVariableStatement(each)
+        ? each.declarationList.declarations.some(declared => declared.name.getText() === name)
+        : (each as Partial<ts.FunctionDeclaration>).name?.text === name)
+    }))
+  })
+}
+
+t.test('every export is documented, and is in the README', async t => {
+  const exported = exportsOf('lib/index.ts')
+  t.ok(exported.length > 30)
+  for (const { name, declaration } of exported) {
+    const comments = declaration === undefined ? [] : ts.getJSDocCommentsAndTags(declaration)
+    t.ok(comments.length > 0, `${name} has TSDoc`)
+    t.match(readme, new RegExp(`\`${name}\\b`), `${name} is in the README`)
+  }
+})
+
+t.test('every option has its row in the README, and its TSDoc', async t => {
+  const options = parse('lib/family/options.ts').statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === 'FamilyOptions')
+  t.ok(options)
+  for (const member of options?.members ?? []) {
+    const name = member.name?.getText() as string
+    t.match(readme, `\n| \`${name}\``, name)
+    t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${name} has TSDoc`)
+  }
+})
+
+t.test('every problem has its row in the README, with its status', async t => {
+  for (const [code, { status, title }] of Object.entries(problemCodes)) {
+    t.match(readme, `\n| \`${code}\` | ${status} |`, code)
+    t.match(code, /^[a-z]+(-[a-z]+)*$/)
+    t.ok(title, `${code} has a title`)
+    t.ok(status >= 400 && status < 600, `${code} is a refusal`)
+  }
+  const rows = [...readme.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
+  t.same(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
+})
+
+t.test('every script that the README names is there', async t => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+  for (const [, name] of readme.matchAll(/npm run ([\w:]+)/g)) t.ok(scripts[name as string], `npm run ${name}`)
+  for (const [, path] of readme.matchAll(/`((?:examples|test|\.ci)\/[\w./-]+)`/g)) t.ok(readFileSync(path as string), `${path} is there`)
+})
+
+t.test('every example is run or imported by a test', async t => {
+  const tests = filesIn('test').map(path => readFileSync(path, 'utf8')).join('\n')
+  const examples = filesIn('examples')
+  const reached = new Set(examples.filter(path => tests.includes(path.replace(/\.ts$/, '.js'))))
+  // A set grows while it is walked over.
+  for (const path of reached) {
+    const text = readFileSync(path, 'utf8')
+    for (const [, name] of text.matchAll(/from '\.\/([\w-]+)\.js'/g)) reached.add(join('examples', `${name}.ts`))
+  }
+  for (const path of examples) t.ok(reached.has(path), path)
+})
+
+t.test('the lock file names no place to download from', async t => {
+  t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
+})
+
+t.test('the package holds the library and nothing else', async t => {
+  const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as [{ files: { path: string }[] }]
+  const paths = files.map(({ path }) => path)
+  for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
+  t.same(paths.filter(path => !path.startsWith('build/lib/')).sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+})
