@@ -16,7 +16,7 @@ import type { Family, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
 import type { Grant, Intent } from '../mount/options.js'
-import { changesOf, problemOf, recordOf } from '../model/record.js'
+import { changesOf, problemOf, recordOf, targetOf } from '../model/record.js'
 import { report } from './committed.js'
 import { spanned } from './span.js'
 import { inTurn } from './turns.js'
@@ -61,15 +61,27 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
   return result
 }
 
-async function replayOf (storage: Storage, family: Family, id: string, command: Command, { principal }: Grant): Promise<Result | undefined> {
+async function replayOf (storage: Storage, family: Family, id: string, command: Command, grant: Grant): Promise<Result | undefined> {
   const record = await storage.get('commands', id) as CommandRecord | undefined
   if (record === undefined) return undefined
-  if (!isSameCommand(record, family.name, command, principal)) {
+  if (!isSameCommand(record, family.name, command, grant.principal)) {
     throw new Problem('id-reused', command.id === undefined
       ? 'This Idempotency-Key was used for another request'
       : `The command id "${id}" was used for another command`)
   }
+  if (!await mayRepeat(storage, family, record, grant)) throw notFound(family, record.target)
   return { record, recorded: true, item: undefined, replayed: true }
+}
+
+// A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
+async function mayRepeat (storage: Storage, family: Family, record: CommandRecord, { where = [] }: Grant): Promise<boolean> {
+  if (where.length === 0) return true
+  const item = await storage.get(family.name, targetOf(family, record))
+  return item === undefined ? record.principal !== undefined : matcher(where)(item)
+}
+
+function notFound ({ singular }: Family, id: Id): Problem {
+  return new Problem('not-found', `There is no ${singular} "${id}"`)
 }
 
 async function created (family: Family, storage: Storage, { params }: Command, context: Context): Promise<Decision> {
@@ -80,7 +92,7 @@ async function created (family: Family, storage: Storage, { params }: Command, c
 async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, meant: Command, decision: Decision }> {
   const { family } = mount
   const current = await visible(storage, family.name, target, grant)
-  if (current === undefined) throw new Problem('not-found', `There is no ${family.singular} "${target}"`)
+  if (current === undefined) throw notFound(family, target)
   if (mount.preconditions === 'required' && request.headers['if-match'] === undefined) {
     throw new Problem('precondition-required', `Send If-Match with the revision that you know of the ${family.singular}`)
   }

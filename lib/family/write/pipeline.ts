@@ -40,8 +40,11 @@ export function writeHandler (mount: Mount, form: WriteForm): Endpoint['handler'
 function refuseParameters (request: FastifyRequest): void {
   const { search } = splitUrl(request)
   if (search === '') return
-  const parameters = splitQuery(search)
   const detail = 'The only parameter here is format, once'
-  const errors = parameters.filter(({ name }, index) => name !== 'format' || index > 0).map(({ raw }) => ({ parameter: raw.slice(0, 50), detail }))
+  const errors: { parameter: string, detail: string }[] = []
+  let formats = 0
+  for (const { name, raw } of splitQuery(search)) {
+    if (name !== 'format' || ++formats > 1) errors.push({ parameter: (name ?? raw).slice(0, 50), detail })
+  }
   if (errors.length > 0) throw new Problem('invalid-query', detail, { errors })
 }
