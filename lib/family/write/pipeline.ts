@@ -40,8 +40,8 @@ export function writeHandler (mount: Mount, form: WriteForm): Endpoint['handler'
 function refuseParameters (request: FastifyRequest): void {
   const { search } = splitUrl(request)
   if (search === '') return
-  const parameters = splitQuery(search)
   const detail = 'The only parameter here is format, once'
-  const errors = parameters.filter(({ name }, index) => name !== 'format' || index > 0).map(({ raw }) => ({ parameter: raw.slice(0, 50), detail }))
+  const names = splitQuery(search).map(({ name, raw }) => name ?? raw)
+  const errors = names.filter((name, index) => name !== 'format' || names.indexOf(name) < index).map(name => ({ parameter: name.slice(0, 50), detail }))
   if (errors.length > 0) throw new Problem('invalid-query', detail, { errors })
 }
