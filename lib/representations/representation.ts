@@ -135,3 +135,23 @@ export interface Representation {
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
+
+/** What is wrong with a host's list of representations; undefined where nothing is. */
+export function flawOfRepresentations (value: unknown): string | undefined {
+  if (!Array.isArray(value) || !value.some(each => each?.problem !== undefined)) return 'must be a list of representations, one of which shows problems'
+  const representations = value as readonly Representation[]
+  for (const member of ['name', 'extension'] as const) {
+    const words = representations.map(each => each[member])
+    const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
+    if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
+    const twice = words.find((word, index) => words.indexOf(word) < index)
+    if (twice !== undefined) return `must not have the same one twice: two of them have the ${member} "${twice}"`
+  }
+  for (const { name, mediaTypes, ...functions } of representations) {
+    if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
+    const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
+    if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+    if (functions.one === undefined && functions.page === undefined && functions.rows === undefined) return `is wrong: "${name}" shows nothing`
+  }
+  return undefined
+}
