@@ -27,3 +27,8 @@ export function oddStrings (): string[] {
     ''
   ])]
 }
+
+/** The text in plain letters, short enough for the name of a test. */
+export function spelled (text: string): string {
+  return JSON.stringify(text).replace(/[^\x20-\x7e]|[\\#]/g, letter => `(${letter.charCodeAt(0).toString(16)})`).slice(0, 50)
+}

@@ -1,6 +1,5 @@
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import type t from 'tap'
 import { findChromium } from './find.js'
 
 // Nothing of the browser's own is to use the network.
@@ -9,9 +8,9 @@ const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run
 const executablePath = findChromium()
 
 /** Skips a test where there is no browser; where everything must be shown to work, that is a failure. */
-export const needsBrowser = { skip: executablePath === undefined && process.env.CI !== 'true' ? 'no Chromium found; set CHROME_PATH' : false as const }
+export const needsBrowser = { skip: executablePath === undefined && process.env.CI !== 'true' ? 'no Chromium found; set CHROME_PATH' : false }
 
-export async function openBrowser (t: Pick<t.Test, 'teardown'>): Promise<Browser> {
+export async function openBrowser (t: { teardown (close: () => Promise<unknown>): void }): Promise<Browser> {
   if (executablePath === undefined) throw new Error('There is no Chromium: run node build/test/browser/find.js, or set CHROME_PATH')
   const browser = await chromium.launch({ executablePath, args, headless: true })
   t.teardown(() => browser.close())
