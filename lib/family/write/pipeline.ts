@@ -30,8 +30,9 @@ export function writeHandler (mount: Mount, form: WriteForm): Endpoint['handler'
       const result = await execute(mount, request, command)
       return isEntered(exchange) ? redirect(exchange, result) : await form.answer(exchange, result)
     } catch (error) {
-      if (isEntered(exchange) && error instanceof Problem && error.statusCode < 500) return await showAgain(exchange, error)
-      throw error
+      if (!isEntered(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      // Who may not see the page is still told what was wrong.
+      return await showAgain(exchange, error).catch(() => { throw error })
     }
   }
 }
