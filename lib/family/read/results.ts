@@ -75,7 +75,8 @@ async function readResult (mount: Mount, field: Field, request: FastifyRequest, 
 // A value that cannot be one of the field's is worth saying so; all else is just not there.
 function nothingFound ({ family }: Mount, field: Field, parameter: string): Problem {
   const read = readValue(field, parameter)
-  if (field.name !== 'id' && 'expected' in read) {
+  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
+  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return new Problem('invalid-query', `${field.name} ${read.expected}`, { errors: [{ parameter: field.name, detail: `${field.name} ${read.expected}` }] })
   }
   return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${parameter}"`)
