@@ -39,7 +39,7 @@ const accepts: readonly (readonly [accept: string | undefined, one: string | 406
   // zero excludes
   [`${j};q=0, */*`, x],
   [`${j};q=0, application/*;q=0, */*`, h],
-  [`*/*;q=0`, 406],
+  ['*/*;q=0', 406],
   [`${j};q=0`, 406],
   [`${j};q=0.0, image/png`, 406],
   // parameters: a type that is asked for with one is not the type without it

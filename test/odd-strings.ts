@@ -6,7 +6,7 @@ export function oddStrings (): string[] {
     // what ends, begins or refers to something in markup
     ...['<', '>', '&', '"', "'", '`', ']]>', '<![CDATA[', '<!--', '-->', '<?xml?>', '</dd>', '</td>', '</textarea>', '</style>', '</title>', '</script>',
       '<script>alert(1)</script>', '<img src=x onerror=alert(1)>', '<svg/onload=alert(1)>', '" onfocus="alert(1)', "' autofocus '", 'javascript:alert(1)',
-      '&amp;', '&lt;b&gt;', '&#60;', '&#x3c;', '&nbsp;', '&notit;', '&unknown;', '&#0;', '&#13;', '&', '&&', '&;', '%3Cb%3E', '\\u003c', '{{7*7}}', '${7*7}'].flatMap(around),
+      '&amp;', '&lt;b&gt;', '&#60;', '&#x3c;', '&nbsp;', '&notit;', '&unknown;', '&#0;', '&#13;', '&', '&&', '&;', '%3Cb%3E', '\\u003c', '{{7*7}}', '$' + '{7*7}'].flatMap(around),
     // every control character, those that can be kept and those that cannot
     ...[...codes(0, 31), ...codes(127, 159)].flatMap(around),
     // whitespace, line ends and what is almost one
