@@ -23,7 +23,7 @@ export function filterForm (fields: readonly FormField[], action: string, kept: 
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filters">
 ${fields.map(each => field(each, 'filter'))}
-<div class="field"><button type="submit">Apply</button>${isUsed && markup`<a href="${action}">Clear</a>`}</div>
+<div class="field apply"><button type="submit">Apply</button>${isUsed && markup`<a href="${action}">Clear</a>`}</div>
 </div>
 </form>
 </details>`

@@ -15,6 +15,7 @@ table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line) }
 th { white-space: nowrap }
 td { min-width: 5rem; max-width: 24rem; overflow-wrap: break-word }
+td.text { min-width: 12rem }
 td.long { max-width: 10rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
 td.long a:focus-visible { outline-offset: -3px }
 td.number, td.moment { font-variant-numeric: tabular-nums }
@@ -24,7 +25,8 @@ dt { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
 .forms { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1rem; align-items: start }
 form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
-.filters { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .75rem; align-items: end }
+.filters { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .75rem; align-items: start }
+.filters .apply { grid-column: 1 / -1 }
 .filters .field { margin-bottom: 0 }
 .filters a { margin-left: .75rem }
 details { margin: 1rem 0 }
