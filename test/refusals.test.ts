@@ -88,6 +88,7 @@ const creations: Readonly<Record<string, Refusal>> = {
   'a representation that there is not': { request: { ...create({ name: 'a', price: 1 }), headers: { accept: 'image/png' } }, status: 406, code: 'not-acceptable' },
   'a format that there is not': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=png` }, status: 406, code: 'not-acceptable', at: ['format'] },
   'a query': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?page=1&format=json` }, status: 400, code: 'invalid-query', at: ['page'] },
+  'a query that is not encoded': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?%zz=1` }, status: 400, code: 'invalid-query', at: ['%zz=1'] },
   'two formats': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=json&format=json` }, status: 400, code: 'invalid-query', at: ['format'] },
   'an empty Idempotency-Key': { request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': '' } }, status: 400, code: 'invalid-header' },
   'a long Idempotency-Key': { request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': 'k'.repeat(256) } }, status: 400, code: 'invalid-header' }

@@ -6,6 +6,8 @@ import { Problem } from './problems.js'
 export class FormBody {
   /** Field by field, line ends as line feeds. */
   readonly entries: ReadonlyMap<string, string>
+  /** The revision that the person saw, as an entity tag, where the form says it. */
+  readonly revision: string | undefined
   /** The same form with the same content has the same key; a form that is not ours has none. */
   readonly key: string | undefined
 
@@ -19,6 +21,9 @@ export class FormBody {
     }
     const key = entries.get('_key')
     entries.delete('_key')
+    const revision = entries.get('_revision')
+    entries.delete('_revision')
+    this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
     // With the content, so that a form that was corrected is another request.
     this.key = key === undefined ? undefined : createHash('sha256').update(JSON.stringify([key, ...entries])).digest('base64url')

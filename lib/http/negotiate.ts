@@ -24,8 +24,10 @@ export interface Chooser {
   chooseForProblem (wish: Wish): Choice
 }
 
-// Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice.
+// Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice. Those that are made up
+// to fill the memory are neither few nor short.
 const keptAtMost = 100
+const longestKept = 500
 
 export function makeChooser (representations: readonly Representation[]): Chooser {
   const able = { one: those('one'), page: those('page'), problem: those('problem') }
@@ -50,7 +52,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
     },
 
     chooseForProblem ({ suffix, format, accept }) {
-      const asked = able.problem.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
+      const asked = able.problem.find(({ extension }) => extension === suffix) ?? able.problem.find(({ name }) => name === format)
       if (asked !== undefined) return problemChoice(asked)
       return byAccept('problem', accept) ?? problemChoice(able.problem[0] as Representation)
     }
@@ -60,22 +62,31 @@ export function makeChooser (representations: readonly Representation[]): Choose
     return representations.filter(representation => canShow(representation, kind))
   }
 
-  function byAccept (kind: View['kind'], accept = '*/*'): Choice | undefined {
+  function byAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
+    // An empty header says as little as none.
+    const asked = accept === undefined || accept.trim() === '' ? '*/*' : accept
     const known = kept[kind]
-    if (known.has(accept)) return known.get(accept)
-    const types = able[kind].flatMap(representation => typesOf(kind, representation).map(mediaType => ({ representation, mediaType })))
-    const [best] = new Negotiator({ headers: { accept } }).mediaTypes(types.map(({ mediaType }) => mediaType))
+    if (known.has(asked)) return known.get(asked)
+    const types = typesOf(kind, able[kind])
+    const [best] = new Negotiator({ headers: { accept: asked } }).mediaTypes(types.map(({ mediaType }) => mediaType))
     const found = types.find(({ mediaType }) => mediaType === best)
     const choice = found === undefined || kind !== 'problem' ? found : problemChoice(found.representation)
     if (known.size >= keptAtMost) known.clear()
-    known.set(accept, choice)
+    if (asked.length <= longestKept) known.set(asked, choice)
     return choice
   }
 }
 
-// A client that asks for application/json means its problems too.
-function typesOf (kind: View['kind'], { mediaTypes, problemType }: Representation): readonly string[] {
-  return kind === 'problem' && problemType !== undefined ? [...mediaTypes, problemType] : mediaTypes
+// Second names after the first of all: text/* means HTML, though text/xml is a name of XML. A client that asks for
+// application/json means its problems too.
+function typesOf (kind: View['kind'], able: readonly Representation[]): readonly Choice[] {
+  const first = able.map(representation => ({ representation, mediaType: representation.mediaTypes[0] }))
+  const others = able.flatMap(representation => {
+    const { mediaTypes: [, ...aliases], problemType } = representation
+    const types = kind === 'problem' && problemType !== undefined ? [...aliases, problemType] : aliases
+    return types.map(mediaType => ({ representation, mediaType }))
+  })
+  return [...first, ...others]
 }
 
 function problemChoice (representation: Representation): Choice {

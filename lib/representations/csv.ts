@@ -22,7 +22,7 @@ function cell (value: unknown): string {
   if (value === undefined) return ''
   if (typeof value === 'object') return JSON.stringify(value)
   // A spreadsheet would run text that begins like a formula; the apostrophe makes it text again.
-  return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value)
+  return typeof value === 'string' && /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : String(value)
 }
 
 function quote (text: string): string {

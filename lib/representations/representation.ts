@@ -39,32 +39,58 @@ export interface ProblemView {
   readonly document: Document
 }
 
+/** A place to go to, and what it is called. */
+export interface Link {
+  readonly href: string
+  readonly title: string
+}
+
+/** What kinds of values members have. */
+export type Kinds = Readonly<Record<string, Kind>>
+
 /** What people can do with an item. */
 export interface ItemOffer {
-  readonly collection: string
+  readonly kinds: Kinds
+  /** What the item belongs to. */
+  readonly up: Link
+  /** The same in other representations. */
+  readonly others: readonly Link[]
   /** The operations that are allowed now. */
   readonly operations: readonly FormOffer[]
   readonly remove?: FormOffer
-  readonly log?: { readonly href: string, readonly entries: readonly Document[] }
-  /** Why what was sent by a form was refused. */
-  readonly refused?: Document
+  readonly log?: { readonly href: string, readonly entries: readonly Document[], readonly kinds: Kinds }
+  readonly refused?: Refusal
 }
 
 /** What people can do with a page. */
 export interface PageOffer {
+  readonly kinds: Kinds
+  /** What the page belongs to. */
+  readonly up?: Link
+  /** The same, or all of it, in other representations. */
+  readonly others: readonly Link[]
   readonly page: number
   readonly hasNext: boolean
   /** Fields to filter by. */
   readonly filters: readonly FormField[]
+  /** Parameters that stay when other filters are chosen. */
+  readonly kept: readonly (readonly [name: string, value: string])[]
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormOffer
-  readonly refused?: Document
+  readonly refused?: Refusal
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** Where the item at this place of the page is. */
   address (index: number): string
+}
+
+/** Why what a person sent was refused. */
+export interface Refusal {
+  readonly problem: Document
+  /** What was entered, where the form that it was entered in is offered no more. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
 }
 
 /** A form that POSTs what a person enters. */
@@ -75,6 +101,8 @@ export interface FormOffer {
   readonly fields: readonly FormField[]
   /** Sent along, so that sending the form twice does nothing twice. */
   readonly key: string
+  /** Sent along where a write must say what it was decided on. */
+  readonly revision?: number
 }
 
 /** A field of a form. */
@@ -134,4 +162,24 @@ export interface Representation {
 /** Whether a representation can show this kind of view. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
+}
+
+/** What is wrong with a host's list of representations; undefined where nothing is. */
+export function flawOfRepresentations (value: unknown): string | undefined {
+  if (!Array.isArray(value) || !value.some(each => each?.problem !== undefined)) return 'must be a list of representations, one of which shows problems'
+  const representations = value as readonly Representation[]
+  for (const member of ['name', 'extension'] as const) {
+    const words = representations.map(each => each[member])
+    const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
+    if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
+    const twice = words.find((word, index) => words.indexOf(word) < index)
+    if (twice !== undefined) return `must not have the same one twice: two of them have the ${member} "${twice}"`
+  }
+  for (const { name, mediaTypes, ...functions } of representations) {
+    if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
+    const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
+    if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+    if (functions.one === undefined && functions.page === undefined && functions.rows === undefined) return `is wrong: "${name}" shows nothing`
+  }
+  return undefined
 }

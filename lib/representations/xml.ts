@@ -1,3 +1,4 @@
+import { showable } from '../values/text.js'
 import type { Document, OneView, PageView, ProblemView, Representation } from './representation.js'
 
 /**
@@ -22,7 +23,7 @@ function file (root: string): string {
 /** @param entry the name of the elements of a list */
 function element (name: string, value: unknown, entry: string): string {
   // A member of a nested value can have any name.
-  const open = /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escape(name)}"`
+  const open = /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
   const close = open === name ? name : 'member'
   return `<${open}>${content(value, entry)}</${close}>`
 }
@@ -37,9 +38,14 @@ function members (document: Document, entry: string): string {
   return Object.entries(document).map(([name, value]) => element(name, value, entry)).join('')
 }
 
-const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;' }
+const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
 
 // A bare carriage return would be read as a line feed.
 function escape (text: string): string {
-  return text.replace(/[&<>"\r]/g, character => references[character] as string)
+  return showable(text).replace(/[&<>"\r]/g, character => references[character] as string)
+}
+
+// In an attribute, line feeds and tabs would be read as spaces.
+function escapeAttribute (text: string): string {
+  return showable(text).replace(/[&<>"\r\n\t]/g, character => references[character] as string)
 }

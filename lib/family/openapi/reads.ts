@@ -4,6 +4,7 @@ import { problemCodes } from '../../http/problems.js'
 import type { ProblemCode } from '../../http/problems.js'
 import type { RouteSchema } from '../../http/routes.js'
 import type { Grammar } from '../../query/grammar.js'
+import { canShow } from '../../representations/representation.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Field } from '../../storage/storage.js'
 import type { Mount } from '../mount/mount.js'
@@ -100,7 +101,7 @@ export function idParams ({ family }: Mount): TObject {
 
 /** An answer in every representation that can show it. */
 export function shown (mount: Mount, kind: 'one' | 'page', description: string, schema: TSchema, headers: Record<string, string> = {}): object {
-  const able = mount.representations.filter(representation => representation[kind] !== undefined)
+  const able = mount.representations.filter(representation => canShow(representation, kind))
   return { description, headers: headersOf(headers), content: contentOf(able, ({ mediaTypes }) => mediaTypes[0], schema) }
 }
 

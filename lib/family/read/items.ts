@@ -11,6 +11,7 @@ import { visible } from '../mount/access.js'
 import type { Mount } from '../mount/mount.js'
 import { splitUrl } from '../mount/urls.js'
 import { describeList, describeOne } from '../openapi/reads.js'
+import { withoutSuffix } from './links.js'
 import { offerOfItem, offerOfPage } from './offers.js'
 import type { Submission } from './offers.js'
 import { pick, sendPage } from './pages.js'
@@ -34,7 +35,15 @@ export function readEndpoints (mount: Mount): Endpoint[] {
 
 async function readPage (mount: Mount, request: FastifyRequest, reply: FastifyReply, suffix?: string): Promise<FastifyReply> {
   const choice = mount.chooser.choose('page', wishOf(request, suffix))
-  return await showPage(mount, request, reply, choice, splitUrl(request).search)
+  const { search } = splitUrl(request)
+  try {
+    return await showPage(mount, request, reply, choice, search)
+  } catch (error) {
+    if (choice.representation.interactive !== true || !(error instanceof Problem) || error.code !== 'invalid-query') throw error
+    // To a person: the page before anything was filtered, and what was wrong beside what was entered.
+    const entered = new Map(new URLSearchParams(search))
+    return await showPage(mount, request, reply.code(error.statusCode), choice, '', { action: undefined, entered, problem: error })
+  }
 }
 
 /** Answers with a page of the family, or shows it again around a form that was refused. */
@@ -54,7 +63,14 @@ export async function showPage (mount: Mount, request: FastifyRequest, reply: Fa
     find: query => storage.find(family.name, narrowed(query)),
     findText: storage.findText && (query => (storage as Required<Storage>).findText(family.name, narrowed(query), members)),
     show: pick(members),
-    offer: (items, hasNext) => offerOfPage(mount, request, reading, items, hasNext, submission)
+    offer: (items, hasNext) => offerOfPage(mount, request, {
+      fields: family.fields,
+      path: withoutSuffix(urls.self(request), (request.params as { extension?: string }).extension),
+      reading,
+      hasNext,
+      representations: mount.representations,
+      address: index => urls.item(request, (items[index] as Stored).id)
+    }, submission)
   })
 }
 

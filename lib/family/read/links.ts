@@ -15,6 +15,12 @@ export function pageAt (path: string, { parameters }: Reading, without: readonly
   return search === '' ? path : `${path}?${search}`
 }
 
+/** The path in which Accept chooses the representation. */
+export function withoutSuffix (path: string, suffix: string | undefined): string {
+  const plain = path.replace(/\/$/, '')
+  return suffix === undefined ? plain : plain.slice(0, -suffix.length - 1)
+}
+
 /** Whether the order is by id, so that a page can be found by its key. */
 export function isByKey ({ query: { order } }: Reading): boolean {
   return order[0]?.field === 'id'

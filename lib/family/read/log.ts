@@ -12,7 +12,8 @@ import { describeEntry, describeLog } from '../openapi/writes.js'
 import type { Mount } from '../mount/mount.js'
 import type { Spoken } from '../model/operation.js'
 import type { Grant } from '../mount/options.js'
-import { offerOfRows } from './offers.js'
+import { withoutSuffix } from './links.js'
+import { offerOfEntry, offerOfRows } from './offers.js'
 import { sendPage } from './pages.js'
 import { commandDocument, targetOf } from '../model/record.js'
 import { sendOne } from './items.js'
@@ -53,7 +54,15 @@ async function readLog (mount: Mount, request: FastifyRequest, reply: FastifyRep
     emptyList: mount.emptyList,
     find: async query => await entries(mount, storage, id, query, partOf(operation)),
     show: entry => only(reading, commandDocument(family, entry as CommandRecord)),
-    offer: (items, hasNext) => offerOfRows(logGrammar, logFields, path, reading, hasNext, index => urls.command(request, id, (items[index] as CommandRecord).id, operation?.noun))
+    offer: (items, hasNext) => offerOfRows({
+      fields: logFields,
+      path: withoutSuffix(path, suffix),
+      reading,
+      hasNext,
+      representations: mount.representations,
+      up: { href: urls.item(request, id), title: `The ${family.singular}` },
+      address: index => urls.command(request, id, (items[index] as CommandRecord).id, operation?.noun)
+    })
   })
 }
 
@@ -81,7 +90,12 @@ export async function sendEntry (mount: Mount, request: FastifyRequest, reply: F
   const reading = understandOne(mount.logGrammar, splitUrl(request).search, choice.representation)
   const target = targetOf(family, record)
   const links = { self: urls.command(request, target, record.id, noun), [family.singular]: urls.item(request, target) }
-  return await sendOne(request, reply, choice, record, { kind: 'one', name: 'command', document: only(reading, { ...commandDocument(family, record), links }) })
+  return await sendOne(request, reply, choice, record, {
+    kind: 'one',
+    name: 'command',
+    document: only(reading, { ...commandDocument(family, record), links }),
+    offer: async () => offerOfEntry(mount, request, record, links.self as string)
+  })
 }
 
 // Of a noun's view, what was refused is no part: a refused hold is no hold.

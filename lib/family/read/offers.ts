@@ -1,107 +1,127 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TObject } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { Problem } from '../../http/problems.js'
-import type { Grammar, Reading } from '../../query/grammar.js'
-import { isOrdered } from '../../query/names.js'
-import type { FormField, FormOffer, ItemOffer, PageOffer } from '../../representations/representation.js'
+import type { Reading } from '../../query/grammar.js'
+import { canShow } from '../../representations/representation.js'
+import type { FormOffer, ItemOffer, Kinds, Link, PageOffer, Refusal, Representation } from '../../representations/representation.js'
 import type { Field, Stored } from '../../storage/storage.js'
 import { uuidv7 } from '../../values/uuid.js'
+import { CommandMembers } from '../model/command.js'
 import type { CommandRecord } from '../model/command.js'
-import { commandDocument } from '../model/record.js'
+import { commandDocument, targetOf } from '../model/record.js'
 import { fieldsOf } from '../model/shape.js'
 import type { Mount } from '../mount/mount.js'
+import { filterFields, formFields } from './form-fields.js'
+import type { Entered } from './form-fields.js'
 import { pageAt } from './links.js'
 
-/** A form that was sent and refused: what was entered, and why not. */
-export interface Submission {
-  /** Where it was sent. */
-  readonly action: string
-  readonly entered: ReadonlyMap<string, string>
-  readonly problem: Problem
+/** A form that was sent and refused. */
+export interface Submission extends Entered {
+  /** Where it was sent; undefined where it was the query of a list. */
+  readonly action: string | undefined
+}
+
+/** The rows of a page, and where it stands. */
+export interface RowsOffered {
+  readonly fields: readonly Field[]
+  /** The path of the page, without a suffix for its representation. */
+  readonly path: string
+  readonly reading: Reading
+  readonly hasNext: boolean
+  readonly representations: readonly Representation[]
+  readonly up?: Link
+  address (index: number): string
 }
 
 /** What people can do with an item now. */
 export async function offerOfItem (mount: Mount, request: FastifyRequest, item: Stored, submission?: Submission): Promise<ItemOffer> {
-  const { family, urls, forms } = mount
+  const { family, urls, forms, preconditions, representations } = mount
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
+  const form = (name: string, title: string, noun: string, schema: TObject): FormOffer => ({
+    ...formOf(name, title, `${self}/${noun}`, schema, key, submission),
+    ...(preconditions === 'required' ? { revision: item.revision } : {})
+  })
   const operations = [...family.operations.values()]
     .filter(({ operation }) => forms.has('noun') && operation.allowed?.(item) !== false)
-    .map(({ operation, params }) => formOf(operation.name, operation.summary ?? operation.name, `${self}/${operation.noun}`, params.schema, key, submission))
+    .map(({ operation, params }) => form(operation.name, operation.summary ?? operation.name, operation.noun, params.schema))
+  const deletion = forms.has('noun') ? family.lifecycle?.deletion : undefined
+  const remove = deletion && form('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)
   return {
-    collection: urls.collection(request),
+    kinds: kindsOf(family.fields),
+    up: { href: urls.collection(request), title: `All ${family.name}` },
+    others: othersOfOne(representations, self),
     operations,
-    ...(family.lifecycle === undefined || !forms.has('noun') ? {} : { remove: formOf('delete', `Delete this ${family.singular} for good`, `${self}/${family.lifecycle.deletion.operation.noun}`, family.lifecycle.deletion.params.schema, key, submission) }),
-    ...(family.writable ? { log: { href: `${self}/commands`, entries: await lastEntries(mount, request, item) } } : {}),
-    ...(submission === undefined ? {} : { refused: submission.problem.document() })
+    ...(remove === undefined ? {} : { remove }),
+    ...(family.writable ? { log: { href: `${self}/commands`, entries: await lastEntries(mount, request, item), kinds: kindsOf(logFields) } } : {}),
+    ...refusedOf(submission, [...operations, ...(remove === undefined ? [] : [remove])])
+  }
+}
+
+/** What there is to do with an entry of the log: to go on from it. */
+export function offerOfEntry ({ family, urls, representations }: Mount, request: FastifyRequest, record: CommandRecord, self: string): ItemOffer {
+  const target = targetOf(family, record)
+  return {
+    kinds: kindsOf(logFields),
+    up: { href: urls.item(request, target), title: `The ${family.singular}` },
+    others: othersOfOne(representations, self),
+    operations: []
   }
 }
 
 /** What people can do with a page of the family. */
-export function offerOfPage (mount: Mount, request: FastifyRequest, reading: Reading, items: readonly Stored[], hasNext: boolean, submission?: Submission): PageOffer {
+export function offerOfPage (mount: Mount, request: FastifyRequest, rows: RowsOffered, submission?: Submission): PageOffer {
   const { family, urls } = mount
-  const collection = urls.collection(request)
-  const create = family.lifecycle && formOf('create', `Create a ${family.singular}`, collection, family.lifecycle.params.schema, uuidv7(), submission)
-  return {
-    ...offerOfRows(mount.grammar, family.fields, urls.self(request), reading, hasNext, index => urls.item(request, (items[index] as Stored).id)),
-    ...(create === undefined ? {} : { create }),
-    ...(submission === undefined ? {} : { refused: submission.problem.document() })
-  }
+  const create = family.lifecycle && formOf('create', `Create a ${family.singular}`, urls.collection(request), family.lifecycle.params.schema, uuidv7(), submission)
+  return { ...offerOfRows(rows, submission), ...(create === undefined ? {} : { create }) }
 }
 
+// The settings of a page that have no field in its form; what filters in other spellings stays, too, as long as it is seen in the address.
+const dropped = ['page', 'gt', 'lt']
+
 /** The same for any page: filters, order, and the pages around it. */
-export function offerOfRows (grammar: Grammar, fields: readonly Field[], path: string, reading: Reading, hasNext: boolean, address: (index: number) => string): PageOffer {
-  const entered = new Map(reading.parameters.map(({ name, value }) => [name, value]))
-  const names = fields.flatMap(field => filtersOf(field).filter(name => grammar.filters.has(name)).map(name => ({ field, name })))
+export function offerOfRows ({ fields, path, reading, hasNext, representations, up, address }: RowsOffered, submission?: Submission): PageOffer {
+  const searched = submission !== undefined && submission.action === undefined ? submission : { entered: new Map(reading.parameters.map(({ name, value }) => [name, value])) }
+  const filters = filterFields(fields, searched)
+  const others = representations.filter(each => each.interactive !== true && canShow(each, 'page'))
   return {
+    kinds: kindsOf(fields),
+    ...(up === undefined ? {} : { up }),
+    // What goes line by line goes to the end, in the order of the ids.
+    others: others.map(({ name, rows }) => ({ href: pageAt(path, reading, rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort'], [`format=${name}`]), title: name })),
     page: reading.page,
     hasNext,
-    filters: names.map(({ field, name }) => filterField(field, name, entered.get(name))),
+    filters,
+    kept: reading.parameters.filter(({ name }) => !dropped.includes(name) && !filters.some(filter => filter.name === name)).map(({ name, value }) => [name, value] as const),
     sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
-    sort: entered.get('sort'),
+    sort: reading.parameters.find(({ name }) => name === 'sort')?.value,
     url: changes => pageAt(path, reading, Object.keys(changes), Object.entries(changes)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
-    address
+    address,
+    ...refusedOf(submission, undefined)
   }
 }
+
+function othersOfOne (representations: readonly Representation[], self: string): Link[] {
+  return representations.filter(each => each.interactive !== true && each.one !== undefined).map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
+}
+
+function kindsOf (fields: readonly Field[]): Kinds {
+  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind]))
+}
+
+const logFields = fieldsOf(CommandMembers)
 
 function formOf (name: string, title: string, action: string, schema: TObject, key: string, submission: Submission | undefined): FormOffer {
-  const sent = submission?.action === action ? submission : undefined
-  return { name, title, action, key, fields: fieldsOf(schema).map(field => formField(field, schema, sent)) }
+  return { name, title, action, key, fields: formFields(schema, submission?.action === action ? submission : undefined) }
 }
 
-function formField ({ name, kind, optional, values }: Field, schema: TObject, sent: Submission | undefined): FormField {
-  const { description, minimum, maxLength } = schema.properties[name] as TSchema
-  const value = sent?.entered.get(name)
-  const error = sent?.problem.errors?.find(flaw => 'pointer' in flaw && flaw.pointer === `/${name}`)?.detail
-  return {
-    name,
-    label: name,
-    kind,
-    required: !optional,
-    ...(description === undefined ? {} : { description }),
-    ...(values === undefined ? {} : { values }),
-    ...(minimum === undefined ? {} : { minimum }),
-    ...(maxLength === undefined ? {} : { maxLength }),
-    ...(value === undefined ? {} : { value }),
-    ...(error === undefined ? {} : { error })
-  }
-}
-
-// One choice for what has few values, bounds for what has an order, a pattern for text.
-function filtersOf ({ name, kind, values }: Field): string[] {
-  if (values !== undefined || kind === 'boolean') return [name]
-  return kind === 'string' ? [`${name}.regex`] : [`min-${name}`, `max-${name}`]
-}
-
-function filterField (field: Field, name: string, value: string | undefined): FormField {
-  const least = name.startsWith('min-')
-  const label = !isOrdered(field) ? field.name : field.kind === 'string' ? `${field.name} has` : `${field.name} ${least ? 'from' : 'to'}`
-  // A moment is asked for by its day.
-  const kind = field.kind === 'date-time' ? 'date' : field.kind
-  return { name, label, kind, required: false, ...(field.values === undefined ? {} : { values: field.values }), ...(value === undefined ? {} : { value }) }
+/** @param forms those that are offered; undefined where the one that was sent always is */
+function refusedOf (submission: Submission | undefined, forms: readonly FormOffer[] | undefined): { refused?: Refusal } {
+  if (submission === undefined) return {}
+  const isOffered = forms === undefined || forms.some(({ action }) => action === submission.action)
+  return { refused: { problem: submission.problem.document(), entered: isOffered ? [] : [...submission.entered] } }
 }
 
 async function lastEntries ({ family, storage }: Mount, request: FastifyRequest, item: Stored): Promise<readonly Readonly<Record<string, unknown>>[]> {

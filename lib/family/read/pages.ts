@@ -31,13 +31,15 @@ export interface PageStyle {
 /** Answers with a page, or with everything, where the representation goes line by line and the client names no size. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle): Promise<FastifyReply> {
   const { representation: { rows, pageOfText } } = choice
-  if (rows !== undefined && !reading.sized) return await exportRows(request, reply, choice, rows, reading, style)
+  if (rows !== undefined && !reading.sized && !reading.parameters.some(({ name }) => name === 'page')) return await exportRows(request, reply, choice, rows, reading, style)
   if (pageOfText !== undefined && style.findText !== undefined) return await sendText(reply, choice, reading, style, pageOfText, await style.findText(reading.query))
   const { limit } = reading.query
   // One item more than the page has, to know whether there is a next one without counting.
   const found = await style.find({ ...reading.query, limit: limit + 1 })
   const stored = found.items.length > limit ? found.items.slice(0, limit) : found.items
-  refuseEmpty(stored.length, style)
+  // To a person, an empty list is still the place to make the first item.
+  if (choice.representation.interactive !== true) refuseEmpty(stored.length, style)
+  else if (stored.length === 0 && style.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const hasNext = found.items.length > limit
   const links = pageLinks(style.path, reading, stored.at(-1)?.id, hasNext)
   const items = stored.map(style.show)

@@ -6,6 +6,7 @@ import { readValue } from '../../values/read.js'
 import { wishOf } from './send.js'
 import { describeResult } from '../openapi/reads.js'
 import type { Mount } from '../mount/mount.js'
+import { withoutSuffix } from './links.js'
 import { offerOfRows } from './offers.js'
 import { pick, sendPage } from './pages.js'
 import { readSuffixed, understand } from './understand.js'
@@ -59,14 +60,23 @@ async function readResult (mount: Mount, field: Field, request: FastifyRequest, 
     bare: true,
     find: query => storage.find(family.name, { ...query, where: [condition, ...query.where, ...where] }),
     show: pick(members),
-    offer: (items, hasNext) => offerOfRows(mount.grammar, family.fields, path, reading, hasNext, index => urls.item(request, (items[index] as Stored).id))
+    offer: (items, hasNext) => offerOfRows({
+      fields: family.fields,
+      path: withoutSuffix(path, suffix),
+      reading,
+      hasNext,
+      representations: mount.representations,
+      up: { href: urls.collection(request), title: `All ${family.name}` },
+      address: index => urls.item(request, (items[index] as Stored).id)
+    })
   })
 }
 
 // A value that cannot be one of the field's is worth saying so; all else is just not there.
 function nothingFound ({ family }: Mount, field: Field, parameter: string): Problem {
   const read = readValue(field, parameter)
-  if (field.name !== 'id' && 'expected' in read) {
+  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
+  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return new Problem('invalid-query', `${field.name} ${read.expected}`, { errors: [{ parameter: field.name, detail: `${field.name} ${read.expected}` }] })
   }
   return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${parameter}"`)

@@ -30,13 +30,19 @@ export function represented (reply: FastifyReply, { representation, mediaType }:
 export function sendProblem (chooser: Chooser, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = toProblem(error)
   if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
-  const choice = chooser.chooseForProblem(wishOf(request))
+  const choice = chooser.chooseForProblem(wishOf(request, suffixOf(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   return represented(reply, choice)
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
     .send(write({ kind: 'problem', document: problem.document(splitUrl(request).path) }))
+}
+
+// Only of a path that is read: a command may be written under an id with a dot in it.
+function suffixOf (request: FastifyRequest): string | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
 }
 
 /** What a request says of the representation it wants. */

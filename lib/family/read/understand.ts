@@ -5,7 +5,7 @@ import type { Representation } from '../../representations/representation.js'
 /** A query that was understood, or the problem that names all that is wrong with it. */
 export function understand (grammar: Grammar, search: string, { interactive }: Representation): Reading {
   // A form sends its empty fields too.
-  const parsed = grammar.parse(interactive === true ? search.split('&').filter(part => !part.endsWith('=')).join('&') : search)
+  const parsed = grammar.parse(interactive === true ? search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&') : search)
   if (!('flaws' in parsed)) return parsed
   const [first, ...others] = parsed.flaws
   throw new Problem('invalid-query', `${first?.detail}${others.length === 0 ? '' : ` (and ${others.length} more)`}`, { errors: parsed.flaws })

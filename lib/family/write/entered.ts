@@ -26,7 +26,7 @@ export async function showAgain (exchange: Exchange, problem: Problem): Promise<
   const { entries } = request.body as FormBody
   const submission = { action: mount.urls.self(request).replace(/\/$/, ''), entered: entries, problem }
   const { id: text } = request.params as { id?: string }
-  reply.code(problem.statusCode)
+  reply.code(problem.statusCode).headers(problem.headers)
   if (text === undefined) return await showPage(mount, request, reply, choice, '', submission)
 
   const id = family.readId(text)

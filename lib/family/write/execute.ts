@@ -18,6 +18,7 @@ import type { Context } from '../model/operation.js'
 import type { Grant, Intent } from '../mount/options.js'
 import { changesOf, problemOf, recordOf, targetOf } from '../model/record.js'
 import { report } from './committed.js'
+import { conditionsOf } from './sent.js'
 import { spanned } from './span.js'
 import { inTurn } from './turns.js'
 
@@ -93,10 +94,11 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
   const { family } = mount
   const current = await visible(storage, family.name, target, grant)
   if (current === undefined) throw notFound(family, target)
-  if (mount.preconditions === 'required' && request.headers['if-match'] === undefined) {
+  const conditions = conditionsOf(request)
+  if (mount.preconditions === 'required' && conditions['if-match'] === undefined) {
     throw new Problem('precondition-required', `Send If-Match with the revision that you know of the ${family.singular}`)
   }
-  if (!writeMayGo(request.headers, current, command.id === undefined)) {
+  if (!writeMayGo(conditions, current, command.id === undefined)) {
     throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
   }
   const meant = command.interpret === undefined ? command : { ...command, ...command.interpret(current) }

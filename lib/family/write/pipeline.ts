@@ -30,8 +30,9 @@ export function writeHandler (mount: Mount, form: WriteForm): Endpoint['handler'
       const result = await execute(mount, request, command)
       return isEntered(exchange) ? redirect(exchange, result) : await form.answer(exchange, result)
     } catch (error) {
-      if (isEntered(exchange) && error instanceof Problem && error.statusCode < 500) return await showAgain(exchange, error)
-      throw error
+      if (!isEntered(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      // Who may not see the page is still told what was wrong.
+      return await showAgain(exchange, error).catch(() => { throw error })
     }
   }
 }
@@ -41,10 +42,7 @@ function refuseParameters (request: FastifyRequest): void {
   const { search } = splitUrl(request)
   if (search === '') return
   const detail = 'The only parameter here is format, once'
-  const errors: { parameter: string, detail: string }[] = []
-  let formats = 0
-  for (const { name, raw } of splitQuery(search)) {
-    if (name !== 'format' || ++formats > 1) errors.push({ parameter: (name ?? raw).slice(0, 50), detail })
-  }
+  const names = splitQuery(search).map(({ name, raw }) => name ?? raw)
+  const errors = names.filter((name, index) => name !== 'format' || names.indexOf(name) < index).map(name => ({ parameter: name.slice(0, 50), detail }))
   if (errors.length > 0) throw new Problem('invalid-query', detail, { errors })
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { FormBody } from '../../http/form.js'
 import { readIdempotencyKey } from '../../http/idempotency.js'
@@ -48,6 +49,11 @@ function readForm ({ fields }: Params, { entries }: FormBody): { members: Member
 /** The client's key for a POST: the header, or what a form of ours has for it. */
 export function keyOf (request: FastifyRequest): string | undefined {
   return request.body instanceof FormBody ? request.body.key : readIdempotencyKey(request.headers)
+}
+
+/** The conditions of a write: the headers', and what a form of ours has in their place. */
+export function conditionsOf ({ headers, body }: FastifyRequest): IncomingHttpHeaders {
+  return body instanceof FormBody && body.revision !== undefined ? { ...headers, 'if-match': body.revision } : headers
 }
 
 export function invalidBody (errors: readonly MemberFlaw[]): Problem {

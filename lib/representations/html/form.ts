@@ -1,13 +1,14 @@
-import type { Document, FormField, FormOffer } from '../representation.js'
-import { label } from './layout.js'
+import type { FormField, FormOffer } from '../representation.js'
 import { markup } from './markup.js'
 import type { Markup } from './markup.js'
+import { label, sentence } from './values.js'
 
 /** A form that POSTs, with what was entered and what was wrong with it. */
-export function form ({ name, title, action, fields, key }: FormOffer, danger = false): Markup {
+export function form ({ name, title, action, fields, key, revision }: FormOffer, danger = false): Markup {
   return markup`<form method="post" action="${action}" aria-labelledby="${name}-title">
 <h3 id="${name}-title">${title}</h3>
-<input type="hidden" name="_key" value="${key}">
+<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+<input type="hidden" name="_revision" value="${revision}">`}
 ${fields.map(each => field(each, name))}
 <button type="submit"${danger ? markup` class="danger"` : ''}>${label(name)}</button>
 </form>`
@@ -15,33 +16,34 @@ ${fields.map(each => field(each, name))}
 
 /** The fields to filter a list by; they are sent as its query. */
 export function filterForm (fields: readonly FormField[], action: string, kept: readonly (readonly [string, string])[]): Markup {
-  return markup`<details${fields.some(({ value }) => value !== undefined) ? markup` open` : ''}>
+  const isUsed = fields.some(({ value }) => value !== undefined && value !== '')
+  return markup`<details${isUsed && markup` open`}>
 <summary>Filter</summary>
 <form method="get" action="${action}">
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filters">
 ${fields.map(each => field(each, 'filter'))}
-<div class="field"><button type="submit">Apply</button></div>
+<div class="field apply"><button type="submit">Apply</button>${isUsed && markup`<a href="${action}">Clear</a>`}</div>
 </div>
 </form>
 </details>`
 }
 
-/** The banner over a page whose form was refused. */
-export function refusal (refused: Document | undefined): Markup | undefined {
-  return refused && markup`<div class="refused" role="alert"><p><strong>${String(refused.title)}.</strong> ${String(refused.detail)}</p></div>`
+/** The id of a field in the page. */
+export function fieldId (form: string, name: string): string {
+  return `${form}-${name.replaceAll('.', '-')}`
 }
 
 function field (shown: FormField, form: string): Markup {
   const { name, label: text, description, error } = shown
-  const id = `${form}-${name.replaceAll('.', '-')}`
+  const id = fieldId(form, name)
   const hints = [description === undefined ? '' : `${id}-hint`, error === undefined ? '' : `${id}-error`].filter(hint => hint !== '')
   const aria = markup`${hints.length > 0 && markup` aria-describedby="${hints.join(' ')}"`}${error !== undefined && markup` aria-invalid="true"`}`
   return markup`<div class="field">
 <label for="${id}">${label(text)}</label>
 ${description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`}
 ${control(shown, id, aria)}
-${error !== undefined && markup`<span class="error" id="${id}-error">${error}</span>`}
+${error !== undefined && markup`<span class="error" id="${id}-error">${sentence(label(text), error)}</span>`}
 </div>`
 }
 

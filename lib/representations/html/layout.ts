@@ -1,3 +1,4 @@
+import type { Link } from '../representation.js'
 import { Markup, markup } from './markup.js'
 import type { Content } from './markup.js'
 
@@ -11,39 +12,38 @@ export interface HtmlOptions {
   readonly css?: string
 }
 
-/** A whole page around its content. */
-export function layout (options: HtmlOptions, css: string, heading: string, links: Content, content: Content): string {
-  const { title = 'Dealbook', home } = options
-  return `<!DOCTYPE html>\n${markup`<html lang="en">
+interface PageParts {
+  readonly heading: string
+  readonly content: Content
+  /** What the page belongs to. */
+  readonly up?: Link | undefined
+  /** The same in other representations. */
+  readonly others?: readonly Link[] | undefined
+}
+
+/** Makes whole pages around their contents. */
+export function layout ({ title = 'Dealbook', home }: HtmlOptions, css: string): (parts: PageParts) => string {
+  const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
+  const sheet = new Markup(css)
+  return ({ heading, content, up, others = [] }) => `<!DOCTYPE html>\n${markup`<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${shorten(heading)} - ${title}</title>
-<style>${new Markup(css)}</style>
+<style>${sheet}</style>
 </head>
 <body>
-<header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>${links}</header>
+<header><strong>${name}</strong>${up && markup`
+<nav aria-label="Up"><a href="${up.href}">${up.title}</a></nav>`}</header>
 <main>
 <h1>${heading}</h1>
 ${content}
 </main>
-</body>
+${others.length > 0 && markup`<footer>This as ${others.map(({ href, title }, index) => markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</footer>
+`}</body>
 </html>`.text}\n`
 }
 
 function shorten (text: string): string {
   return text.length > 60 ? `${[...text].slice(0, 57).join('')}…` : text
-}
-
-/** createdAt -> Created at, min-age -> Min age */
-export function label (name: string): string {
-  const words = name.replace(/([a-z0-9])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`).replace(/[-_.]/g, ' ')
-  return words[0]?.toUpperCase() + words.slice(1)
-}
-
-/** A value as people read it. */
-export function valueText (value: unknown): Content {
-  if (value === undefined || value === null) return markup`<span class="absent">none</span>`
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

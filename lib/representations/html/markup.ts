@@ -1,3 +1,5 @@
+import { showable } from '../../values/text.js'
+
 /** Text that is markup already. */
 export class Markup {
   constructor (readonly text: string) {}
@@ -24,5 +26,5 @@ function write (value: Content): string {
 const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
 
 function escape (text: string): string {
-  return text.replace(/[&<>"'\r]/g, character => references[character] as string)
+  return showable(text).replace(/[&<>"'\r]/g, character => references[character] as string)
 }

@@ -1,0 +1,265 @@
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import type { Browser, Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { customers, deals, memoryStorage } from '../lib/index.js'
+import type { FamilyOptions } from '../lib/index.js'
+import { needsBrowser, openBrowser, openTab } from './browser/open.js'
+import { people, storageOf } from './customers-app.js'
+import { createDeal, home, readDeal, readLog } from './deals/app.js'
+import type { Item } from './deals/app.js'
+
+// One for all: to start a browser takes longer than most of what is done with it.
+const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined
+
+interface Desk { readonly app: FastifyInstance, readonly address: string, readonly browser: Browser }
+
+/** A server with 200 customers and no deals, and a browser. */
+async function openDesk (t: { teardown (close: () => Promise<unknown>): void }, options: Partial<FamilyOptions> = {}): Promise<Desk> {
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  app.register(customers, { storage: await storageOf(people(200)) })
+  app.register(deals, { storage: memoryStorage(), version: 'v1', ...options })
+  return { app, address: await app.listen({ port: 0 }), browser: shared as Browser }
+}
+
+const formOf = (tab: Page, title: string): Locator => tab.getByRole('form', { name: title })
+const send = async (form: Locator): Promise<void> => await form.getByRole('button').click()
+const column = async (tab: Page, number: number): Promise<string[]> => await tab.locator(`tbody td:nth-child(${number})`).allTextContents()
+const countOf = async (app: FastifyInstance): Promise<number> => (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total
+
+/** What the page says of the item. */
+async function said (tab: Page, name: string): Promise<string | undefined> {
+  const cells = await tab.locator('main > dl > *').allTextContents()
+  const at = cells.indexOf(name)
+  return at === -1 ? undefined : cells[at + 1]
+}
+
+t.test('a person finds customers', needsBrowser, async t => {
+  const { address, browser } = await openDesk(t)
+  const tab = await openTab(browser)
+  await tab.goto(`${address}/customers?maxpagesize=20`)
+  t.equal(await tab.locator('h1').textContent(), 'Customers')
+  t.equal((await column(tab, 1)).length, 20)
+
+  await tab.getByText('Filter', { exact: true }).click()
+  await tab.getByLabel('Age from').fill('30')
+  await tab.getByLabel('Children to').fill('1')
+  await tab.getByRole('button', { name: 'Apply' }).click()
+  t.equal((await column(tab, 1)).length, 20, 'the size of the page stays')
+  t.ok((await column(tab, 2)).every(age => Number(age) >= 30))
+  t.ok((await column(tab, 3)).every(children => Number(children) <= 1))
+  t.equal(await tab.getByLabel('Age from').inputValue(), '30', 'what was chosen is seen')
+
+  await tab.getByRole('link', { name: 'Age', exact: true }).click()
+  t.ok((await column(tab, 2)).every((age, index, ages) => index === 0 || Number(age) >= Number(ages[index - 1])), 'upwards')
+  await tab.getByRole('link', { name: 'Age ↑' }).click()
+  t.equal(await tab.locator('th[aria-sort=descending]').textContent(), 'Age ↓')
+  t.equal(Math.max(...(await column(tab, 2)).map(Number)), Number((await column(tab, 2))[0]), 'downwards')
+
+  const first = await column(tab, 1)
+  const seen = [...first]
+  for (let page = 2; await tab.getByRole('link', { name: 'Next' }).count() > 0; page++) {
+    await tab.getByRole('link', { name: 'Next' }).click()
+    t.equal(await tab.getByText(/^Page \d/).textContent(), `Page ${page}`)
+    seen.push(...await column(tab, 1))
+  }
+  const expected = people(200).filter(({ age, children }) => age >= 30 && children <= 1).map(({ id }) => String(id))
+  t.same(seen.sort(), expected.sort(), 'everyone once')
+  while (await tab.getByRole('link', { name: 'Previous' }).count() > 0) await tab.getByRole('link', { name: 'Previous' }).click()
+  t.same(await column(tab, 1), first, 'and back to where it began')
+
+  await tab.locator('tbody a').first().click()
+  t.equal(await said(tab, 'Id'), first[0])
+  await tab.getByRole('link', { name: 'All customers' }).click()
+  t.equal(new URL(tab.url()).pathname, '/customers')
+})
+
+t.test('a filter that cannot be is refused beside its field', needsBrowser, async t => {
+  const { address, browser } = await openDesk(t)
+  const tab = await openTab(browser)
+  const answer = await tab.goto(`${address}/customers?min-age=young&sort=age`)
+  t.equal(answer?.status(), 400)
+  t.match(await tab.locator('#filter-min-age-error').textContent(), /^Age from must be an integer/)
+  t.match(await tab.getByRole('alert').textContent(), /Some of what you entered is not right/)
+  await tab.goto(`${address}/customers?agee=3`)
+  t.match(await tab.getByRole('alert').textContent(), /Did you mean "age"\?/)
+  await tab.goto(`${address}/customers?min-age=500`)
+  t.equal(await tab.locator('main > p').textContent(), 'There are none that match.')
+  await tab.getByRole('link', { name: 'Clear' }).click()
+  t.equal((await column(tab, 1)).length, 50)
+})
+
+t.test('a person takes a deal through its life', needsBrowser, async t => {
+  const { app, address, browser } = await openDesk(t)
+  const tab = await openTab(browser)
+  await tab.goto(`${address}${home}`)
+  t.equal(await tab.getByText('There are none.').count(), 1)
+
+  // Too much for a number that is kept exactly, which only the server knows.
+  const create = () => formOf(tab, 'What it starts with')
+  await create().getByLabel('Name').fill('Ten tons of "tea" & <more>')
+  await create().getByLabel('Price').fill('99999999999999999999')
+  await create().getByLabel('Completion date').fill('2027-03-31')
+  await send(create())
+  t.equal(await countOf(app), 0)
+  t.match(await tab.locator('#create-price-error').textContent(), /^Price must be a number from/)
+  t.equal(await create().getByLabel('Price').getAttribute('aria-invalid'), 'true')
+  t.match(await create().getByLabel('Price').getAttribute('aria-describedby'), 'create-price-error')
+  t.same([await create().getByLabel('Name').inputValue(), await create().getByLabel('Price').inputValue(), await create().getByLabel('Completion date').inputValue()],
+    ['Ten tons of "tea" & <more>', '99999999999999999999', '2027-03-31'], 'what was typed is still there')
+  await create().getByLabel('Price').fill('12500.5')
+  await send(create())
+
+  const [{ id }] = (await app.inject(home)).json<{ items: [Item] }>().items
+  t.equal(tab.url(), `${address}${home}/${id}`, 'success leads to the deal')
+  t.equal(await tab.locator('h1').textContent(), 'Deal Ten tons of "tea" & <more>')
+  t.equal(await said(tab, 'Price'), '12500.5')
+  t.equal(await said(tab, 'Completion date'), '31 Mar 2027')
+  t.equal(await tab.locator('time[datetime="2027-03-31"]').count(), 1)
+  t.same(await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
+    ['Hold', 'Complete', 'Cancel', 'Change price', 'Change completion date', 'Delete'], 'what can be done now')
+
+  const late = await openTab(browser)
+  await late.goto(tab.url())
+
+  await formOf(tab, 'Hold a deal for a reason').getByLabel('Reason').fill('The lawyer\nis away')
+  await send(formOf(tab, 'Hold a deal for a reason'))
+  t.equal(await said(tab, 'Held'), 'yes')
+  t.equal(await said(tab, 'Hold reason'), 'The lawyer\nis away')
+  t.same(await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)), ['Unhold', 'Cancel', 'Delete'])
+  t.match(await column(tab, 3), ['Reason: The lawyer\nis away', /^Name: Ten tons/], 'the log')
+
+  // The other tab still shows the deal as it was.
+  await formOf(late, 'Complete a deal').getByLabel('Comment').fill('At last')
+  await send(formOf(late, 'Complete a deal'))
+  const alert = late.getByRole('alert')
+  t.match(await alert.textContent(), /complete is not allowed while the deal is .*held.*; allowed now: unhold, cancel/)
+  t.match(await alert.locator('dd').textContent(), 'At last', 'what was typed is not lost with its form')
+  t.equal(await said(late, 'Held'), 'yes', 'the page shows the deal as it is')
+  t.equal((await readDeal(app, id)).status, 'open')
+
+  await send(formOf(late, 'Let a held deal go on'))
+  t.equal(await said(late, 'Held'), 'no')
+  await send(formOf(late, 'Complete a deal'))
+  t.equal(await said(late, 'Status'), 'completed')
+  t.same(await late.getByRole('form').count(), 1, 'nothing is left but deleting')
+
+  await late.getByRole('link', { name: 'The whole log' }).click()
+  t.same(await late.locator('tbody tr').count(), 5, 'the refusal is in the log too')
+  await late.locator('tbody a').first().click()
+  t.equal(await said(late, 'Action'), 'CreateDeal')
+  await late.getByRole('link', { name: 'The deal', exact: true }).click()
+  await send(formOf(late, 'Delete this deal for good'))
+  t.equal(late.url(), `${address}${home}`)
+  t.equal(await countOf(app), 0)
+})
+
+t.test('a form that is sent twice does nothing twice', needsBrowser, async t => {
+  const { app, address, browser } = await openDesk(t)
+  const tab = await openTab(browser)
+  await tab.goto(`${address}${home}`)
+  const create = formOf(tab, 'What it starts with')
+  await create.getByLabel('Name').fill('Once')
+  await create.getByLabel('Price').fill('1')
+  const sent = new URLSearchParams({ _key: await create.locator('[name=_key]').inputValue(), name: 'Once', price: '1', completionDate: '' })
+  await create.getByRole('button').dblclick()
+  await tab.waitForURL(/deals\/./)
+  const made = tab.url()
+  t.equal(await countOf(app), 1, 'by a hasty hand')
+  // As a browser does it that sends the page again.
+  const post = async (form: URLSearchParams) => await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }, payload: form.toString() })
+  const again = await post(sent)
+  t.same([again.statusCode, `${address}${again.headers.location}`], [303, made])
+  t.equal(await countOf(app), 1, 'by a page that is sent again')
+  sent.set('name', 'Another')
+  t.not(`${address}${(await post(sent)).headers.location}`, made, 'another name is another deal')
+  t.equal(await countOf(app), 2)
+
+  await tab.goto(made)
+  const id = made.slice(made.lastIndexOf('/') + 1)
+  const twin = await openTab(browser)
+  await twin.goto(made)
+  for (const page of [tab, twin]) {
+    const form = formOf(page, 'Agree on another price')
+    await form.getByLabel('New price').fill('7')
+    await form.getByLabel('Reason').fill('Cheaper')
+    await send(form)
+    t.equal(await page.getByRole('alert').count(), 0)
+  }
+  t.same((await readLog(app, id)).map(({ action }) => action), ['CreateDeal', 'ChangeDealPrice'], 'once in the log')
+})
+
+t.test('where writes must say what they were decided on, the forms do', needsBrowser, async t => {
+  const { app, address, browser } = await openDesk(t, { preconditions: 'required' })
+  const { id } = await createDeal(app)
+  const [tab, late] = [await openTab(browser), await openTab(browser)]
+  for (const page of [tab, late]) await page.goto(`${address}${home}/${id}`)
+  const change = async (page: Page, price: string): Promise<void> => {
+    await formOf(page, 'Agree on another price').getByLabel('New price').fill(price)
+    await formOf(page, 'Agree on another price').getByLabel('Reason').fill('r')
+    await send(formOf(page, 'Agree on another price'))
+  }
+  await change(tab, '5')
+  t.equal(await said(tab, 'Price'), '5')
+  await change(late, '6')
+  t.match(await late.getByRole('alert').textContent(), /Somebody changed it in the meantime/)
+  t.equal(await said(late, 'Price'), '5')
+  t.equal(await formOf(late, 'Agree on another price').getByLabel('New price').inputValue(), '6')
+  await send(formOf(late, 'Agree on another price'))
+  t.equal(await said(late, 'Price'), '6', 'knowing it, the person can still do it')
+})
+
+t.test('the keyboard is enough', needsBrowser, async t => {
+  const { app, address, browser } = await openDesk(t)
+  const { id } = await createDeal(app)
+  const tab = await openTab(browser)
+  await tab.goto(`${address}/customers`)
+  const focused = async () => await tab.evaluate(() => {
+    const { document: { activeElement: element } } = globalThis as unknown as { document: { activeElement: { tagName: string, textContent: string, id: string } } }
+    return `${element.tagName} ${element.id === '' ? element.textContent.trim().slice(0, 20) : element.id}`
+  })
+  await tab.keyboard.press('Tab')
+  t.equal(await focused(), 'SUMMARY Filter')
+  await tab.keyboard.press('Enter')
+  for (let field = 0; field < 3; field++) await tab.keyboard.press('Tab')
+  t.equal(await focused(), 'INPUT filter-min-age')
+  const outline = await tab.locator('#filter-min-age').evaluate(field => (globalThis as unknown as { getComputedStyle (field: unknown): { outlineStyle: string } }).getComputedStyle(field).outlineStyle)
+  t.equal(outline, 'solid', 'where the focus is, is seen')
+  await tab.keyboard.type('60')
+  await tab.keyboard.press('Enter')
+  await tab.waitForURL(/min-age=60/)
+  t.ok((await column(tab, 2)).every(age => Number(age) >= 60))
+
+  await tab.goto(`${address}${home}/${id}`)
+  for (let presses = 0; await focused() !== 'TEXTAREA hold-reason'; presses++) {
+    if (presses > 20) throw new Error('the field is never reached')
+    await tab.keyboard.press('Tab')
+  }
+  await tab.keyboard.type('By hand')
+  await tab.keyboard.press('Tab')
+  await tab.keyboard.press('Enter')
+  await tab.getByText('By hand').first().waitFor()
+  t.match(await readDeal(app, id), { held: true, holdReason: 'By hand' })
+})
+
+t.test('light or dark, wide or narrow', needsBrowser, async t => {
+  const { app, address, browser } = await openDesk(t)
+  const { id } = await createDeal(app, { name: 'W'.repeat(300) })
+  const papers = new Set<string>()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of [1280, 360]) {
+      const tab = await openTab(browser, { colorScheme, viewport: { width, height: 700 } })
+      for (const path of ['/customers', home, `${home}/${id}`, `${home}/${id}/commands`, '/customers/0']) {
+        await tab.goto(`${address}${path}`)
+        const { wide, paper } = await tab.evaluate(() => {
+          const { document, getComputedStyle } = globalThis as unknown as { document: { documentElement: { scrollWidth: number }, body: unknown }, getComputedStyle (element: unknown): { backgroundColor: string } }
+          return { wide: document.documentElement.scrollWidth, paper: getComputedStyle(document.body).backgroundColor }
+        })
+        t.ok(wide <= width, `${path} fits ${width}, ${colorScheme}`)
+        papers.add(`${colorScheme} ${paper}`)
+      }
+    }
+  }
+  t.same([...papers].sort(), ['dark rgb(21, 24, 28)', 'light rgb(255, 255, 255)'], 'the style is let in, and follows the system')
+})

@@ -1,0 +1,24 @@
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { findChromium } from './find.js'
+
+// Nothing of the browser's own is to use the network.
+const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+const executablePath = findChromium()
+
+/** Skips a test where there is no browser; where everything must be shown to work, that is a failure. */
+export const needsBrowser = { skip: executablePath === undefined && process.env.CI !== 'true' ? 'no Chromium found; set CHROME_PATH' : false }
+
+export async function openBrowser (t: { teardown (close: () => Promise<unknown>): void }): Promise<Browser> {
+  if (executablePath === undefined) throw new Error('There is no Chromium: run node build/test/browser/find.js, or set CHROME_PATH')
+  const browser = await chromium.launch({ executablePath, args, headless: true })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** A tab of a person whose browser runs no scripts. */
+export async function openTab (browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', ...options })
+  return await context.newPage()
+}

@@ -1,0 +1,168 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
+import type { Query, Storage } from '../lib/index.js'
+import { parseCsv } from './csv.js'
+import { people, storageOf } from './customers-app.js'
+import { createDeal, dealsApp, home } from './deals/app.js'
+
+// Long enough that the buffers of the sockets hold only a part of them.
+const notes = defineFamily({ name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), text: Type.String() }) })
+
+async function manyNotes (): Promise<Storage> {
+  const storage = memoryStorage()
+  const text = 'x'.repeat(700)
+  await loadItems(storage, notes, Array.from({ length: 50_000 }, (_, index) => ({ id: index + 1, text })))
+  return storage
+}
+
+interface Watched { readonly storage: Storage, readonly queries: Query[] }
+
+/** A storage that remembers what it was asked, and can be made to do something before it answers. */
+function watched (storage: Storage, before: (count: number) => Promise<void> = async () => {}): Watched {
+  const queries: Query[] = []
+  const { findText, ...others } = storage
+  return {
+    queries,
+    storage: {
+      ...others,
+      async find (family, query) {
+        queries.push(query)
+        await before(queries.length)
+        return await storage.find(family, query)
+      }
+    }
+  }
+}
+
+async function serve (t: { teardown (close: () => Promise<unknown>): void }, storage: Storage, logged: string[] = []): Promise<{ app: FastifyInstance, address: string }> {
+  const app = Fastify({ forceCloseConnections: true, logger: { level: 'warn', stream: { write: (line: string) => { logged.push(line) } } } })
+  t.teardown(() => app.close())
+  app.register(customers, { storage })
+  app.register(notes, { storage })
+  return { app, address: await app.listen({ port: 0 }) }
+}
+
+const idsOf = (ndjson: string) => ndjson.trimEnd().split('\n').map(line => (JSON.parse(line) as { id: number }).id)
+
+t.test('everything that matches, line by line', async t => {
+  const { storage, queries } = watched(await storageOf(people(1234)))
+  const { app } = await serve(t, storage)
+  const ndjson = await app.inject('/customers.ndjson')
+  t.equal(ndjson.headers['content-type'], 'application/x-ndjson; charset=utf-8')
+  t.same(ndjson.body.trimEnd().split('\n').map(line => JSON.parse(line) as object), people(1234))
+  t.ok(queries.length <= 4 && queries.every(({ offset, limit }) => offset === 0 && limit <= 1000), 'by key, a batch at a time')
+
+  const csv = parseCsv((await app.inject('/customers?format=csv')).body)
+  t.same(csv[0], ['id', 'age', 'children'], 'a row for the names')
+  t.same(csv.slice(1), people(1234).map(({ id, age, children }) => [String(id), String(age), String(children)]))
+
+  t.same(idsOf((await app.inject('/customers.ndjson?min-age=70')).body), people(1234).filter(({ age }) => age >= 70).map(({ id }) => id), 'filtered')
+  t.same(idsOf((await app.inject('/customers.ndjson?sort=-id')).body), people(1234).map(({ id }) => id).reverse(), 'downwards')
+  t.same(idsOf((await app.inject('/customers.ndjson?gt=1000&lt=1005')).body), [1001, 1002, 1003, 1004], 'between two keys')
+  t.equal((await app.inject('/customers.csv?fields=age')).body.slice(0, 9), 'age\r\n37\r\n', 'some members')
+  t.equal((await app.inject('/customers.csv?gt=5000')).body, 'id,age,children\r\n', 'nothing but the names')
+  t.equal((await app.inject('/customers.ndjson?gt=5000')).body, '')
+
+  t.equal(idsOf((await app.inject('/customers.ndjson?maxpagesize=3')).body).length, 3, 'with a size it is a page')
+  t.match((await app.inject('/customers.csv?maxpagesize=3')).headers.link, /rel="next"/)
+  t.same(idsOf((await app.inject('/customers.ndjson?page=2')).body), people(100).slice(50).map(({ id }) => id), 'a number asks for a page too')
+  t.same(idsOf((await app.inject('/customers.ndjson?sort=-age&maxpagesize=2')).body).length, 2, 'in any order')
+  t.match((await app.inject('/customers.ndjson?sort=-age')).json(), { status: 400, errors: [{ parameter: 'sort' }] }, 'but not all at once')
+  t.match(await app.inject({ method: 'HEAD', url: '/customers.csv' }), { statusCode: 200, headers: { 'content-type': 'text/csv; charset=utf-8' } })
+})
+
+t.test('logs and results too', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app, { name: '=1+1' })
+  for (let round = 0; round < 300; round++) {
+    await app.inject({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: `-${round}` } })
+    await app.inject({ method: 'POST', url: `${home}/${id}/unholds` })
+  }
+  const log = (await app.inject(`${home}/${id}/commands.ndjson`)).body.trimEnd().split('\n').map(line => JSON.parse(line) as { revision: number })
+  t.same(log.map(({ revision }) => revision), Array.from({ length: 601 }, (_, index) => index + 1), 'the whole log in its order')
+  const [head, first] = parseCsv((await app.inject(`${home}/${id}/holds.csv`)).body) as [string[], string[]]
+  t.same([first[head.indexOf('action')], first[head.indexOf('params')], first[head.indexOf('problem')]], ['HoldDeal', '{"reason":"-0"}', ''])
+  t.same(parseCsv((await app.inject('/query/deals-by-status/open.csv?fields=name,price')).body), [['name', 'price'], ["'=1+1", '100']])
+  t.equal((await app.inject('/query/deals-by-status/completed.csv')).statusCode, 404, 'an empty result is not there')
+  const strict = await dealsApp(memoryStorage(), { emptyList: 'not-found' })
+  t.teardown(() => strict.close())
+  t.equal((await strict.inject(`${home}.csv`)).statusCode, 404, 'nor an empty list, where the option says so')
+})
+
+t.test('what is added or deleted meanwhile moves nothing', async t => {
+  const inner = await storageOf(people(3000))
+  const { storage } = watched(inner, async count => {
+    // Behind what was sent, and ahead of it.
+    if (count === 3) {
+      await inner.commit([{ type: 'delete', family: 'customers', id: 10, expected: 1 }, { type: 'delete', family: 'customers', id: 2900, expected: 1 }])
+      await loadItems(inner, customers, [{ id: -5, age: 1, children: 1 }, { id: 9000, age: 1, children: 1 }])
+    }
+  })
+  const { app } = await serve(t, storage)
+  const expected = [...people(3000).map(({ id }) => id).filter(id => id !== 2900), 9000]
+  t.same(idsOf((await app.inject('/customers.ndjson')).body), expected)
+})
+
+t.test('a client that does not read is not read ahead of', async t => {
+  const { storage, queries } = watched(await manyNotes())
+  const { address } = await serve(t, storage)
+  for (const suffix of ['ndjson', 'csv']) {
+    queries.length = 0
+    const request = http.get(`${address}/notes.${suffix}`)
+    const [response] = await once(request, 'response') as [http.IncomingMessage]
+    // Until nothing moves any more: the buffers of the sockets between are full.
+    let before = -1
+    while (before !== queries.length) {
+      before = queries.length
+      await pause(300)
+    }
+    t.ok(queries.length < 90, `${suffix}: ${queries.length} of 100 batches are read while nobody takes them`)
+    let text = ''
+    response.setEncoding('utf8').on('data', (part: string) => { text += part })
+    await once(response, 'end')
+    t.equal(text.trimEnd().split('\n').length, suffix === 'csv' ? 50_001 : 50_000, `${suffix}: and all of it comes at last`)
+    t.ok(queries.length >= 100)
+  }
+})
+
+t.test('a client that goes away ends the reading', async t => {
+  const { storage, queries } = watched(await manyNotes())
+  const { address } = await serve(t, storage)
+  const request = http.get(`${address}/notes.ndjson`)
+  const [response] = await once(request, 'response') as [http.IncomingMessage]
+  await once(response, 'readable')
+  request.destroy()
+  await once(request, 'close')
+  let before = -1
+  while (before !== queries.length) {
+    before = queries.length
+    await pause(300)
+  }
+  t.ok(queries.length < 100, `${queries.length} of 100 batches`)
+})
+
+t.test('a storage that fails at once is a problem', async t => {
+  const logged: string[] = []
+  const { storage } = watched(await storageOf(people(10)), async () => { throw new Error('no disk') })
+  const { app } = await serve(t, storage, logged)
+  t.match(await app.inject('/customers.csv'), { statusCode: 503, headers: { 'content-type': /problem\+json/ } })
+  t.match(logged.join(''), 'no disk')
+})
+
+t.test('a storage that fails midway breaks the connection, so that nobody takes a part for the whole', async t => {
+  const logged: string[] = []
+  const { storage } = watched(await storageOf(people(2000)), async count => { if (count === 3) throw new Error('no disk') })
+  const { app, address } = await serve(t, storage, logged)
+  const response = await fetch(`${address}/customers.ndjson`)
+  t.equal(response.status, 200, 'it began well')
+  await t.rejects(response.text(), 'and did not end well')
+  t.match(logged.join(''), 'no disk', 'the cause is logged')
+  t.equal((await app.inject('/customers/1')).statusCode, 200, 'the server goes on')
+})

@@ -1,0 +1,152 @@
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import t from 'tap'
+import { defineFamily, memoryStorage } from '../lib/index.js'
+import { needsBrowser, openBrowser, openTab } from './browser/open.js'
+import { parseCsv } from './csv.js'
+import { createDeal, dealsApp, home } from './deals/app.js'
+import { oddStrings, spelled } from './odd-strings.js'
+import { membersOf, parseXml } from './xml.js'
+
+interface Kept { readonly id: string, readonly name: string, readonly holdReason: string }
+
+const strings = oddStrings()
+// What XML 1.0 has no way to write, and what is no text.
+// eslint-disable-next-line no-control-regex
+const isKept = (text: string) => text !== '' && text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/.test(text)
+
+t.test('odd strings as names and reasons', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  t.ok(strings.length > 500)
+  const kept: Kept[] = []
+  const wrong: unknown[] = []
+  const { id: free } = await createDeal(app)
+  for (const text of strings) {
+    const created = await app.inject({ method: 'POST', url: home, payload: { name: text, price: 1 } })
+    if (isKept(text)) {
+      const { id } = created.json<{ id: string }>()
+      const held = await app.inject({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: text } })
+      if (created.statusCode !== 201 || held.statusCode !== 201) wrong.push([spelled(text), created.body, held.body])
+      kept.push({ id, name: text, holdReason: text })
+    } else {
+      const held = await app.inject({ method: 'POST', url: `${home}/${free}/holds`, payload: { reason: text } })
+      const at = [created, held].map(answer => answer.json<{ status: number, errors: [{ pointer: string }] }>()).map(({ status, errors: [{ pointer }] }) => [status, pointer])
+      if (String(at) !== '400,/name,400,/reason') wrong.push([spelled(text), at])
+    }
+  }
+  t.same(wrong, [], 'each is kept, or refused with the member named')
+  await app.inject({ method: 'DELETE', url: `${home}/${free}` })
+  t.ok(kept.length > 400, 'most are kept')
+
+  await t.test('JSON', async t => {
+    const read = await Promise.all(kept.map(async ({ id }) => (await app.inject(`${home}/${id}`)).json<Kept>()))
+    t.same(read.map(deal => [deal.name, deal.holdReason]), kept.map(({ name }) => [name, name]))
+    const { items } = (await app.inject(`${home}?maxpagesize=1000`)).json<{ items: Kept[] }>()
+    t.same(items.map(({ id, name, holdReason }) => ({ id, name, holdReason })), kept, 'a page')
+    const lines = (await app.inject(`${home}.ndjson`)).body.trimEnd().split('\n').map(line => JSON.parse(line) as Kept)
+    t.same(lines, items, 'NDJSON')
+  })
+
+  await t.test('XML', async t => {
+    const read = await Promise.all(kept.map(async ({ id }) => parseXml((await app.inject(`${home}/${id}.xml`)).body)))
+    t.same(read.map(deal => [deal.name, membersOf(deal).name, membersOf(deal).holdReason]), kept.map(({ name }) => ['deal', name, name]))
+    const page = parseXml((await app.inject(`${home}.xml?maxpagesize=1000`)).body)
+    t.same([page.name, ...page.children.map(({ name }) => name)], ['deals', 'items', 'page', 'pageSize', 'links'])
+    t.same(page.children[0]?.children.map(deal => membersOf(deal).name), kept.map(({ name }) => name), 'a page')
+    const [first] = kept as [Kept]
+    const log = parseXml((await app.inject(`${home}/${first.id}/commands.xml`)).body)
+    const reasons = log.children[0]?.children.map(({ children }) => children.find(({ name }) => name === 'params')?.children.at(-1)?.text)
+    t.ok(reasons?.includes(first.holdReason), 'the log')
+  })
+
+  await t.test('CSV', async t => {
+    const [head, ...rows] = parseCsv((await app.inject(`${home}.csv`)).body) as [string[], ...string[][]]
+    const column = (name: string) => rows.map(row => row[head.indexOf(name)])
+    // A formula gets an apostrophe; everything else is as it was.
+    const expected = kept.map(({ name }) => /^[=+\-@\t\r\n＝＋－＠]/.test(name) ? `'${name}` : name)
+    t.same(column('name'), expected)
+    t.same(column('holdReason'), expected)
+    t.same(column('id'), kept.map(({ id }) => id))
+  })
+
+  await t.test('HTML, as a browser reads it', needsBrowser, async t => {
+    const address = await app.listen({ port: 0 })
+    const tab = await openTab(await openBrowser(t))
+    await tab.goto(`${address}${home}.html?maxpagesize=1000&fields=name,holdReason`)
+    const cells = await tab.locator('tbody tr').evaluateAll(rows => rows.map(row => [...row.children].map(cell => cell.textContent)))
+    t.same(cells, kept.map(({ name }) => [name, name]), 'the list')
+    t.equal(await tab.locator('script, img, svg, main style').count(), 0, 'nothing of it became markup')
+    // Each markup that could break out of something, on its own page with its forms and its log.
+    for (const { id, name } of kept.filter(({ name }) => /^["'<&\r\n]/.test(name)).slice(0, 40)) {
+      await tab.goto(`${address}${home}/${id}`)
+      const values = await tab.locator('dt, dd').evaluateAll(cells => cells.map(({ textContent }) => textContent))
+      t.equal(values[values.indexOf('Name') + 1], name, spelled(name))
+      t.equal(values[values.indexOf('Hold reason') + 1], name, `${spelled(name)}: reason`)
+      t.equal(await tab.locator('h1').count(), 1)
+    }
+  })
+})
+
+t.test('odd strings typed into a form that is refused are still there', needsBrowser, async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const address = await app.listen({ port: 0 })
+  const { id } = await createDeal(app)
+  const tab = await openTab(await openBrowser(t))
+  for (const reason of ['</textarea><b>', '\n\nfirst lines are empty', ' " onfocus="alert(1)" ', '&lt;', 'שלום\u202e', 'a\nb\n']) {
+    await tab.goto(`${address}${home}/${id}`)
+    const form = tab.locator('form', { hasText: 'Cancel a deal' })
+    await form.getByLabel('Reason').fill(reason)
+    // Not by its button, since the browser itself would see that the amount is missing.
+    await form.getByLabel('Amercement').evaluate(field => { field.removeAttribute('required') })
+    await form.getByRole('button').click()
+    t.equal(await tab.locator('form', { hasText: 'Cancel a deal' }).getByLabel('Reason').inputValue(), reason, spelled(reason))
+  }
+})
+
+t.test('problems that repeat what was sent are well-formed', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const wrong: unknown[] = []
+  for (const text of strings) {
+    const path = encodeURIComponent(text.toWellFormed())
+    if (path.length > 90 || path === '') continue
+    const xml = await app.inject({ url: `${home}/${path}`, headers: { accept: 'application/xml' } })
+    const problem = parseXml(xml.body)
+    if (problem.name !== 'problem' || membersOf(problem).status !== String(xml.statusCode)) wrong.push([spelled(text), xml.body])
+    const html = await app.inject({ url: `${home}?${path}=1`, headers: { accept: 'text/html' } })
+    // eslint-disable-next-line no-control-regex
+    if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script|<img|<svg/.test(html.body)) wrong.push([spelled(text), html.body])
+  }
+  t.same(wrong, [])
+  const odd = await app.inject({ method: 'POST', url: home, headers: { accept: 'application/xml' }, payload: '{}' })
+  t.equal(odd.statusCode, 415)
+  const named = await app.inject({ method: 'POST', url: home, headers: { accept: 'application/xml', 'content-type': 'application/json' }, payload: '{"name":"a","price":1,"<b>\\n&":1}' })
+  t.equal(named.statusCode, 400)
+  t.match(parseXml(named.body).text, '/<b>\n&')
+})
+
+t.test('members of any name are XML too', async t => {
+  const things = defineFamily({
+    name: 'things',
+    singular: 'thing',
+    fields: Type.Object({ id: Type.Integer(), data: Type.Unknown(), tags: Type.Array(Type.String()) }),
+    create: ['data', 'tags']
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(things, { storage: memoryStorage() })
+  const data = { plain: 1, 'a b': 2, '<x>': 3, '': 4, '1st': 5, 'tab\tline\nend\rquote"': 6, 'xml:lang': 7, 'ns:name': 8, ünïcode: 9, null: null, list: [1, [2], { three: 3 }] }
+  const created = await app.inject({ method: 'POST', url: '/things', headers: { accept: 'application/xml' }, payload: { data, tags: ['a', '<b>'] } })
+  t.equal(created.statusCode, 201)
+  const thing = parseXml(created.body)
+  const [shown, tags] = ['data', 'tags'].map(wanted => thing.children.find(({ name }) => name === wanted))
+  t.same(shown?.children.map(({ name, attributes }) => attributes.name ?? name), Object.keys(data))
+  t.equal(shown?.children.find(({ attributes }) => attributes.name === '<x>')?.text, '3')
+  t.same(tags?.children.map(({ name, text }) => [name, text]), [['item', 'a'], ['item', '<b>']])
+  const page = await app.inject('/things.html')
+  t.equal(page.statusCode, 200)
+  const csv = parseCsv((await app.inject('/things.csv?fields=data,tags')).body)
+  t.same(csv[1]?.map(cell => JSON.parse(cell) as unknown), [data, ['a', '<b>']], 'whole values are JSON in CSV')
+})
