@@ -7,9 +7,11 @@ import type { Family } from '../model/family.js'
 /** What a request is about to do, for `authorize`. */
 export interface Intent {
   readonly family: string
-  /** `list`, `read`, or the action of a command. */
+  /** `list`, `read` (an item or its log), or the action of a command. */
   readonly action: string
+  /** The item; undefined for a list, a creation, and a command that is read by its own id until its item is known. */
   readonly id: Id | undefined
+  /** The parameters of a command; of a list under `/query/`, its parameter as it was sent. */
   readonly params: Readonly<Record<string, unknown>>
 }
 
@@ -47,8 +49,8 @@ export type FormName = typeof formNames[number]
 
 /** How a host mounts a family. */
 export interface FamilyOptions {
-  /** Where the items live; a function chooses one by request, for one storage per tenant. */
-  readonly storage: Storage | ((request: FastifyRequest) => Storage)
+  /** Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where there is none. */
+  readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
   /** Fastify's own: the path that everything stands under. */
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
@@ -67,7 +69,10 @@ export interface FamilyOptions {
   readonly trustedOrigins?: readonly string[]
   /** Of several mounts of one family at one prefix: whether `/rest/commands`, `/command` and `/query` are this one's. Default: the first has them. */
   readonly unversioned?: boolean
-  /** Called before anything is read or written; what it throws is the answer. */
+  /**
+   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
+   * attribute form, a command that is read by its own id), it is called to read, and again when that is known.
+   */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
@@ -142,7 +147,8 @@ function isOrigin (value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
 }
 
-function isStorage (value: unknown): boolean {
+/** Whether a value has what a storage has. */
+export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null && methods.every(name => typeof (value as Storage)[name] === 'function')
 }
