@@ -32,6 +32,7 @@ export function commandsEndpoints (mount: Mount, { commands, schemas }: Unversio
         const body = bodyOf(request)
         const [named, ...others] = commands.known.filter(singular => Object.hasOwn(body, singular))
         if (named === undefined || others.length > 0) throw invalidBody([{ pointer: '', detail: `must have one of these, to say what the command is for: ${commands.known.join(', ')}` }])
+        commands.retire(named, reply)
         return await commands.owner(named).put(request, reply)
       }
     },
@@ -39,7 +40,7 @@ export function commandsEndpoints (mount: Mount, { commands, schemas }: Unversio
       method: 'GET',
       path,
       schema: describeSharedEntry(mount, schemas),
-      handler: async (request, reply) => await readCommand(commands.known.map(singular => commands.owner(singular).mount), request, reply)
+      handler: async (request, reply) => await readCommand(commands, request, reply)
     }
   ]
 }
@@ -59,11 +60,14 @@ function putHandler (mount: Mount): Endpoint['handler'] {
   })
 }
 
-async function readCommand (mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function readCommand (commands: Unversioned['commands'], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const text = (request.params as { command: string }).command
-  const found = await firstOf(mounts, async mount => {
+  const found = await firstOf(commands.known, async singular => {
+    const { mount } = commands.owner(singular)
     const entry = await visibleEntry(mount, request, text)
-    return entry && { mount, ...entry }
+    if (entry === undefined) return undefined
+    commands.retire(singular, reply)
+    return { mount, ...entry }
   })
   if (found === undefined) throw new Problem('not-found', `There is no command "${text}"`)
   return await sendEntry(found.mount, request, reply, found.item, found.suffix)
