@@ -67,7 +67,7 @@ export interface FamilyOptions {
   readonly preconditions?: 'optional' | 'required'
   /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
   readonly trustedOrigins?: readonly string[]
-  /** Of several mounts of one family at one prefix: whether `/rest/commands`, `/command` and `/query` are this one's. Default: the first has them. */
+  /** Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at one prefix, for the first. */
   readonly unversioned?: boolean
   /**
    * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
@@ -103,7 +103,7 @@ const date: Check = value => (value instanceof Date || typeof value === 'string'
 const checks: Record<keyof FamilyOptions, Check> = {
   storage: value => typeof value === 'function' || isStorage(value) ? undefined : 'must be a storage, such as memoryStorage(), or a function that gives one',
   prefix: value => typeof value === 'string' ? undefined : 'must be a string',
-  version: value => typeof value === 'string' && /^[A-Za-z0-9._~-]+$/.test(value) ? undefined : 'must be a URL-safe word, such as "v1"',
+  version: value => typeof value === 'string' && /^(?!\.+$)[A-Za-z0-9._~-]+$/.test(value) && value !== 'commands' ? undefined : 'must be a URL-safe word, such as "v1", and not "commands"',
   forms: value => Array.isArray(value) && value.every(name => formNames.includes(name)) ? undefined : `must be a list of these: ${formNames.join(', ')}`,
   pageSize: size,
   maxPageSize: size,
