@@ -1,9 +1,11 @@
 import swagger from '@fastify/swagger'
+import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { deals, memoryStorage } from '../lib/index.js'
 import type { FamilyOptions } from '../lib/index.js'
+import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
@@ -110,3 +112,24 @@ t.test('dates that are none are boot errors', async t => {
     await t.rejects(async () => await Fastify().register(deals, { storage: memoryStorage(), version: 'v1', [option]: 'soon' }).ready(), { message: new RegExp(`"${option}" must be a date`) })
   }
 })
+
+for (const { name, make } of storages) {
+  t.test(`a version leaves the fields of another as they are, over ${name}`, async t => {
+    const wider = deals.extend({ fields: Type.Object({ region: Type.Optional(Type.String()) }), create: ['region'] })
+    for (const order of [['v1', 'v2'], ['v2', 'v1']]) {
+      const { storage, dispose } = await make()
+      const app = Fastify()
+      t.teardown(async () => { await app.close(); await dispose() })
+      for (const version of order) app.register(version === 'v1' ? deals : wider, { storage, version })
+      const { id } = (await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: { name: 'a', price: 1, region: 'north' } })).json()
+      t.notOk('region' in (await app.inject(`/rest/v1/deals/${id}`)).json(), 'v1 does not show it')
+      const held = await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: { reason: 'a' } })
+      t.equal(held.statusCode, 200, held.body)
+      t.notOk('region' in held.json())
+      t.match((await app.inject(`/rest/v2/deals/${id}`)).json(), { held: true, region: 'north', revision: 2 }, order.join(' before '))
+      const { id: other } = (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'b', price: 1 } })).json()
+      t.equal((await app.inject({ method: 'PUT', url: `/rest/v2/deals/${other}/hold`, payload: { reason: 'a' } })).statusCode, 200)
+      t.equal((await app.inject('/rest/v2/deals?region=north&count=exact')).json().total, 1)
+    }
+  })
+}
