@@ -227,6 +227,21 @@ t.test('what cannot stand together stops the boot, in our words', async t => {
   }), undefined, 'what does not clash')
 })
 
+t.test('the shared paths are described as their owner takes them', async t => {
+  const wider = deals.extend({ fields: Type.Object({ region: Type.String() }), create: ['region'] })
+  for (const [unversioned, described] of [[true, true], [undefined, false]] as const) {
+    const app = newApp(t)
+    await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
+    app.register(deals, v1)
+    app.register(wider, { storage, version: 'v2', ...(unversioned === undefined ? {} : { unversioned }) })
+    await app.ready()
+    const paths = app.swagger().paths as Record<string, object>
+    for (const path of ['/command/CreateDeal', '/query/deals-by-name/{parameter}']) t.equal(JSON.stringify(paths[path]).includes('region'), described, path)
+    const made = await app.inject({ method: 'POST', url: '/command/CreateDeal', payload: { name: 'a', price: 1, region: 'north' } })
+    t.equal(made.statusCode, described ? 200 : 400)
+  }
+})
+
 t.test('operation ids tell every place from every other', async t => {
   const app = newApp(t)
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })

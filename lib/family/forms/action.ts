@@ -38,11 +38,12 @@ function endpoint (mount: Mount, actions: Unversioned['actions'], action: string
     },
     answer: answerNothing
   })
-  if (!actions.claim(action, mount, handler)) return undefined
+  const described = describeAction(mount, action, summary, sent.schema)
+  if (!actions.claim(action, mount, handler, described)) return undefined
   return {
     method: 'POST',
     path: `/command/${action}`,
-    schema: describeAction(mount, action, summary, sent.schema),
+    schema: described,
     before: reply => actions.retire(action, reply),
     handler: async (request, reply) => await actions.owner(action)(request, reply)
   }

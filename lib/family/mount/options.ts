@@ -72,7 +72,8 @@ export interface FamilyOptions {
   readonly unversioned?: boolean
   /**
    * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
-   * attribute form, a command that is read by its own id), it is called to read, and again when that is known.
+   * attribute form, a command that is read by its own id), it is called to read, and again when that is known. A path
+   * such as `…/a.json` may name an item `a.json` or `a`: it is asked for each.
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */

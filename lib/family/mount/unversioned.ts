@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { hasEnded, isRetiring, retire } from '../../http/retirement.js'
 import type { Retirement } from '../../http/retirement.js'
-import type { Endpoint } from '../../http/routes.js'
+import type { Endpoint, RouteSchema } from '../../http/routes.js'
 import type { SharedSchemas } from '../openapi/writes.js'
 import type { Mount } from './mount.js'
 
@@ -49,9 +49,14 @@ interface Claim<T> {
 export class Names<T> {
   // The first of each is whose it is.
   readonly #claims = new Map<string, Claim<T>[]>()
+  readonly #schemas = new Map<string, RouteSchema>()
 
-  /** Answers whether the name is new, so that its route is still to be made. */
-  claim (name: string, mount: Mount, value: T): boolean {
+  /**
+   * Answers whether the name is new, so that its route is still to be made.
+   *
+   * @param schema how its route is described; that of whose the name becomes takes the place of the one before
+   */
+  claim (name: string, mount: Mount, value: T, schema: RouteSchema = {}): boolean {
     const claims = this.#claims.get(name) ?? []
     const owner = claims[0]?.mount
     if (owner !== undefined && owner.family.name !== mount.family.name) {
@@ -61,6 +66,8 @@ export class Names<T> {
       throw new Error(`fastify-dealbook, ${mount.family.name}: two mounts at one prefix have the option "unversioned"`)
     }
     this.#claims.set(name, mount.unversioned ? [{ mount, value }, ...claims] : [...claims, { mount, value }])
+    if (owner === undefined) this.#schemas.set(name, schema)
+    else if (mount.unversioned) Object.assign(this.#schemas.get(name) as RouteSchema, schema)
     return owner === undefined
   }
 

@@ -19,11 +19,12 @@ export function resultEndpoints (mount: Mount, { results }: Unversioned): Endpoi
   const endpoints: Endpoint[] = []
   for (const [name, { field: fieldName }] of family.queries) {
     const field = family.fields.find(({ name }) => name === fieldName) as Field
-    if (!results.claim(name, mount, async (request, reply) => await readResult(mount, field, request, reply))) continue
+    const schema = describeResult(mount, name, field)
+    if (!results.claim(name, mount, async (request, reply) => await readResult(mount, field, request, reply), schema)) continue
     endpoints.push({
       method: 'GET',
       path: `/query/${name}/:parameter`,
-      schema: describeResult(mount, name, field),
+      schema,
       before: reply => results.retire(name, reply),
       handler: async (request, reply) => await results.owner(name)(request, reply)
     })
