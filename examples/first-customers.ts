@@ -1,16 +1,27 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { customers, loadItems } from 'fastify-dealbook'
+import { customers, DuplicateError, loadItems } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
 
 /** Fills an empty collection: from the file where one is named, else with a thousand customers, the same every time. */
 export async function loadFirstCustomers (storage: Storage, file: string | undefined): Promise<void> {
-  const { items } = await storage.find('customers', { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false })
-  if (items.length > 0) return
-  const loaded = await loadItems(storage, customers, file === undefined ? madeUp(1000) : fromFile(file), { onProgress: showProgress })
+  if (await hasCustomers(storage)) return
+  const source = file === undefined ? madeUp(1000) : fromFile(file)
+  let loaded = 0
+  try {
+    await loadItems(storage, customers, source, { onProgress: count => showProgress(loaded = count) })
+  } catch (error) {
+    // Where none of ours is there and yet some are, another server that was started at the same time is at it already.
+    if (!(error instanceof DuplicateError) || loaded > 0 || !await hasCustomers(storage)) throw error
+  }
   if (process.stdout.isTTY) process.stdout.write('\n')
   else console.log(`${loaded} customers loaded`)
+}
+
+async function hasCustomers (storage: Storage): Promise<boolean> {
+  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false }
+  return (await storage.find('customers', query)).items.length > 0
 }
 
 // A line that rewrites itself is for people; a log would keep every state of it.

@@ -2,7 +2,7 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify from 'fastify'
-import { customers } from 'fastify-dealbook'
+import { dealbook } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
 import { defaultStorage, openStorage } from './storage-from-url.js'
 
@@ -22,10 +22,10 @@ app.addHook('onSend', async (_request, reply) => { if (stopping) reply.header('c
 const storage = await openStorage(STORAGE)
 
 await app.register(swagger, {
-  openapi: { openapi: '3.1.0', info: { title: 'Dealbook', description: 'Customers, read as pages with filters', version: VERSION } }
+  openapi: { openapi: '3.1.0', info: { title: 'Dealbook', description: 'Customers, read as pages with filters, and deals, driven by business operations', version: VERSION } }
 })
 await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
-await app.register(customers, { storage, prefix })
+await app.register(dealbook, { storage, prefix, version: VERSION })
 
 await app.ready()
 await loadFirstCustomers(storage, CUSTOMERS)
@@ -33,6 +33,7 @@ await loadFirstCustomers(storage, CUSTOMERS)
 const address = await app.listen({ port: Number(PORT), host: HOST })
 console.log(`Dealbook is ready:
   customers      ${address}${prefix}/customers?min-age=30&sort=-age
+  deals          ${address}${prefix}/rest/${VERSION}/deals
   documentation  ${address}${prefix}/documentation`)
 
 // Once: whoever is in a hurry sends it again.

@@ -2,10 +2,17 @@ import { memoryStorage } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
 
 /** Where the server keeps its data unless STORAGE says otherwise. */
-export const defaultStorage = 'memory:'
+export const defaultStorage = 'sqlite:./dealbook.db'
 
 const openers: Record<string, (url: string) => Promise<Storage>> = {
-  'memory:': async () => memoryStorage()
+  'memory:': async () => memoryStorage(),
+  'sqlite:': async url => (await import('fastify-dealbook/sqlite')).sqliteStorage({ file: url.slice('sqlite:'.length) }),
+  'postgres:': postgres,
+  'postgresql:': postgres
+}
+
+async function postgres (url: string): Promise<Storage> {
+  return (await import('fastify-dealbook/postgres')).postgresStorage({ connectionString: url })
 }
 
 /** Opens the storage that a URL such as `memory:` names; a driver is loaded only when it is chosen. */

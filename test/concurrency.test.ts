@@ -82,6 +82,16 @@ const races: Readonly<Record<string, Race>> = {
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
 
+  async '40 parallel attribute updates' (t, apps) {
+    const { id } = await createDeal(apps[0] as FastifyInstance)
+    const answers = await together(apps, 40, index => ({ method: 'PUT', url: `${home}/${id}`, payload: index % 2 === 0 ? { held: true, holdReason: `reason ${index}` } : { held: false } }))
+    // A success shows what was asked for: nobody else's change comes between reading the attributes and writing them.
+    t.ok(answers.every((answer, index) => answer.statusCode === 409 || answer.json<{ held: boolean }>().held === (index % 2 === 0)), 'each success is what was asked for')
+    const log = (await readLog(apps[0] as FastifyInstance, id)).slice(1)
+    t.ok(log.every(({ action }, index) => action === (index % 2 === 0 ? 'HoldDeal' : 'UnholdDeal')), 'holds and unholds take turns')
+    t.equal((await readDeal(apps[0] as FastifyInstance, id)).revision, log.length + 1)
+  },
+
   async '20 parallel deletions' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
     const answers = await together(apps, 20, () => ({ method: 'DELETE', url: `${home}/${id}` }))

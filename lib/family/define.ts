@@ -1,7 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import fp from 'fastify-plugin'
 import type { FastifyPluginAsync } from 'fastify'
-import { retiring } from '../http/retirement.js'
+import { retire, retiring } from '../http/retirement.js'
 import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolate } from '../http/scope.js'
 import { endpointsOf, unknownWord, unversionedEndpoints } from './endpoints.js'
@@ -49,8 +49,14 @@ export function defineFamily<P extends TProperties, O extends OperationParams> (
     const mount = await makeMount(family, prefix, options)
     isolate(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
     const own = endpointsOf(mount).map(endpoint => retiring(endpoint, mount.retirement))
-    mountEndpoints(app, [...own, ...unversionedEndpoints(mount, joinUnversioned(app, prefix, family.name))], mount.bodyLimit)
-    if (family.writable) mountUnknown(app, `${mount.home}/:id/:word`, request => unknownWord(mount, request))
+    const shared = options.unversioned === false ? [] : unversionedEndpoints(mount, joinUnversioned(app, prefix, family.name))
+    mountEndpoints(app, [...own, ...shared], mount.bodyLimit)
+    if (family.writable) {
+      mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {
+        retire(reply, mount.retirement)
+        return unknownWord(mount, request)
+      })
+    }
   }
   const wrapped = fp(plugin, { fastify: '5.x', name: `fastify-dealbook-${family.name}`, encapsulate: true })
   return Object.assign(wrapped, {

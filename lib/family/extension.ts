@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties } from '@sinclair/typebox'
+import { nearest } from '../values/nearest.js'
 import type { FamilyDefinition, ItemOf, OperationParams } from './model/definition.js'
 import type { Operation } from './model/operation.js'
 
@@ -8,13 +9,19 @@ export interface FamilyExtension<P extends TProperties, X extends TProperties, O
   extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
-  readonly create?: readonly (Exclude<keyof P | keyof X, 'id'> & string)[]
-  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & X>, O[K]> }
+  readonly create?: readonly (Exclude<keyof P | keyof NoInfer<X>, 'id'> & string)[]
+  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
 }
+
+const members: readonly string[] = ['fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'] satisfies (keyof FamilyExtension<TProperties, TProperties, OperationParams>)[]
 
 /** The definition with the additions; what clashes is found when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: FamilyExtension<TProperties, TProperties, OperationParams>): FamilyDefinition {
   const { fields, create, operations, queries, ...others } = extension
+  refuseUnknown(base.name, extension)
+  for (const field of create ?? []) {
+    if (base.create?.includes(field) === true) throw new TypeError(`extend "${base.name}": a client sends "${field}" at creation already`)
+  }
   refuseTwice(base.name, 'field', base.fields.properties, fields?.properties)
   refuseTwice(base.name, 'operation', base.operations, operations)
   refuseTwice(base.name, 'query', base.queries, queries)
@@ -25,6 +32,15 @@ export function extendDefinition (base: FamilyDefinition, extension: FamilyExten
     ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
     operations: { ...base.operations, ...operations },
     queries: { ...base.queries, ...queries }
+  }
+}
+
+// What is left out of a type is still written by those who use none.
+function refuseUnknown (family: string, extension: object): void {
+  for (const name of Object.keys(extension)) {
+    if (members.includes(name)) continue
+    const meant = nearest(name, members)
+    throw new TypeError(`extend "${family}": unknown member "${name}"${meant === undefined ? '' : `, did you mean "${meant}"?`}`)
   }
 }
 

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox'
-import type { TProperties } from '@sinclair/typebox'
 import type { Change, Storage } from '../storage/storage.js'
 import { flawsOfJson } from '../values/json.js'
 import { compileValidator } from '../values/validate.js'
@@ -21,9 +20,9 @@ export interface LoadOptions {
  * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
  * @returns how many were loaded
  */
-export async function loadItems<P extends TProperties> (
+export async function loadItems (
   storage: Storage,
-  { family }: FamilyPlugin<P>,
+  { family }: Pick<FamilyPlugin, 'family'>,
   items: Iterable<unknown> | AsyncIterable<unknown>,
   { batchSize = 1000, onProgress }: LoadOptions = {}
 ): Promise<number> {

@@ -26,9 +26,19 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
   return undefined
 }
 
+// The same items are read again and again; the date of one takes longer to write than to find.
+const written = new Map<string, string>()
+const writtenAtMost = 1000
+
 /** A moment as an HTTP date. */
 export function writeHttpDate (moment: string): string {
-  return new Date(moment).toUTCString()
+  let date = written.get(moment)
+  if (date === undefined) {
+    date = new Date(moment).toUTCString()
+    if (written.size >= writtenAtMost) written.clear()
+    written.set(moment, date)
+  }
+  return date
 }
 
 // A year of two digits that would be more than 50 years ahead is in the past (RFC 9110, 5.6.7).

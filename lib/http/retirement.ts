@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { writeHttpDate } from './dates.js'
-import { addLink } from './links.js'
+import { addLink, linkTo } from './links.js'
 import { Problem } from './problems.js'
 import type { Endpoint } from './routes.js'
 
@@ -12,24 +12,32 @@ export interface Retirement {
   readonly successor: string | undefined
 }
 
-/** The endpoint, saying in every answer that it is to go (RFC 9745, RFC 8594), and gone after its sunset. */
-export function retiring (endpoint: Endpoint, { deprecation, sunset, successor }: Retirement): Endpoint {
+/** The endpoint, saying in every answer that it is to go, and gone after its sunset. */
+export function retiring (endpoint: Endpoint, retirement: Retirement): Endpoint {
+  const { deprecation, sunset, successor } = retirement
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
   return {
     ...endpoint,
-    schema: { ...endpoint.schema, deprecated: deprecation !== undefined || sunset !== undefined },
-    handler: async (request, reply) => {
-      announce(reply)
-      if (sunset !== undefined && sunset.getTime() <= Date.now()) {
-        throw new Problem('gone', `This version ended on ${sunset.toISOString()}${successor === undefined ? '' : `; go on with ${successor}`}`)
-      }
-      return await endpoint.handler(request, reply)
-    }
+    schema: { ...endpoint.schema, deprecated: isRetiring(retirement) },
+    before: reply => retire(reply, retirement)
   }
+}
 
-  function announce (reply: FastifyReply): void {
-    if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
-    if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
-    if (successor !== undefined) addLink(reply, `<${encodeURI(successor)}>; rel="successor-version"`)
-  }
+/** Says that a version is to go (RFC 9745, RFC 8594); a problem where it has gone. */
+export function retire (reply: FastifyReply, retirement: Retirement): void {
+  const { deprecation, sunset, successor } = retirement
+  if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
+  if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
+  if (successor !== undefined) addLink(reply, linkTo(successor, 'successor-version'))
+  if (hasEnded(retirement)) throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${successor === undefined ? '' : `; go on with ${successor}`}`)
+}
+
+/** Whether it is known that it will go. */
+export function isRetiring ({ deprecation, sunset }: Retirement): boolean {
+  return deprecation !== undefined || sunset !== undefined
+}
+
+/** Whether it has gone. */
+export function hasEnded ({ sunset }: Retirement): boolean {
+  return sunset !== undefined && sunset.getTime() <= Date.now()
 }

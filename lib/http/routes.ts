@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
 import { Problem } from './problems.js'
 
 /** The documentation of a route, from which a host's OpenAPI document is made; bodies and queries are judged elsewhere. */
@@ -19,6 +19,8 @@ export interface Endpoint {
   readonly path: string
   readonly schema: RouteSchema
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  /** Called first, whatever the method on its path; what it throws is the answer. */
+  readonly before?: (reply: FastifyReply) => void
 }
 
 /**
@@ -37,15 +39,15 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
 }
 
 /** Every method on a path is a problem, with and without a trailing slash: what is there in its place has routes of its own. */
-export function mountUnknown (app: FastifyInstance, path: string, explain: (request: FastifyRequest) => Problem): void {
+export function mountUnknown (app: FastifyInstance, path: string, explain: (request: FastifyRequest, reply: FastifyReply) => Problem): void {
   for (const url of [path, `${path}/`]) {
     if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
-    app.route({
+    declare(app, {
       method: app.supportedMethods as HTTPMethods[],
       url,
       schema: hidden,
       exposeHeadRoute: false,
-      onRequest: async request => { throw explain(request) },
+      onRequest: async (request, reply) => { throw explain(request, reply) },
       handler: async () => {}
     })
   }
@@ -55,32 +57,47 @@ const hidden: RouteSchema = { hide: true }
 
 function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], bodyLimit: number, documented: boolean): void {
   const methods = new Set<string>(['OPTIONS'])
+  const before = endpoints[0]?.before
+  const first = before === undefined ? {} : { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
   for (const { method, schema, handler } of endpoints) {
     const shown: RouteSchema = documented ? schema : hidden
-    app.route({ method, url, schema: shown, handler, bodyLimit, exposeHeadRoute: false })
+    declare(app, { method, url, schema: shown, handler, bodyLimit, exposeHeadRoute: false, ...first })
     methods.add(method)
     if (method === 'GET') {
-      app.route({ method: 'HEAD', url, schema: hidden, handler })
+      declare(app, { method: 'HEAD', url, schema: hidden, handler, ...first })
       methods.add('HEAD')
     }
   }
   const allow = [...methods].sort().join(', ')
-  app.route({
+  declare(app, {
     method: 'OPTIONS',
     url,
     schema: hidden,
+    ...first,
     handler: async (_request, reply) => await reply.code(204).header('allow', allow).send()
   })
   const others = app.supportedMethods.filter(method => !methods.has(method)) as HTTPMethods[]
-  app.route({
+  declare(app, {
     method: others,
     url,
     schema: hidden,
     exposeHeadRoute: false,
     // Before the body is looked at, so that its faults do not hide this one.
-    onRequest: async request => {
+    onRequest: async (request, reply) => {
+      before?.(reply)
       throw new Problem('method-not-allowed', `${request.method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
     },
     handler: async () => {}
   })
+}
+
+function declare (app: FastifyInstance, route: RouteOptions): void {
+  try {
+    app.route(route)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
+    // A prefix with a slash at its end is the same place.
+    const path = `${app.prefix.replace(/\/+$/, '')}${route.url}`
+    throw new Error(`fastify-dealbook: there is another route at ${path} already, of the host or of a family with the same name and version; choose another prefix or version`, { cause: error })
+  }
 }

@@ -102,6 +102,19 @@ function last (length: number, holds: (index: number) => boolean): number {
 }
 
 function merge (block: readonly Stored[], edits: ReadonlyMap<Id, Stored | undefined>): Stored[] {
+  if (edits.size > 8) return mergeMany(block, edits)
+  const merged = block.slice()
+  for (const [id, item] of edits) {
+    const at = lowerBound(merged, id)
+    const taken = merged[at]?.id === id ? 1 : 0
+    if (item === undefined) merged.splice(at, taken)
+    else merged.splice(at, taken, item)
+  }
+  return merged
+}
+
+// One pass, where searching and shifting for each would cost more.
+function mergeMany (block: readonly Stored[], edits: ReadonlyMap<Id, Stored | undefined>): Stored[] {
   const kept = block.filter(item => !edits.has(item.id))
   const added = [...edits.values()].filter(item => item !== undefined).sort((a, b) => compareScalars(a.id, b.id))
   const merged: Stored[] = []

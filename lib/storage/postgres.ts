@@ -66,8 +66,7 @@ export function postgresStorage (options: PostgresOptions & ({ readonly connecti
 
     async commit (changes) {
       for (const { family } of changes) if (!readerOf(family).layout.writable) throw new ReadOnlyError(family)
-      // A copy: the caller may change the items before they are sent.
-      const effects = effectsOf(structuredClone(changes))
+      const effects = effectsOf(changes, family => readerOf(family).layout)
       if (effects.length > 0) await queue?.add(effects)
     },
 

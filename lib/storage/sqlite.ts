@@ -4,7 +4,7 @@ import { CommitQueue, TableWriter, writerOf } from './sqlite/commits.js'
 import { openDatabase } from './sqlite/driver.js'
 import type { SqliteDatabase } from './sqlite/driver.js'
 import { find, findText } from './sqlite/find.js'
-import { addNumberText } from './sqlite/json.js'
+import { canWriteJson } from './sqlite/json.js'
 import { TableReader } from './sqlite/reader.js'
 import { prepareTable } from './sqlite/tables.js'
 import type { FamilyShape, Storage } from './storage.js'
@@ -15,7 +15,7 @@ export type { TableMapping, TableMappings } from './sql/layout.js'
 interface Opened {
   readonly database: SqliteDatabase
   readonly queue: CommitQueue
-  readonly writesNumbers: boolean
+  readonly writesJson: boolean
 }
 
 export interface SqliteOptions {
@@ -90,12 +90,12 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
 
   async function open (): Promise<Opened> {
     const database = 'file' in options ? await openDatabase(options.file) : options.database
-    return { database, queue: new CommitQueue(database, busyTimeout), writesNumbers: addNumberText(database) }
+    return { database, queue: new CommitQueue(database, busyTimeout), writesJson: canWriteJson(database) }
   }
 
   async function prepare (shape: FamilyShape): Promise<void> {
     opened ??= open()
-    const { database, queue: opening, writesNumbers } = await opened.catch(error => {
+    const { database, queue: opening, writesJson } = await opened.catch(error => {
       opened = undefined
       throw error
     })
@@ -109,7 +109,7 @@ export function sqliteStorage (options: SqliteOptions & ({ readonly file: string
       }
     }
     shapes.set(shape.name, whole)
-    readers.set(shape.name, new TableReader(database, layout, indexes, writesNumbers))
+    readers.set(shape.name, new TableReader(database, layout, indexes, writesJson))
     if (layout.writable) writers.set(shape.name, new TableWriter(database, layout))
     queue = opening
   }

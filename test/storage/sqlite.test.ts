@@ -35,8 +35,9 @@ const people = shape('people', 'integer', [
   { name: 'active', kind: 'boolean', optional: true }
 ])
 
-function rowsOf (file: string, sql: string): unknown[] {
-  const database = new DatabaseSync(file)
+// Opened by the same driver: two copies of SQLite in one process do not see each other's locks.
+async function rowsOf (file: string, sql: string): Promise<unknown[]> {
+  const database = await openDatabase(file)
   try {
     return database.prepare(sql).all().map(row => ({ ...row as object }))
   } finally {
@@ -61,19 +62,19 @@ t.test('a table has a typed column per field, in snake case', async t => {
   await storage.prepare(things)
   await storage.commit(insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } })))
   await storage.close()
-  t.same(rowsOf(file, 'SELECT id, revision, created_at, date_time, boolean, json, string FROM things'), [{
+  t.same(await rowsOf(file, 'SELECT id, revision, created_at, date_time, boolean, json, string FROM things'), [{
     id: 7, revision: 1, created_at: '2026-01-02T03:04:05.678Z', date_time: '2026-01-01T00:00:00.000Z', boolean: 1, json: '{"a":1}', string: null
   }])
-  t.same(rowsOf(file, 'SELECT type FROM pragma_table_info(\'things\')').map(row => (row as { type: string }).type),
+  t.same((await rowsOf(file, 'SELECT type FROM pragma_table_info(\'things\')')).map(row => (row as { type: string }).type),
     ['INTEGER', 'INTEGER', 'TEXT', 'TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'TEXT', 'TEXT', 'TEXT', 'TEXT'])
-  t.same(rowsOf(file, 'SELECT name FROM pragma_index_list(\'things\') ORDER BY name').map(row => (row as { name: string }).name),
+  t.same((await rowsOf(file, 'SELECT name FROM pragma_index_list(\'things\') ORDER BY name')).map(row => (row as { name: string }).name),
     ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx'])
 })
 
 t.test('ten processes that start at once', async t => {
   const file = newFile()
   await tenProcesses(file)
-  t.same(rowsOf(file, 'SELECT id FROM things').length, 10)
+  t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
 })
 
 t.test('a required field that comes later is absent in the rows from before', async t => {
@@ -92,13 +93,13 @@ t.test('a required field that comes later is absent in the rows from before', as
 
 t.test('a column whose type does not fit is refused by name', async t => {
   const file = newFile()
-  const database = new DatabaseSync(file)
+  const database = await openDatabase(file)
   database.exec('CREATE TABLE people (id INTEGER PRIMARY KEY, revision INTEGER, created_at TEXT, updated_at TEXT, full_name INTEGER)')
   database.close()
   const storage = sqliteStorage({ file })
   t.teardown(() => storage.close())
   await t.rejects(storage.prepare(people), { message: /people: the column "full_name" .* INTEGER.* "fullName" \(string, TEXT\)/ })
-  t.same(rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')').length, 5, 'nothing was added')
+  t.same((await rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')')).length, 5, 'nothing was added')
 })
 
 t.test('two fields for one column, two families for one table', async t => {
@@ -112,16 +113,16 @@ t.test('two fields for one column, two families for one table', async t => {
 
 t.test('a mapped table without a revision is read as it is, and only read', async t => {
   const file = newFile()
-  const database = new DatabaseSync(file)
+  const database = await openDatabase(file)
   database.exec(`CREATE TABLE crm_people (person_id INTEGER PRIMARY KEY, full_name TEXT COLLATE NOCASE, active INTEGER, secret TEXT);
     INSERT INTO crm_people VALUES (1, 'ann', 1, 'x'), (2, 'Ann', 0, 'y'), (3, 'bob', NULL, 'z')`)
   database.close()
   const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { id: 'person_id' } } } })
   t.teardown(() => storage.close())
   const epoch = '1970-01-01T00:00:00.000Z'
-  const before = rowsOf(file, 'SELECT sql FROM sqlite_master')
+  const before = await rowsOf(file, 'SELECT sql FROM sqlite_master')
   await storage.prepare(people)
-  t.same(rowsOf(file, 'SELECT sql FROM sqlite_master'), before, 'not altered')
+  t.same(await rowsOf(file, 'SELECT sql FROM sqlite_master'), before, 'not altered')
   t.same(await storage.get('people', 1), { id: 1, revision: 0, createdAt: epoch, updatedAt: epoch, fullName: 'ann', active: true })
   t.same(await ids(storage, query({ where: [where('fullName', 'eq', 'ann')] }), 'people'), [1], 'the case counts')
   t.same(await ids(storage, query({ sort: ['fullName'] }), 'people'), [2, 1, 3])
@@ -132,7 +133,7 @@ t.test('a mapped table without a revision is read as it is, and only read', asyn
 
 t.test('a mapped table with a revision is written', async t => {
   const file = newFile()
-  const database = new DatabaseSync(file)
+  const database = await openDatabase(file)
   database.exec('CREATE TABLE crm_people (id INTEGER PRIMARY KEY, "Full Name" TEXT, active INTEGER, version INTEGER, note TEXT DEFAULT \'new\'); INSERT INTO crm_people VALUES (1, \'ann\', 1, 4, \'kept\')')
   database.close()
   const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { fullName: 'Full Name', revision: 'version' } } } })
@@ -140,14 +141,14 @@ t.test('a mapped table with a revision is written', async t => {
   await storage.prepare(people)
   await storage.commit([replace('people', thing(1, { fullName: 'Anna' }, 5)), ...insert('people', thing(2, { fullName: 'bob' }))])
   await t.rejects(storage.commit([replace('people', thing(1, { fullName: 'x' }, 5))]), { name: 'ConflictError', family: 'people', id: 1 })
-  t.same(rowsOf(file, 'SELECT * FROM crm_people'), [
+  t.same(await rowsOf(file, 'SELECT * FROM crm_people'), [
     { id: 1, 'Full Name': 'Anna', active: null, version: 5, note: 'kept' }, { id: 2, 'Full Name': 'bob', active: null, version: 1, note: 'new' }
   ])
 })
 
 t.test('a mapping that does not fit says what is missing', async t => {
   const file = newFile()
-  const database = new DatabaseSync(file)
+  const database = await openDatabase(file)
   database.exec('CREATE TABLE crm_people (id INTEGER PRIMARY KEY)')
   database.close()
   const prepared = (tables: Parameters<typeof sqliteStorage>[0]['tables']): Promise<void> => {
@@ -177,7 +178,7 @@ t.test('another process that keeps the lock: a commit waits, then says so, and r
   const storage = sqliteStorage({ file, busyTimeout: 200 })
   t.teardown(() => storage.close())
   await storage.prepare(things)
-  const other = new DatabaseSync(file)
+  const other = await openDatabase(file)
   t.teardown(() => other.close())
   other.exec('BEGIN IMMEDIATE')
   const waiting = storage.commit(insert('things', thing(1)))
@@ -229,16 +230,26 @@ t.test('a pattern over many rows leaves other requests their turn', async t => {
   t.teardown(() => storage.close())
   await storage.prepare(things)
   await storage.commit(insert('things', ...Array.from({ length: 20_000 }, (_, id) => thing(id, { string: 'a'.repeat(60) }))))
-  let longest = 0
-  let last = performance.now()
-  const clock = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last)
-    last = performance.now()
-  }, 1)
+  let turns = 0
+  const clock = setInterval(() => { turns++ }, 1)
   const found = await ids(storage, query({ where: [where('string', 'regex', '(a|aa)+b')], count: true }))
   clearInterval(clock)
   t.same(found, [])
-  t.ok(longest < 100, `held the event loop for ${longest} ms`)
+  t.ok(turns > 10, `${turns} turns of the event loop meanwhile`)
+})
+
+t.test('over more rows than one slice: pages by number, counts, and what holds for the last only', async t => {
+  const storage = sqliteStorage({ file: newFile() })
+  t.teardown(() => storage.close())
+  await storage.prepare(things)
+  const rows = 45_000
+  await storage.commit(insert('things', ...Array.from({ length: rows }, (_, id) => thing(id, { integer: id % 2, string: id % 3 === 0 ? 'a' : 'b', number: id }))))
+  const halves = [where('integer', 'gte', 1), where('string', 'lt', 'b')]
+  t.same(await ids(storage, query({ where: halves, offset: 7000, limit: 2 })), [42003, 42009])
+  t.same(await ids(storage, query({ where: halves, sort: ['-id'], offset: 7400, limit: 2 })), [597, 591])
+  t.equal((await storage.find('things', query({ where: halves, limit: 0, count: true }))).total, rows / 6)
+  t.same(await ids(storage, query({ where: [where('number', 'gte', rows - 1)] })), [rows - 1], 'no index for it')
+  t.same(await ids(storage, query({ where: [...halves, where('number', 'gt', rows)] })), [])
 })
 
 t.test('two versions of a family share one table with the fields of both', async t => {

@@ -43,6 +43,7 @@ function endpoint (mount: Mount, actions: Unversioned['actions'], action: string
     method: 'POST',
     path: `/command/${action}`,
     schema: describeAction(mount, action, summary, sent.schema),
+    before: reply => actions.retire(action, reply),
     handler: async (request, reply) => await actions.owner(action)(request, reply)
   }
 }

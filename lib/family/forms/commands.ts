@@ -10,7 +10,7 @@ import { compileEnvelope } from '../write/envelope.js'
 import { sendEntry } from '../read/log.js'
 import type { Mount } from '../mount/mount.js'
 import { targetOf } from '../model/record.js'
-import { readSuffixed } from '../read/understand.js'
+import { firstOf, readSuffixed } from '../read/understand.js'
 import { commandOfPath } from '../mount/paths.js'
 import { bodyOf, invalidBody } from '../write/sent.js'
 import type { Unversioned } from '../mount/unversioned.js'
@@ -32,6 +32,7 @@ export function commandsEndpoints (mount: Mount, { commands, schemas }: Unversio
         const body = bodyOf(request)
         const [named, ...others] = commands.known.filter(singular => Object.hasOwn(body, singular))
         if (named === undefined || others.length > 0) throw invalidBody([{ pointer: '', detail: `must have one of these, to say what the command is for: ${commands.known.join(', ')}` }])
+        commands.retire(named, reply)
         return await commands.owner(named).put(request, reply)
       }
     },
@@ -39,7 +40,7 @@ export function commandsEndpoints (mount: Mount, { commands, schemas }: Unversio
       method: 'GET',
       path,
       schema: describeSharedEntry(mount, schemas),
-      handler: async (request, reply) => await readCommand(commands.known.map(singular => commands.owner(singular).mount), request, reply)
+      handler: async (request, reply) => await readCommand(commands, request, reply)
     }
   ]
 }
@@ -59,19 +60,32 @@ function putHandler (mount: Mount): Endpoint['handler'] {
   })
 }
 
-async function readCommand (mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function readCommand (commands: Unversioned['commands'], request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const text = (request.params as { command: string }).command
-  for (const mount of mounts) {
-    const { family } = mount
-    const grant = await mount.authorize(request, { family: family.name, action: 'read', id: undefined, params: { command: text } })
-    const storage = await mount.storage(request)
-    const found = await readSuffixed(text, async id => {
-      const record = await storage.get('commands', id) as CommandRecord | undefined
-      return record?.family === family.name ? record : undefined
-    })
-    const mayBeSeen = found !== undefined &&
-      ((grant.where ?? []).length === 0 || await visible(storage, family.name, targetOf(family, found.item), grant) !== undefined)
-    if (mayBeSeen) return await sendEntry(mount, request, reply, found.item, found.suffix)
-  }
-  throw new Problem('not-found', `There is no command "${text}"`)
+  const found = await firstOf(commands.known, async singular => {
+    const { mount } = commands.owner(singular)
+    const entry = await visibleEntry(mount, request, text)
+    if (entry === undefined) return undefined
+    commands.retire(singular, reply)
+    return { mount, ...entry }
+  })
+  if (found === undefined) throw new Problem('not-found', `There is no command "${text}"`)
+  return await sendEntry(found.mount, request, reply, found.item, found.suffix)
+}
+
+async function visibleEntry (mount: Mount, request: FastifyRequest, text: string): Promise<{ item: CommandRecord, suffix: string | undefined } | undefined> {
+  const { family } = mount
+  const intent = { family: family.name, action: 'read', params: { command: text } }
+  await mount.authorize(request, { ...intent, id: undefined })
+  const storage = await mount.storage(request)
+  const found = await readSuffixed(text, async id => {
+    const record = await storage.get('commands', id) as CommandRecord | undefined
+    return record?.family === family.name ? record : undefined
+  })
+  if (found === undefined) return undefined
+  // Only now it is known which item it is about.
+  const id = targetOf(family, found.item)
+  const grant = await mount.authorize(request, { ...intent, id })
+  const isThere = (grant.where ?? []).length === 0 || await visible(storage, family.name, id, grant) !== undefined
+  return isThere ? found : undefined
 }

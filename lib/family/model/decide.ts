@@ -28,13 +28,14 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
   // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
-  const item = Object.freeze({ ...current })
+  const { known, foreign } = split(family, current)
+  const item = Object.freeze(known)
   const before = canonical(family.ownFields, item)
   const after = checked(family, operation.name, operation.apply(item, params, context))
   if (isDeepStrictEqual(after, before)) return { outcome: 'unchanged' }
   if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refusal(family, operation.name, item) }
   const { id, createdAt, revision } = current
-  return { outcome: 'done', after: { ...after, id, createdAt, revision: revision + 1, updatedAt: context.now } }
+  return { outcome: 'done', after: { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: context.now } }
 }
 
 function refusal (family: Family, name: string, item: Members): Problem {
@@ -46,6 +47,17 @@ function refusal (family: Family, name: string, item: Members): Problem {
   return new Problem('wrong-state', `${name} is not allowed ${state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`}; ${now}`, {
     members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
   })
+}
+
+// Another version of the family may have fields that this one knows nothing of: they stay as they are.
+function split (family: Family, item: Stored): { known: Members, foreign: Members } {
+  const known: Record<string, unknown> = {}
+  const foreign: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(item)) {
+    const mine = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
+    ;(mine ? known : foreign)[name] = value
+  }
+  return { known, foreign }
 }
 
 const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])

@@ -9,8 +9,9 @@ import type { Representation } from '../../representations/representation.js'
 import type { Storage } from '../../storage/storage.js'
 import { guard, makeAccess } from './access.js'
 import { CommandMembers, commandsShape } from '../model/command.js'
+import { checkGrant } from './grant.js'
 import type { Family } from '../model/family.js'
-import { checkOptions, formNames } from './options.js'
+import { checkOptions, formNames, isStorage } from './options.js'
 import type { FamilyOptions, FormName, Grant, Intent } from './options.js'
 import { fieldsOf } from '../model/shape.js'
 import { makeUrls } from './urls.js'
@@ -76,10 +77,11 @@ export async function makeMount (family: Family, prefix: string, options: Family
     onCommitted: options.onCommitted,
     async storage (request) {
       if (single !== undefined) return single
-      const chosen = (storage as (request: FastifyRequest) => Storage)(request)
+      const chosen = await (storage as (request: FastifyRequest) => Storage | Promise<Storage>)(request)
+      if (!isStorage(chosen)) throw new TypeError(`fastify-dealbook, ${family.name}: the function "storage" gave back no storage; where there is none, it should throw a problem`)
       return await guard(() => access(chosen))
     },
-    authorize: async (request, intent) => (await authorize?.(request, intent)) ?? unlimited
+    authorize: async (request, intent) => authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
   }
 }
 

@@ -8,9 +8,11 @@ import type { Family } from '../model/family.js'
 /** What a request is about to do, for `authorize`. */
 export interface Intent {
   readonly family: string
-  /** `list`, `read`, or the action of a command. */
+  /** `list`, `read` (an item or its log), or the action of a command. */
   readonly action: string
+  /** The item; undefined for a list, a creation, and a command that is read by its own id until its item is known. */
   readonly id: Id | undefined
+  /** The parameters of a command; of a list under `/query/`, its parameter as it was sent. */
   readonly params: Readonly<Record<string, unknown>>
 }
 
@@ -48,8 +50,8 @@ export type FormName = typeof formNames[number]
 
 /** How a host mounts a family. */
 export interface FamilyOptions {
-  /** Where the items live; a function chooses one by request, for one storage per tenant. */
-  readonly storage: Storage | ((request: FastifyRequest) => Storage)
+  /** Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where there is none. */
+  readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
   /** Fastify's own: the path that everything stands under. */
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
@@ -66,9 +68,12 @@ export interface FamilyOptions {
   readonly preconditions?: 'optional' | 'required'
   /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
   readonly trustedOrigins?: readonly string[]
-  /** Of several mounts of one family at one prefix: whether `/rest/commands`, `/command` and `/query` are this one's. Default: the first has them. */
+  /** Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at one prefix, for the first. */
   readonly unversioned?: boolean
-  /** Called before anything is read or written; what it throws is the answer. */
+  /**
+   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
+   * attribute form, a command that is read by its own id), it is called to read, and again when that is known.
+   */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
@@ -99,7 +104,7 @@ const date: Check = value => (value instanceof Date || typeof value === 'string'
 const checks: Record<keyof FamilyOptions, Check> = {
   storage: value => typeof value === 'function' || isStorage(value) ? undefined : 'must be a storage, such as memoryStorage(), or a function that gives one',
   prefix: value => typeof value === 'string' ? undefined : 'must be a string',
-  version: value => typeof value === 'string' && /^[A-Za-z0-9._~-]+$/.test(value) ? undefined : 'must be a URL-safe word, such as "v1"',
+  version: value => typeof value === 'string' && /^(?!\.+$)[A-Za-z0-9._~-]+$/.test(value) && value !== 'commands' ? undefined : 'must be a URL-safe word, such as "v1", and not "commands"',
   forms: value => Array.isArray(value) && value.every(name => formNames.includes(name)) ? undefined : `must be a list of these: ${formNames.join(', ')}`,
   pageSize: size,
   maxPageSize: size,
@@ -143,7 +148,8 @@ function isOrigin (value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
 }
 
-function isStorage (value: unknown): boolean {
+/** Whether a value has what a storage has. */
+export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null && methods.every(name => typeof (value as Storage)[name] === 'function')
 }

@@ -1,4 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { hasEnded, isRetiring, retire } from '../../http/retirement.js'
+import type { Retirement } from '../../http/retirement.js'
 import type { Endpoint } from '../../http/routes.js'
 import type { SharedSchemas } from '../openapi/writes.js'
 import type { Mount } from './mount.js'
@@ -35,29 +37,48 @@ export function joinUnversioned (app: FastifyInstance, prefix: string, family: s
   return here
 }
 
-/** Names that each belong to one family, and of its mounts to the first, or to the one that asks for them. */
+interface Claim<T> {
+  readonly mount: Mount
+  readonly value: T
+}
+
+/**
+ * Names that each belong to one family, and of its mounts to the first, or to the one that asks for them. A mount that has
+ * ended leaves them to the next.
+ */
 export class Names<T> {
-  readonly #owners = new Map<string, { mount: Mount, value: T }>()
+  // The first of each is whose it is.
+  readonly #claims = new Map<string, Claim<T>[]>()
 
   /** Answers whether the name is new, so that its route is still to be made. */
   claim (name: string, mount: Mount, value: T): boolean {
-    const owner = this.#owners.get(name)?.mount
+    const claims = this.#claims.get(name) ?? []
+    const owner = claims[0]?.mount
     if (owner !== undefined && owner.family.name !== mount.family.name) {
       throw new Error(`fastify-dealbook, ${mount.family.name}: the name "${name}" belongs to ${owner.family.name} at the same prefix`)
     }
     if (owner?.unversioned === true && mount.unversioned) {
       throw new Error(`fastify-dealbook, ${mount.family.name}: two mounts at one prefix have the option "unversioned"`)
     }
-    if (owner === undefined || mount.unversioned) this.#owners.set(name, { mount, value })
+    this.#claims.set(name, mount.unversioned ? [{ mount, value }, ...claims] : [...claims, { mount, value }])
     return owner === undefined
   }
 
   /** Whose a name is when a request comes. */
   owner (name: string): T {
-    return (this.#owners.get(name) as { value: T }).value
+    const claims = this.#claims.get(name) as Claim<T>[]
+    return (claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>).value
+  }
+
+  /** Says that the name is to go, where everything that it stands for is; a problem where it has gone. */
+  retire (name: string, reply: FastifyReply): void {
+    const retirements = (this.#claims.get(name) as Claim<T>[]).map(({ mount }) => mount.retirement)
+    if (!retirements.every(isRetiring)) return
+    const end = ({ sunset }: Retirement) => sunset?.getTime() ?? Infinity
+    retire(reply, retirements.reduce((last, each) => end(each) > end(last) ? each : last))
   }
 
   get known (): string[] {
-    return [...this.#owners.keys()]
+    return [...this.#claims.keys()]
   }
 }

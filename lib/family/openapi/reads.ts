@@ -118,11 +118,16 @@ export function problems (mount: Mount, ...codes: readonly ProblemCode[]): Recor
   return answers
 }
 
-/** Unique over all mounts of an application, since it is made from the path. */
+/** Unique over all mounts of an application, since nothing of the place is lost in it: `listDeals_crm_v1`. */
 export function operationId (mount: Mount, name: string, versioned = true): string {
   const place = `${mount.prefix}${versioned && mount.version !== undefined ? `/${mount.version}` : ''}`
-  return [name, ...place.split('/')].filter(word => word !== '').join('-').replace(/[^A-Za-z0-9-]/g, '')
-    .replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase())
+  const words = place.split('/').filter(word => word !== '').map(word => word.replace(/[^A-Za-z0-9]/gu, escapeInId))
+  return [name.replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase()), ...words].join('_')
+}
+
+// So that the id is a name in a program. The usual one, the colon of a parameter, has no number.
+function escapeInId (character: string): string {
+  return character === ':' ? '__' : `__${character.codePointAt(0)?.toString(16)}`
 }
 
 function contentOf (able: readonly Representation[], type: (representation: Representation) => string, schema: TSchema): Record<string, { schema: TSchema }> {

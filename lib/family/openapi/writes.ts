@@ -138,7 +138,7 @@ export function describeSharedEntry (mount: Mount, { answers }: SharedSchemas): 
 
 export function describeLog (mount: Mount, operation?: Spoken): RouteSchema {
   const { family } = mount
-  const what = operation === undefined ? 'log' : operation.noun
+  const what = operation === undefined ? 'commands' : operation.noun
   return {
     operationId: operationId(mount, `list-${family.singular}-${what}`),
     summary: operation === undefined ? `Read the log of a ${family.singular}` : `Read the ${operation.noun} of a ${family.singular}`,
@@ -161,7 +161,7 @@ export function describeLog (mount: Mount, operation?: Spoken): RouteSchema {
 export function describeEntry (mount: Mount, operation?: Spoken): RouteSchema {
   const { family } = mount
   return {
-    operationId: operationId(mount, `read-${family.singular}-${operation === undefined ? 'command' : operation.noun}`),
+    operationId: operationId(mount, `read-${family.singular}-${operation === undefined ? 'commands' : operation.noun}`),
     summary: operation === undefined ? `Read a command of a ${family.singular}` : `Read one of the ${operation.noun} of a ${family.singular}`,
     tags: [family.name],
     params: Type.Object({ ...idParams(mount).properties, command: commandId }),

@@ -90,7 +90,7 @@ async function readOne (mount: Mount, request: FastifyRequest, reply: FastifyRep
 
 /** An item as it is shown, also again around a form that was refused. */
 export function viewOfItem (mount: Mount, request: FastifyRequest, { representation }: Choice, item: Stored, search: string, submission?: Submission): OneView {
-  const { fields = mount.family.members } = understandOne(mount.grammar, search, representation)
+  const { fields = mount.family.members } = search === '' ? {} : understandOne(mount.grammar, search, representation)
   return {
     kind: 'one',
     name: mount.family.singular,

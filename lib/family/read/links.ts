@@ -1,3 +1,4 @@
+import { linkTo } from '../../http/links.js'
 import type { Reading } from '../../query/grammar.js'
 import type { Id } from '../../storage/storage.js'
 
@@ -44,7 +45,5 @@ export function pageLinks (path: string, reading: Reading, last: Id | undefined,
 
 /** The links as a header (RFC 8288). */
 export function linkHeader (links: PageLinks): string {
-  // Not all that a query may hold unencoded may stand between the angle brackets.
-  const encode = (url: string) => url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/g, character => encodeURIComponent(character))
-  return Object.entries(links).map(([rel, url]: [string, string]) => `<${encode(url)}>; rel="${rel}"`).join(', ')
+  return Object.entries(links).map(([rel, url]: [string, string]) => linkTo(url, rel)).join(', ')
 }

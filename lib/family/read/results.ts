@@ -24,6 +24,7 @@ export function resultEndpoints (mount: Mount, { results }: Unversioned): Endpoi
       method: 'GET',
       path: `/query/${name}/:parameter`,
       schema: describeResult(mount, name, field),
+      before: reply => results.retire(name, reply),
       handler: async (request, reply) => await results.owner(name)(request, reply)
     })
   }

@@ -1,4 +1,4 @@
-import { Problem } from '../../http/problems.js'
+import { Problem, toProblem } from '../../http/problems.js'
 import type { Grammar, Reading } from '../../query/grammar.js'
 import type { Representation } from '../../representations/representation.js'
 
@@ -23,9 +23,31 @@ export function understandOne (grammar: Grammar, search: string, representation:
 
 /** Finds what a path names, with or without a suffix. An id may itself end like one, so the whole text is tried first. */
 export async function readSuffixed<T> (text: string, find: (name: string) => Promise<T | undefined>): Promise<{ item: T, suffix: string | undefined } | undefined> {
-  const whole = await find(text)
-  if (whole !== undefined) return { item: whole, suffix: undefined }
   const dot = text.lastIndexOf('.')
-  const item = dot > 0 ? await find(text.slice(0, dot)) : undefined
-  return item === undefined ? undefined : { item, suffix: text.slice(dot + 1) }
+  const names = dot > 0 ? [text, text.slice(0, dot)] : [text]
+  return await firstOf(names, async name => {
+    const item = await find(name)
+    return item === undefined ? undefined : { item, suffix: name === text ? undefined : text.slice(dot + 1) }
+  })
+}
+
+/** The first that is found. A refusal counts only where no other is found, since each is asked for by itself. */
+export async function firstOf<K, T> (candidates: readonly K[], find: (candidate: K) => Promise<T | undefined>): Promise<T | undefined> {
+  const refusals: unknown[] = []
+  for (const candidate of candidates) {
+    try {
+      const found = await find(candidate)
+      if (found !== undefined) return found
+    } catch (error) {
+      if (isFailure(error)) throw error
+      refusals.push(error)
+    }
+  }
+  if (refusals.length > 0) throw refusals[0]
+  return undefined
+}
+
+// What broke, in contrast to what was refused, is not tried in another way.
+function isFailure (error: unknown): boolean {
+  return toProblem(error).statusCode >= 500
 }

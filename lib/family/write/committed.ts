@@ -5,21 +5,18 @@ import type { Family } from '../model/family.js'
 import { targetOf } from '../model/record.js'
 import type { Mount } from '../mount/mount.js'
 
-/** Writes what was decided into the request's log, and tells the host of a change; neither can fail the request. */
-export function report (mount: Mount, request: FastifyRequest, record: CommandRecord, before: Stored | undefined, after: Stored | undefined): void {
-  const { family, onCommitted } = mount
+/** Writes what became of a command into the request's log; what was sent is nobody's business there. */
+export function logCommand (family: Family, request: FastifyRequest, record: CommandRecord, replayed: boolean): void {
   const { action, outcome, revision } = record
-  const id = targetOf(family, record)
-  request.log.info({ family: family.name, action, id, outcome, revision }, 'command')
-  if (onCommitted === undefined || outcome !== 'done') return
-  const { id: command, params, principal, createdAt } = record
-  tell(family, request, async () => await onCommitted({ family: family.name, action, id, command, params, principal, revision, at: createdAt, before, after }, request))
+  request.log.info({ family: family.name, action, id: targetOf(family, record), outcome, revision, ...(replayed ? { replayed } : {}) }, 'command')
 }
 
-async function tell (family: Family, request: FastifyRequest, call: () => Promise<void>): Promise<void> {
+/** Tells the host of a change that was committed. Nobody waits for it, and its failure is only logged. */
+export async function tellHost ({ family, onCommitted }: Mount, request: FastifyRequest, record: CommandRecord, before: Stored | undefined, after: Stored | undefined): Promise<void> {
+  const { action, id: command, params, principal, revision, createdAt: at } = record
   try {
-    await call()
+    await onCommitted?.({ family: family.name, action, id: targetOf(family, record), command, params, principal, revision, at, before, after }, request)
   } catch (error) {
-    request.log.error({ err: error, family: family.name }, 'onCommitted failed')
+    request.log.error({ err: error, family: family.name, action }, 'onCommitted failed')
   }
 }

@@ -16,8 +16,8 @@ import type { Family, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import type { Context } from '../model/operation.js'
 import type { Grant, Intent } from '../mount/options.js'
-import { changesOf, problemOf, recordOf } from '../model/record.js'
-import { report } from './committed.js'
+import { changesOf, problemOf, recordOf, targetOf } from '../model/record.js'
+import { logCommand, tellHost } from './committed.js'
 import { conditionsOf } from './sent.js'
 import { spanned } from './span.js'
 import { inTurn } from './turns.js'
@@ -43,34 +43,47 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
   const result = await inTurn(storage, place, () => untilSettled(async () => {
     const replay = chosen === undefined ? undefined : await replayOf(storage, family, chosen, command, grant)
     if (replay !== undefined) return replay
-    const context: Context = { now: new Date().toISOString(), command: chosen ?? uuidv7(), principal: grant.principal }
-    const { current, meant, decision } = command.target === undefined
-      ? { current: undefined, meant: command, decision: await created(family, storage, command, context) }
-      : await changed(mount, request, storage, command, command.target, context, grant)
-    // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
-    if (decision.outcome === 'refused' && chosen === undefined) throw decision.problem
+    const { current, meant, granted } = command.target === undefined
+      ? { current: undefined, meant: command, granted: grant }
+      : await found(mount, request, storage, command, command.target, grant)
+    const context: Context = { now: new Date().toISOString(), command: chosen ?? uuidv7(), principal: granted.principal }
+    const decision = await spanned(request, 'decide', async () => current === undefined ? await created(family, storage, command, context) : decide(family, current, meant, context))
     const item = decision.outcome === 'done' ? decision.after : current
-    if (item !== undefined && !matcher(grant.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
+    if (item !== undefined && !matcher(granted.where ?? [])(item)) throw new Problem('forbidden', `You may not make the ${family.singular} this`)
     const record = recordOf(family, meant, context, current, decision)
+    // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
     const recorded = decision.outcome === 'done' || chosen !== undefined
     if (recorded) await spanned(request, 'commit', () => storage.commit(changesOf(family, current, decision, record)))
-    report(mount, request, record, current, item)
+    if (decision.outcome === 'done') tellHost(mount, request, record, current, item)
     return { record, recorded, item, replayed: false }
   }))
 
+  logCommand(family, request, result.record, result.replayed)
   if (result.record.outcome === 'refused') throw problemOf(result.record, result.replayed)
   return result
 }
 
-async function replayOf (storage: Storage, family: Family, id: string, command: Command, { principal }: Grant): Promise<Result | undefined> {
+async function replayOf (storage: Storage, family: Family, id: string, command: Command, grant: Grant): Promise<Result | undefined> {
   const record = await storage.get('commands', id) as CommandRecord | undefined
   if (record === undefined) return undefined
-  if (!isSameCommand(record, family.name, command, principal)) {
+  if (!isSameCommand(record, family.name, command, grant.principal)) {
     throw new Problem('id-reused', command.id === undefined
       ? 'This Idempotency-Key was used for another request'
       : `The command id "${id}" was used for another command`)
   }
+  if (!await mayRepeat(storage, family, record, grant)) throw notFound(family, record.target)
   return { record, recorded: true, item: undefined, replayed: true }
+}
+
+// A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
+async function mayRepeat (storage: Storage, family: Family, record: CommandRecord, { where = [] }: Grant): Promise<boolean> {
+  if (where.length === 0) return true
+  const item = await storage.get(family.name, targetOf(family, record))
+  return item === undefined ? record.principal !== undefined : matcher(where)(item)
+}
+
+function notFound ({ singular }: Family, id: Id): Problem {
+  return new Problem('not-found', `There is no ${singular} "${id}"`)
 }
 
 async function created (family: Family, storage: Storage, { params }: Command, context: Context): Promise<Decision> {
@@ -78,10 +91,11 @@ async function created (family: Family, storage: Storage, { params }: Command, c
   return { outcome: 'done', after: decideCreation(family.lifecycle as Lifecycle, family, id, params, context) }
 }
 
-async function changed (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, context: Context, grant: Grant): Promise<{ current: Stored, meant: Command, decision: Decision }> {
+/** The item as it is, what the command means for it, and what the request may do with it. */
+async function found (mount: Mount, request: FastifyRequest, storage: Storage, command: Command, target: Id, grant: Grant): Promise<{ current: Stored, meant: Command, granted: Grant }> {
   const { family } = mount
   const current = await visible(storage, family.name, target, grant)
-  if (current === undefined) throw new Problem('not-found', `There is no ${family.singular} "${target}"`)
+  if (current === undefined) throw notFound(family, target)
   const conditions = conditionsOf(request)
   if (mount.preconditions === 'required' && conditions['if-match'] === undefined) {
     throw new Problem('precondition-required', `Send If-Match with the revision that you know of the ${family.singular}`)
@@ -90,9 +104,11 @@ async function changed (mount: Mount, request: FastifyRequest, storage: Storage,
     throw new Problem('precondition-failed', `The ${family.singular} is not what the precondition says; it is at revision ${current.revision}`, { members: { revision: current.revision } })
   }
   const meant = command.interpret === undefined ? command : { ...command, ...command.interpret(current) }
-  // Reading was asked for above; changing is another matter.
-  if (meant.action !== command.action) await mount.authorize(request, intentOf(family, meant))
-  return { current, meant, decision: await spanned(request, 'decide', () => decide(family, current, meant, context)) }
+  if (meant.action === command.action) return { current, meant, granted: grant }
+  // Reading was asked for above; changing is another matter, with conditions of its own.
+  const granted = await mount.authorize(request, intentOf(family, meant))
+  if (!matcher(granted.where ?? [])(current)) throw notFound(family, target)
+  return { current, meant, granted }
 }
 
 function intentOf (family: Family, { action = 'read', target, params }: Command): Intent {

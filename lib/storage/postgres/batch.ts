@@ -2,20 +2,13 @@ import type { Layout } from '../sql/layout.js'
 import { quote } from '../sql/names.js'
 import type { Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { Effect } from './effects.js'
+import type { Action, Effect } from './effects.js'
 
 /** An effect in a batch: the n-th of all, in the c-th commit. */
 export interface Row {
   readonly n: number
   readonly c: number
   readonly effect: Effect
-}
-
-type Action = 'insert' | 'replace' | 'delete' | 'check'
-
-function actionOf ({ expected, item }: Effect): Action {
-  if (expected === undefined) return item === undefined ? 'check' : 'insert'
-  return item === undefined ? 'delete' : 'replace'
 }
 
 /** The rows that a family has in a batch, with the actions among them. */
@@ -26,17 +19,8 @@ export interface Part {
 }
 
 export function partOf (layout: Layout, rows: readonly Row[]): Part {
-  const columns = layout.columns.flatMap(({ name, field }) => name === undefined ? [] : [{ name, field: field.name }])
-  const actions = new Set<Action>()
-  const id = layout.id.name as string
-  const records = rows.map(({ n, c, effect }) => {
-    const action = actionOf(effect)
-    actions.add(action)
-    const record: Record<string, unknown> = { $n: n, $c: c, $a: action, $x: effect.expected, [id]: effect.id }
-    for (const { name, field } of columns) record[name] = effect.item?.[field] ?? record[name]
-    return record
-  })
-  return { layout, actions, json: JSON.stringify(records) }
+  const records = rows.map(({ n, c, effect: { action, expected, json } }) => `{"$n":${n},"$c":${c},"$a":"${action}","$x":${expected ?? null},${json}}`)
+  return { layout, actions: new Set(rows.map(({ effect }) => effect.action)), json: `[${records.join(',')}]` }
 }
 
 /**
@@ -66,7 +50,7 @@ export function batchText (parts: readonly Part[]): string {
         'WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"')
     }
     if (actions.has('insert') || actions.has('check')) {
-      refused.push(`SELECT g."$n", g."$c", t.${revision} FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
+      refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
     }
     ctes.push(`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`)
     const count = (action: Action): void => {

@@ -121,7 +121,7 @@ export class CommitQueue {
     batch.forEach(({ effects, resolve, reject }, c) => {
       const reason = reasons.get(c)
       if (reason !== undefined) return reject(refusal(reason))
-      for (const { key, item } of effects) observed.set(key, item?.revision)
+      for (const { key, revision } of effects) observed.set(key, revision)
       resolve()
     })
   }

@@ -100,8 +100,8 @@ export async function transaction (pool: PostgresPool, run: (rows: (text: string
   const ignore = (): void => {}
   client.on('error', ignore)
   let failure: Error | undefined
-  const rows = async (text: string, values: unknown[] = []): Promise<unknown[][]> =>
-    (await client.query({ text, values, rowMode: 'array', types })).rows as unknown[][]
+  const rows = async (text: string, values?: unknown[]): Promise<unknown[][]> =>
+    rowsOf(await client.query(values === undefined ? { text, rowMode: 'array', types } : { text, values, rowMode: 'array', types }))
   try {
     await rows('BEGIN')
     await run(rows)
@@ -114,4 +114,9 @@ export async function transaction (pool: PostgresPool, run: (rows: (text: string
     client.off('error', ignore)
     client.release(failure)
   }
+}
+
+// Several statements in one text have several results, of which nobody reads the rows.
+function rowsOf (result: { rows?: unknown[] }): unknown[][] {
+  return (result.rows ?? []) as unknown[][]
 }

@@ -1,20 +1,31 @@
+import { Bounded } from '../sql/bounded.js'
+import { indexInOrder } from '../sql/indexes.js'
+import type { Index, IndexInOrder } from '../sql/indexes.js'
 import { rowReader } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { isRangeOfId, search } from '../sql/search.js'
 import type { Candidates } from '../sql/search.js'
 import { parameters, selection, shapeOf, Writer } from '../sql/select.js'
-import { Bounded } from '../sql/bounded.js'
-import type { Condition, Found, Id, Query, Stored } from '../storage.js'
+import type { Condition, Found, Id, Order, Query, Scalar, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { Runner } from './driver.js'
 
 // Rows that a first look along the key may cost: most pages are full long before.
 const firstLook = 2000
-// Up to so many matches, gathering and sorting them is cheaper than going along the key.
-const fewMatches = 5000
+// Up to so many entries of an index, gathering and sorting them is cheaper than going along the key.
+const fewEntries = 4000
 
-type Way = 'direct' | 'window' | 'few'
-type Asked = Omit<Query, 'count'>
+/** What one statement reads. */
+interface Reading extends Omit<Query, 'count'> {
+  /** Looks only at so many rows: the first for which these conditions hold, in this order. */
+  readonly among?: Among
+}
+
+interface Among {
+  readonly where: readonly Condition[]
+  readonly order: readonly Order[]
+  readonly rows: number
+}
 
 /** Reads a family's table. */
 export class TableReader {
@@ -22,12 +33,15 @@ export class TableReader {
   readonly #read: (row: readonly unknown[]) => Stored
   readonly #get: string
   readonly #getMany: string
+  readonly #indexes: readonly Index[]
 
   constructor (readonly runner: Runner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#read = rowReader(columns, dialect)
     this.#get = `SELECT ${selection(columns)} FROM ${table} WHERE ${id.equated} = ${dialect.parameter(1, id.kind)}`
     this.#getMany = `SELECT ${selection(columns)} FROM ${table} WHERE ${dialect.inList(id.equated, 1, 1, id.kind, false)}`
+    // Of a mapped table nothing is known.
+    this.#indexes = layout.mapped ? [] : layout.indexes.map(fields => ({ name: '', fields }))
   }
 
   async get (id: Id): Promise<Stored | undefined> {
@@ -39,29 +53,50 @@ export class TableReader {
     if (query.where.some(({ op }) => op === 'regex')) {
       return await search(this.layout, dialect, query, asked => this.#candidates(asked), ids => this.#fetch(ids))
     }
-    if (!query.count) return { items: await this.#page(query) }
-    const [items, total] = await Promise.all([this.#page(query), this.#count(query.where)])
-    return { items, total }
+    if (!query.count) return { items: (await this.#page(query)).map(this.#read) }
+    const [rows, total] = await Promise.all([this.#page(query), this.#count(query.where)])
+    return { items: rows.map(this.#read), total }
   }
 
   /**
    * The planner takes values to be spread evenly over the ids, and walks the whole key where they are not; and a plan that is
-   * kept knows no values at all. So for pages in the order of the id: a bounded look along the key first; if that does not
-   * fill the page, all matches if they are few; else along the key, since they are many.
+   * kept knows no values at all. So for pages in the order of the id the way is chosen here: a bounded look along the key
+   * first; if that does not fill the page, the index with few entries if there is one; else along the key.
    */
-  async #page (query: Query): Promise<Stored[]> {
-    const { order, limit, offset, where } = query
+  async #page (query: Query): Promise<unknown[][]> {
+    const { order, limit, offset } = query
     if (limit === 0) return []
-    if (order[0]?.field !== 'id' || where.every(isRangeOfId) || where.some(({ field, op }) => field === 'id' && op === 'eq')) {
-      return (await this.#run('direct', query, this.layout.columns)).map(this.#read)
-    }
+    const range = query.where.filter(isRangeOfId)
+    const rest = query.where.filter(condition => !isRangeOfId(condition))
+    if (order[0]?.field !== 'id' || rest.length === 0 || rest.some(({ field, op }) => field === 'id' && op === 'eq')) return await this.#rows(query)
+
+    const inOrder = indexInOrder(this.#indexes, rest)
+    const way = inOrder === undefined ? { where: range, order } : { where: [...range, ...inOrder.used.flatMap(asRange)], order: inOrderOf(inOrder, order) }
+    if (inOrder?.left.length === 0) return await this.#rows({ ...query, ...way })
     if (offset === 0) {
-      const looked = await this.#run('window', query, this.layout.columns)
-      if (looked.length === limit) return looked.map(this.#read)
+      const looked = await this.#rows({ where: inOrder?.left ?? rest, order, limit, offset, among: { ...way, rows: firstLook } })
+      if (looked.length === limit) return looked
     }
-    const rows = await this.#run('few', query, this.layout.columns)
-    const complete = rows.length === 0 ? offset === 0 : Number(rows[0]?.at(-1)) <= fewMatches
-    return (complete ? rows : await this.#run('direct', query, this.layout.columns)).map(this.#read)
+    const among = await this.#selective(rest)
+    return await this.#rows(among === undefined ? query : { ...query, among })
+  }
+
+  /** The entries of the index that has fewest for these conditions, if they are few. Counting ends where they are no longer. */
+  async #selective (where: readonly Condition[]): Promise<Among | undefined> {
+    const choices = [...new Set(this.#indexes.map(({ fields }) => fields[0] as string))].flatMap((field): Among[] => {
+      const usable = where.filter(condition => condition.field === field && condition.op !== 'ne')
+      // In the order of the index, so that it is used whatever the planner knows of the values.
+      const order = [{ field, descending: false }, { field: 'id', descending: false }]
+      return usable.length === 0 ? [] : [{ where: usable, order, rows: fewEntries + 1 }]
+    })
+    if (choices.length === 0) return undefined
+    const text = this.#texts.get(`few\n${choices.map(({ where }) => shapeOf(where, [], true)).join('\n')}`, () => {
+      const writer = new Writer(this.layout, dialect)
+      return `SELECT ${choices.map(among => `(SELECT count(*) FROM ${this.#among(writer, among)})`).join(', ')}`
+    })
+    const [counts = []] = await this.runner.rows(text, choices.flatMap(among => parameters(this.layout, dialect, among.where)))
+    const fewest = Math.min(...counts.map(Number))
+    return fewest <= fewEntries ? choices[counts.findIndex(count => Number(count) === fewest)] : undefined
   }
 
   async #count (where: readonly Condition[]): Promise<number> {
@@ -71,42 +106,37 @@ export class TableReader {
     return Number(row?.[0])
   }
 
-  async #run (way: Way, asked: Asked, columns: readonly Column[]): Promise<unknown[][]> {
-    const where = way === 'window' ? inner(asked.where) : asked.where
-    const key = `${way} ${asked.limit} ${asked.offset > 0} ${columns === this.layout.columns ? '*' : columns.map(({ field }) => field.name).join()}\n` +
-      shapeOf(where, asked.order, true)
-    const text = this.#texts.get(key, () => this.#text(way, asked, columns))
-    const values = parameters(this.layout, dialect, where)
-    if (asked.offset > 0) values.push(asked.offset)
+  async #rows (reading: Reading, columns = this.layout.columns): Promise<unknown[][]> {
+    const { where, order, limit, offset, among } = reading
+    const name = columns === this.layout.columns ? '*' : columns.map(({ field }) => field.name).join()
+    const key = `${name} ${limit} ${offset > 0}\n${shapeOf(where, order, true)}\n${among === undefined ? '' : `${among.rows} ${shapeOf(among.where, among.order, true)}`}`
+    const text = this.#texts.get(key, () => this.#text(reading, columns))
+    const values = [...among === undefined ? [] : parameters(this.layout, dialect, among.where), ...parameters(this.layout, dialect, where)]
+    if (offset > 0) values.push(offset)
     return await this.runner.rows(text, values)
   }
 
-  #text (way: Way, { where, order, limit, offset }: Asked, columns: readonly Column[]): string {
+  // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
+  #text ({ where, order, limit, offset, among }: Reading, columns: readonly Column[]): string {
     const writer = new Writer(this.layout, dialect)
-    const { table } = this.layout
-    let from: string
-    let more = ''
-    if (way === 'window') {
-      from = `(SELECT * FROM ${table}${writer.where(where.filter(isRangeOfId))}${writer.order(order)} LIMIT ${firstLook}) AS looked` +
-        writer.where(where.filter(condition => !isRangeOfId(condition)))
-    } else if (way === 'few') {
-      more = ', (SELECT count(*) FROM few)'
-      from = 'few'
-    } else from = table + writer.where(where)
-    const few = way === 'few' ? `WITH few AS MATERIALIZED (SELECT * FROM ${table}${writer.where(where)} LIMIT ${fewMatches + 1}) ` : ''
-    const end = `${writer.order(order)} LIMIT ${limit}${offset > 0 ? ` OFFSET ${writer.next(integer)}` : ''}`
-    return `${few}SELECT ${selection(columns)}${more} FROM ${from}${end}`
+    const from = among === undefined ? this.layout.table : this.#among(writer, among)
+    const inner = `SELECT * FROM ${from}${writer.where(where)}${writer.order(order)} LIMIT ${limit}${offset > 0 ? ` OFFSET ${writer.next({ kind: 'integer' })}` : ''}`
+    return `SELECT ${selection(columns)} FROM (${inner}) AS found${writer.order(order)}`
+  }
+
+  #among (writer: Writer, { where, order, rows }: Among): string {
+    return `(SELECT * FROM ${this.layout.table}${writer.where(where)}${writer.order(order)} LIMIT ${rows}) AS looked`
   }
 
   async * #candidates ({ where, order, columns }: Candidates): AsyncGenerator<unknown[][]> {
     const op = order[0]?.descending === true ? 'lt' : 'gt'
+    const decode = dialect.decode[this.layout.id.kind]
     let after: Condition[] = []
     for (let limit = 250; ; limit = Math.min(4000, limit * 2)) {
-      const rows = await this.#run('direct', { where: [...where, ...after], order, limit, offset: 0 }, columns)
+      const rows = await this.#rows({ where: [...where, ...after], order, limit, offset: 0 }, columns)
       yield rows
       if (rows.length < limit) return
       // The id is the first of the columns.
-      const decode = dialect.decode[this.layout.id.kind]
       const last = rows.at(-1)?.[0]
       after = [{ field: 'id', op, value: (decode === undefined ? last : decode(last)) as Id }]
     }
@@ -123,9 +153,15 @@ export class TableReader {
   }
 }
 
-const integer = { kind: 'integer' } as Column
+// As a range from a value to itself: of a field that is plainly equal the planner knows that it needs no order, and may go
+// along the key after all.
+function asRange (condition: Condition): Condition[] {
+  const { field } = condition
+  const [value] = (condition as { values: readonly Scalar[] }).values as [Scalar]
+  return [{ field, op: 'gte', value }, { field, op: 'lte', value }]
+}
 
-// The conditions in the order in which the window's text has them.
-function inner (where: readonly Condition[]): Condition[] {
-  return [...where.filter(isRangeOfId), ...where.filter(condition => !isRangeOfId(condition))]
+function inOrderOf ({ used }: IndexInOrder, order: readonly Order[]): Order[] {
+  const descending = order[0]?.descending === true
+  return [...used.map(({ field }) => ({ field, descending })), { field: 'id', descending }]
 }

@@ -43,7 +43,8 @@ export async function prepareTable (pool: PostgresPool, runner: Runner, shape: F
     await transaction(pool, async rows => {
       // Whoever comes second waits here, and then finds everything made.
       await rows('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
-      for (const sql of await missing(rows, layout, schema)) await rows(sql)
+      const statements = await missing(rows, layout, schema)
+      if (statements.length > 0) await rows(statements.join('; '))
     })
   }
   return layout

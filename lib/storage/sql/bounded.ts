@@ -24,10 +24,6 @@ export class Bounded<Value> {
     return value
   }
 
-  clear (): void {
-    this.#kept.clear()
-  }
-
   get size (): number {
     return this.#kept.size
   }

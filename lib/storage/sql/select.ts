@@ -9,7 +9,7 @@ export class Writer {
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  next (column: Column): string {
+  next (column: Pick<Column, 'kind'>): string {
     return this.dialect.parameter(++this.#parameters, column.kind)
   }
 
@@ -36,6 +36,8 @@ export class Writer {
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
+    // One value is written as one: with it given, an index is known to be in the order of what comes after it.
+    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.next(column)}`
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
     return this.dialect.inList(prefix + column.equated, from, values.length, column.kind, negated)
@@ -59,19 +61,19 @@ export function parameters (layout: Layout, dialect: Dialect, conditions: readon
     if (condition.op === 'eq' || condition.op === 'ne') {
       if (condition.values.length === 0) continue
       const list = condition.values.map(value => dialect.encode(value, kind))
-      if (dialect.listsAreOneParameter) values.push(list)
+      if (dialect.listsAreOneParameter && list.length > 1) values.push(list)
       else values.push(...list)
     } else if ('value' in condition) values.push(dialect.encode(condition.value, kind))
   }
   return values
 }
 
-/** What makes the text of one query's SQL differ from another's. */
+/** What makes the text of one query's SQL differ from another's; `one` where lists are one parameter. */
 export function shapeOf (conditions: readonly Condition[], order: readonly Order[], one: boolean): string {
   let shape = ''
   for (const condition of conditions) {
     shape += `${condition.field} ${condition.op}`
-    if ('values' in condition) shape += condition.values.length === 0 ? 0 : one ? 1 : condition.values.length
+    if ('values' in condition) shape += one ? Math.min(2, condition.values.length) : condition.values.length
     shape += '\n'
   }
   for (const { field, descending } of order) shape += (descending ? '-' : '+') + field

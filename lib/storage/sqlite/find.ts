@@ -23,7 +23,7 @@ export async function findText (table: TableReader, query: Query, members: reado
   const { limit } = query
   const further = { ...query, limit: limit + 1 }
   // Without the id, and where JavaScript has the items anyway, they are written from the items.
-  if (!members.includes('id') || hasPatterns(query) || !table.writesNumbers) {
+  if (!members.includes('id') || hasPatterns(query) || !table.writesJson) {
     const { items, total } = await find(table, further)
     const shown = items.slice(0, limit)
     return result(shown.map(item => textOf(item, members)), shown.at(-1)?.id, items.length > limit, total)

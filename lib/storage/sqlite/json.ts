@@ -1,27 +1,41 @@
 import type { Column } from '../sql/layout.js'
+import { readStatement } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
 
 // SQLite writes fractions with another number of digits than JavaScript, so those are left to JavaScript.
 const numberText = 'dealbook_number'
 
-/** Lets SQLite write numbers as JavaScript does; false where the database cannot take functions. */
-export function addNumberText (database: SqliteDatabase): boolean {
+/** Lets SQLite write items as JSON; false where it is too old (before 3.44) or the database takes no functions. */
+export function canWriteJson (database: SqliteDatabase): boolean {
   if (database.function === undefined) return false
+  try {
+    readStatement(database, 'SELECT concat(json_quote(\'\'))')
+  } catch {
+    return false
+  }
   database.function(numberText, { deterministic: true }, (value: unknown) => String(value))
   return true
 }
 
+// In our own tables these are NOT NULL, and need no test.
+const always = ['id', 'revision', 'createdAt', 'updatedAt']
+
 /** A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left out. */
-export function jsonOf (members: readonly Column[]): string {
-  const text = (column: Column, before: string): string => `'${before}${JSON.stringify(column.field.name).replaceAll('\'', '\'\'')}:' || ${value(column)}`
-  // What is joined to NULL is NULL.
-  const optional = (column: Column): string => `coalesce(${text(column, ',')}, '')`
-  const [first, ...others] = members
-  if (first?.field.name === 'id') return `${[text(first, '{'), ...others.map(optional)].join(' || ')} || '}' AS item`
-  return `'{' || substr(${members.map(optional).join(' || ')}, 2) || '}' AS item`
+export function jsonOf (members: readonly Column[], mapped: boolean): string {
+  const parts = members.flatMap((column, index) => {
+    const name = literal(`${index === 0 ? '' : ','}${JSON.stringify(column.field.name)}:`)
+    // What is joined to NULL is NULL, and NULL is left out by concat.
+    return !mapped && always.includes(column.field.name) ? [name, value(column, mapped)] : [`${name} || ${value(column, mapped)}`]
+  })
+  if (members[0]?.field.name === 'id') return `concat('{', ${parts.join(', ')}, '}') AS item`
+  return `concat('{', ltrim(concat(${parts.join(', ')}), ','), '}') AS item`
 }
 
-function value ({ kind, selected }: Column): string {
+function literal (text: string): string {
+  return `'${text.replaceAll('\'', '\'\'')}'`
+}
+
+function value ({ kind, selected }: Column, mapped: boolean): string {
   switch (kind) {
     case 'integer':
     case 'json': return selected
@@ -29,6 +43,8 @@ function value ({ kind, selected }: Column): string {
     case 'number': return `CASE WHEN ${selected} IS NULL THEN NULL ` +
       `WHEN abs(${selected}) < 9e15 AND ${selected} = CAST(${selected} AS INTEGER) THEN CAST(${selected} AS INTEGER) ` +
       `ELSE ${numberText}(${selected}) END`
-    default: return `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
+    case 'string': return `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
+    // Dates that were written here have nothing in them to escape.
+    default: return mapped ? `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END` : `'"' || ${selected} || '"'`
   }
 }

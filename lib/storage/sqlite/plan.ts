@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { columnOf } from '../sql/layout.js'
+import { indexInOrder } from '../sql/indexes.js'
 import { isRangeOfId } from '../sql/search.js'
 import type { Condition, Id, Query } from '../storage.js'
 import type { Reading, TableReader } from './reader.js'
@@ -24,7 +24,7 @@ export async function page<T> (table: TableReader, query: Query, read: (reading:
   const direct = { where: query.where, order, limit, offset }
   if (order[0]?.field !== 'id' || rest.length === 0 || rest.some(({ field, op }) => field === 'id' && op === 'eq')) return read(direct)
 
-  const inOrder = indexInOrder(table, rest)
+  const inOrder = table.layout.mapped ? undefined : indexInOrder(table.indexes, rest)
   if (inOrder !== undefined && inOrder.left.length === 0) return read({ ...direct, index: inOrder.name })
   if (offset === 0) {
     const looked = read(inOrder === undefined
@@ -51,11 +51,11 @@ async function walk<T> (table: TableReader, query: Query, read: (reading: Readin
         continue
       }
     }
-    items.push(...read({ where, order, limit: limit - items.length, offset, byKey: true }))
+    items.push(...read({ where, order, limit, offset, byKey: true }))
     offset = 0
     if (items.length >= limit) break
   }
-  return items
+  return items.slice(0, limit)
 }
 
 /** The key cut into ranges of so many rows, as conditions; between them other requests get their turn. */
@@ -77,25 +77,11 @@ export async function * slices (table: TableReader, where: readonly Condition[],
   }
 }
 
-/** An index all of whose columns have one given value: in it, as in all of ours, the rows are in the order of the id. */
-function indexInOrder (table: TableReader, where: readonly Condition[]): { name: string, used: Condition[], left: Condition[] } | undefined {
-  if (table.layout.mapped) return undefined
-  const given = where.filter(condition => condition.op === 'eq' && condition.values.length === 1)
-  const name = (condition: Condition): string | undefined => columnOf(table.layout, condition.field).name
-  let best: { name: string, used: Condition[], left: Condition[] } | undefined
-  for (const index of table.indexes) {
-    const used = index.columns.map(column => given.find(condition => name(condition) === column))
-    if (used.includes(undefined) || used.length <= (best?.used.length ?? 0)) continue
-    best = { name: index.name, used: used as Condition[], left: where.filter(condition => !used.includes(condition)) }
-  }
-  return best
-}
-
 /** The index whose first column leaves the fewest rows, if they are few. Counting ends where they are no longer. */
 export function selectiveIndex (table: TableReader, where: readonly Condition[]): string | undefined {
   let best: { name: string, entries: number } | undefined
   for (const index of table.indexes) {
-    const usable = where.filter(({ field, op }) => op !== 'ne' && columnOf(table.layout, field).name === index.columns[0])
+    const usable = where.filter(({ field, op }) => op !== 'ne' && field === index.fields[0])
     if (usable.length === 0) continue
     const entries = table.count(usable, { atMost: fewEntries + 1, index: index.name })
     if (entries <= fewEntries && entries < (best?.entries ?? Infinity)) best = { name: index.name, entries }

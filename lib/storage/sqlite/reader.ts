@@ -1,4 +1,5 @@
 import { Bounded } from '../sql/bounded.js'
+import type { Index } from '../sql/indexes.js'
 import { rowReader } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quote } from '../sql/names.js'
@@ -8,7 +9,6 @@ import { sqliteDialect as dialect } from './dialect.js'
 import { readStatement } from './driver.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { jsonOf } from './json.js'
-import type { Index } from './tables.js'
 
 const keptStatements = 300
 
@@ -31,8 +31,8 @@ export class TableReader {
   readonly #read: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
-  /** @param writesNumbers whether `addNumberText` could be called */
-  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly indexes: readonly Index[], readonly writesNumbers: boolean) {
+  /** @param writesJson what `canWriteJson` answered */
+  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly indexes: readonly Index[], readonly writesJson: boolean) {
     this.#read = rowReader(layout.columns, dialect)
     this.#get = readStatement(database, `SELECT ${selection(layout.columns)} FROM ${layout.table} WHERE ${layout.id.equated} = ?`)
   }
@@ -49,7 +49,7 @@ export class TableReader {
   /** The items as JSON, made by SQLite: a third of the cost of reading their values and writing JSON from them. */
   texts (reading: Reading, members: readonly Column[]): string[] {
     // The separator cannot occur in JSON.
-    const sql = (): string => `SELECT group_concat(item, char(30)) FROM (${this.#select(reading, jsonOf(members))})`
+    const sql = (): string => `SELECT group_concat(item, char(30)) FROM (${this.#select(reading, jsonOf(members, this.layout.mapped))})`
     const [[text]] = this.#run(reading, `text ${members.map(({ field }) => field.name).join()}`, sql) as [[string | null]]
     return text === null ? [] : text.split('\u001e')
   }

@@ -1,3 +1,4 @@
+import type { Index } from '../sql/indexes.js'
 import { mappedLayout, ownLayout } from '../sql/layout.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import { quote, shorten } from '../sql/names.js'
@@ -5,13 +6,6 @@ import type { FamilyShape } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import { readStatement, transaction, whenFree } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
-
-/** An index as it is in the file, whoever made it. */
-export interface Index {
-  readonly name: string
-  /** Names of columns. */
-  readonly columns: readonly string[]
-}
 
 /** Makes what is missing of the family's table, and answers how the family is kept. */
 export async function prepareTable (database: SqliteDatabase, shape: FamilyShape, mapping: TableMapping | undefined, timeout: number): Promise<{ layout: Layout, indexes: Index[] }> {
@@ -74,16 +68,20 @@ function columnsOf (database: SqliteDatabase, table: string): Map<string, string
   return new Map(rows as [string, string][])
 }
 
-function indexesOf (database: SqliteDatabase, { tableName }: Layout): Index[] {
+/** The indexes as they are in the file, whoever made them. */
+function indexesOf (database: SqliteDatabase, layout: Layout): Index[] {
   const rows = readStatement(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
-    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`)([tableName])
+    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`)([layout.tableName])
   const indexes = new Map<string, { columns: string[], plain: boolean }>()
   for (const [name, column, plain] of rows as [string, string | null, number][]) {
     const { columns, plain: before } = indexes.get(name) ?? { columns: [], plain: true }
     indexes.set(name, { columns: [...columns, column ?? ''], plain: before && plain === 1 && column !== null })
   }
   // Those over expressions, descending or with a collation of their own are left to SQLite.
-  return [...indexes].flatMap(([name, { columns, plain }]) => plain ? [{ name, columns }] : [])
+  return [...indexes].flatMap(([name, { columns, plain }]) => {
+    const fields = columns.map(column => layout.columns.find(({ name }) => name === column)?.field.name ?? '')
+    return plain ? [{ name, fields }] : []
+  })
 }
 
 // The rules of SQLite itself (datatype3.html, 3.1); whole numbers and booleans are kept alike, so NUMERIC goes with INTEGER.

@@ -1,0 +1,315 @@
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
+import t from 'tap'
+import { invoices } from '../examples/own-family.js'
+import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
+import type { FamilyOptions, Grant, Intent } from '../lib/index.js'
+import { everyRoute, requestsFor } from './authorization/routes.js'
+import { recordingStorage } from './recording-storage.js'
+
+type Verdict = (intent: Intent) => Grant | undefined
+
+/** The application of the walk, with a verdict that can be changed and a list of what happened. */
+async function walked () {
+  const events: string[] = []
+  const intents: Intent[] = []
+  let verdict: Verdict = () => undefined
+  const { app, routes } = await everyRoute({
+    storage: recordingStorage(events),
+    authorize (request: FastifyRequest, intent: Intent) {
+      if (request.headers.trusted === 'yes') return undefined
+      events.push('authorize')
+      intents.push(intent)
+      return verdict(intent)
+    }
+  })
+  return {
+    app,
+    routes,
+    /** The status of every request that fits a route, what happened meanwhile, and with which intents. */
+    async walk (judge: Verdict, each: (walked: { name: string, request: InjectOptions, statusCode: number, body: string, events: string[], intents: Intent[] }) => void) {
+      verdict = judge
+      for (const route of routes) {
+        for (const request of await requestsFor(app, route)) {
+          events.length = intents.length = 0
+          const { statusCode, body } = await app.inject(request)
+          each({ name: `${route.method} ${route.url}`, request, statusCode, body, events: [...events], intents: [...intents] })
+        }
+      }
+    }
+  }
+}
+
+const forms = ['/:id/hold', '/:id/holded', '/:id/holds', '/:id/holds/:command', '/:id/commands/:command', '/:id/commands', '/:id', '', '.:extension', '/:id/holds.:extension', '/:id/deletions']
+
+t.test('no route reads or writes before authorize is asked', async t => {
+  const { app, routes, walk } = await walked()
+  t.teardown(() => app.close())
+  const urls = new Set(routes.map(({ url }) => url))
+  for (const form of forms) t.ok(urls.has(`/rest/v1/deals${form}`), `the walk comes by deals${form}`)
+  for (const url of ['/rest/commands/:command', '/command/HoldDeal', '/command/PayInvoice', '/command/CreateCustomer', '/query/deals/:parameter', '/rest/v1/invoices/:id/pay']) t.ok(urls.has(url), `the walk comes by ${url}`)
+
+  let asked = 0
+  await walk(() => undefined, ({ name, statusCode, events, intents, body }) => {
+    if (events.length === 0) {
+      t.ok([204, 404, 405].includes(statusCode), `${name}: nothing is touched where the answer is ${statusCode}`)
+      return
+    }
+    asked++
+    t.equal(events[0], 'authorize', `${name}: ${events.join(', ')}`)
+    t.ok(statusCode < 300, `${name}: ${statusCode} ${body}`)
+    for (const { family, action, params } of intents) {
+      t.ok(['customers', 'deals', 'invoices'].includes(family), `${name}: a family`)
+      t.match(action, /^(list|read|[A-Z]\w+(Deal|Invoice|Customer|Price|Date))$/, `${name}: an action`)
+      t.type(params, 'object')
+    }
+  })
+  t.ok(asked > 150, `${asked} of the requests came to authorize`)
+})
+
+t.test('where authorize throws, its problem is the answer, and nothing was touched', async t => {
+  const { app, walk } = await walked()
+  t.teardown(() => app.close())
+  await walk(() => { throw new Problem('forbidden', 'not you') }, ({ name, statusCode, events, body }) => {
+    if (!events.includes('authorize')) {
+      t.same(events, [], name)
+      return
+    }
+    t.ok(events.every(event => event === 'authorize'), `${name}: ${events.join(', ')}`)
+    t.equal(statusCode, 403, name)
+    t.ok(body === '' || body.includes('not you'), name)
+  })
+})
+
+t.test('what the conditions hide is not there, on any route', async t => {
+  const { app, walk } = await walked()
+  t.teardown(() => app.close())
+  const nothing: Verdict = ({ family }) => ({ where: [{ field: 'id', op: 'eq', values: [family === 'deals' ? 'nobody' : -1] }] })
+  await walk(nothing, ({ name, request, statusCode, events, body }) => {
+    if (!events.includes('authorize')) return
+    t.notOk(events.includes('commit'), `${name} writes nothing`)
+    if (statusCode === 200) {
+      t.match(name, /^(GET|HEAD) \/rest\/v1\/\w+(\.:extension)?\/?$/, `${name}: only a page can be without items`)
+      if (request.method === 'GET') t.same(JSON.parse(body).items, [], name)
+    } else {
+      t.equal(statusCode, /Create|^POST \/rest\/v1\/\w+\/?$/.test(name) ? 403 : 404, `${name}: ${body}`)
+    }
+  })
+})
+
+/** Deals of several owners; the header says who asks. */
+const owned = deals.extend({
+  fields: Type.Object({ owner: Type.String() }),
+  create: ['owner'],
+  operations: {
+    give: {
+      name: 'give',
+      verb: 'give',
+      participle: 'given',
+      noun: 'gifts',
+      action: 'GiveDeal',
+      params: Type.Object({ to: Type.String() }),
+      apply: (deal, { to }) => ({ ...deal, owner: to })
+    }
+  }
+})
+
+async function ownedApp (t: { teardown (fn: () => unknown): void }, authorize: FamilyOptions['authorize'] = byOwner): Promise<FastifyInstance> {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(owned, { storage: memoryStorage(), version: 'v1', authorize })
+  await app.ready()
+  return app
+}
+
+const userOf = (request: FastifyRequest) => String(request.headers.user)
+const byOwner = (request: FastifyRequest): Grant => ({ principal: userOf(request), where: [{ field: 'owner', op: 'eq', values: [userOf(request)] }] })
+
+function as (app: FastifyInstance, user: string) {
+  return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload?: object | string, headers: Record<string, string> = {}) =>
+    await app.inject({ method, url, headers: { user, ...headers }, ...(payload === undefined ? {} : { payload }) })
+}
+
+const home = '/rest/v1/deals'
+
+t.test('each owner sees the own rows in every representation', async t => {
+  const app = await ownedApp(t)
+  const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
+  const ids: Record<string, string[]> = { ann: [], bob: [] }
+  for (let n = 0; n < 3; n++) {
+    for (const [user, ask] of [['ann', ann], ['bob', bob]] as const) {
+      const answer = await ask('POST', home, { name: `tea of ${user}`, price: n, owner: user })
+      t.equal(answer.statusCode, 201)
+      ids[user]?.push(answer.json().id)
+    }
+  }
+  const hidden = ids.bob as string[]
+  const pages = [`${home}?count=exact`, `${home}?maxpagesize=1`, `${home}.csv`, `${home}.ndjson`, `${home}.xml`, `${home}.html`, `${home}?format=csv&maxpagesize=10`,
+    `${home}?owner=bob`, `${home}?sort=-price`, '/query/deals-by-status/open', '/query/deals-by-status/open.csv', '/query/deals-by-status/open?format=html']
+  for (const url of pages) {
+    const { body, statusCode } = await ann('GET', url)
+    t.equal(statusCode, 200, url)
+    t.notMatch(body, /tea of bob/, url)
+    for (const id of hidden) t.notOk(body.includes(id), `${url} has nothing of ${id}`)
+    if (!url.includes('owner=bob')) t.ok(body.includes((ids.ann as string[])[url.includes('sort') ? 2 : 0] as string), `${url} has the own`)
+  }
+  t.match((await ann('GET', `${home}?count=exact`)).json(), { total: 3, items: { length: 3 } })
+  t.equal((await ann('GET', `/query/deals/${hidden[0]}`)).statusCode, 404)
+  t.equal((await ann('GET', '/query/deals-by-name/tea%20of%20bob')).statusCode, 404)
+  const page = await ann('GET', `${home}/${ids.ann?.[0]}`, undefined, { accept: 'text/html' })
+  t.match(page.body, `action="${home}/${ids.ann?.[0]}/holds"`)
+  t.equal((await ann('GET', `${home}/${hidden[0]}`, undefined, { accept: 'text/html' })).statusCode, 404)
+})
+
+t.test('a write is checked before and after the change', async t => {
+  const app = await ownedApp(t)
+  const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
+  t.equal((await ann('POST', home, { name: 'a', price: 1, owner: 'bob' })).statusCode, 403, 'nothing is created that one could not see')
+  t.same((await bob('GET', home)).json().items, [])
+  const { id } = (await ann('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
+  t.equal((await bob('PUT', `${home}/${id}/give`, { to: 'bob' })).statusCode, 404, 'nobody takes what is not visible')
+  const given = await ann('PUT', `${home}/${id}/give`, { to: 'bob' })
+  t.match(given.json(), { status: 403, type: 'urn:dealbook:problem:forbidden' }, 'and nobody gives it out of sight')
+  t.match((await ann('GET', `${home}/${id}`)).json(), { owner: 'ann', revision: 1 })
+  t.equal((await ann('PUT', `${home}/${id}/commands/c1`, { action: 'GiveDeal', params: { to: 'bob' } })).statusCode, 403)
+  t.equal((await ann('GET', `${home}/${id}/commands/c1`)).statusCode, 404, 'what was forbidden is not recorded')
+  t.equal((await bob('DELETE', `${home}/${id}`)).statusCode, 404)
+  t.equal((await ann('DELETE', `${home}/${id}`)).statusCode, 204)
+  for (const url of [`${home}/${id}/commands`, `${home}/${id}/deletions`]) t.equal((await ann('GET', url)).statusCode, 404, `${url}: no condition can tell whose it was`)
+})
+
+t.test('a form that is refused shows no more than the page it stands on', async t => {
+  const app = await ownedApp(t)
+  const { id } = (await as(app, 'bob')('POST', home, { name: 'secret', price: 1, owner: 'bob' })).json()
+  const browser = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
+  for (const url of [home, `${home}/${id}/holds`, `${home}/${id}/cancellations`]) {
+    const { statusCode, body } = await as(app, 'ann')('POST', url, 'reason=', browser)
+    t.equal(statusCode, 400, url)
+    t.notMatch(body, 'secret', url)
+    t.notMatch(body, `${id}"`, url)
+  }
+  const hold = await as(app, 'ann')('POST', `${home}/${id}/holds`, 'reason=a', browser)
+  t.equal(hold.statusCode, 404)
+  t.notMatch(hold.body, 'secret')
+})
+
+t.test('attributes are judged by the grant of the operation that they stand for', async t => {
+  const seen: string[] = []
+  const app = await ownedApp(t, (request, { action }) => {
+    seen.push(action)
+    // Everybody reads everything, and writes the own.
+    return action === 'read' || action === 'list' ? { principal: 'reader' } : byOwner(request)
+  })
+  const { id } = (await as(app, 'bob')('POST', home, { name: 'a', price: 1, owner: 'bob' })).json()
+  const wanted = { held: true, holdReason: 'mine now' }
+  for (const method of ['PUT', 'PATCH'] as const) {
+    seen.length = 0
+    t.equal((await as(app, 'ann')(method, `${home}/${id}`, wanted)).statusCode, 404, method)
+    t.same(seen, ['read', 'HoldDeal'], method)
+  }
+  t.equal((await as(app, 'ann')('PUT', `${home}/${id}`, { action: 'HoldDeal', params: { reason: 'a' } })).statusCode, 404)
+  t.match((await as(app, 'bob')('GET', `${home}/${id}`)).json(), { held: false, revision: 1 })
+  t.equal((await as(app, 'bob')('PUT', `${home}/${id}`, wanted)).statusCode, 200)
+  const log = (await as(app, 'bob')('GET', `${home}/${id}/commands`)).json().items
+  t.equal(log.at(-1).principal, 'bob', 'in the name of who may do it')
+})
+
+t.test('replays belong to the principal that made them', async t => {
+  const app = await ownedApp(t, request => ({ principal: userOf(request) }))
+  const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
+  const { id } = (await ann('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
+  const hold = { action: 'HoldDeal', params: { reason: 'a secret reason' } }
+  for (const [url, body] of [[`${home}/${id}/commands/c1`, hold], ['/rest/commands/c1', { deal: id, ...hold }]] as const) {
+    t.match((await ann('PUT', url, body)).statusCode, /200|201/, url)
+    t.equal((await ann('PUT', url, body)).headers['idempotent-replayed'], 'true')
+    for (const guess of [body, { ...body, params: { reason: 'a guess' } }]) {
+      const answer = await bob('PUT', url, guess)
+      t.equal(answer.statusCode, 422, url)
+      t.notMatch(answer.body, /secret/)
+      t.equal(answer.headers['idempotent-replayed'], undefined)
+      t.same({ ...answer.json(), instance: '' }, { ...(await bob('PUT', url, { ...body, params: { reason: 'another' } })).json(), instance: '' }, 'the same answer whether the guess is right or not')
+    }
+  }
+  const key = { 'idempotency-key': 'k1' }
+  const made = await ann('POST', home, { name: 'b', price: 1, owner: 'ann' }, key)
+  t.equal((await ann('POST', home, { name: 'b', price: 1, owner: 'ann' }, key)).json().id, made.json().id)
+  const other = await bob('POST', home, { name: 'b', price: 1, owner: 'ann' }, key)
+  t.equal(other.statusCode, 201, 'a key of another principal is another key')
+  t.not(other.json().id, made.json().id)
+})
+
+t.test('conditions without a principal keep replays from others too', async t => {
+  const app = await ownedApp(t, request => ({ where: [{ field: 'owner', op: 'eq', values: [userOf(request)] }] }))
+  const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
+  const key = { 'idempotency-key': 'k1' }
+  const body = { name: 'secret', price: 1, owner: 'ann' }
+  const made = await ann('POST', home, body, key)
+  t.equal((await ann('POST', home, body, key)).headers['idempotent-replayed'], 'true')
+  const other = await bob('POST', home, body, key)
+  t.equal(other.statusCode, 422)
+  t.notMatch(other.body, made.json().id)
+  const hold = { action: 'HoldDeal', params: { reason: 'a' } }
+  t.equal((await ann('PUT', `${home}/${made.json().id}/commands/c1`, hold)).statusCode, 201)
+  t.equal((await ann('PUT', `${home}/${made.json().id}/commands/c1`, hold)).statusCode, 200)
+  t.equal((await bob('PUT', `${home}/${made.json().id}/commands/c1`, hold)).statusCode, 422)
+})
+
+t.test('an authorize that goes by ids is not misled by a suffix', async t => {
+  const mine = new Set<string>()
+  const app = await ownedApp(t, (_request, { id }) => {
+    if (id !== undefined && !mine.has(String(id))) throw new Problem('forbidden', 'not yours')
+  })
+  const { id } = (await as(app, 'ann')('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
+  mine.add(id)
+  const command = (await as(app, 'ann')('POST', `${home}/${id}/holds`, { reason: 'a' })).json().id
+  for (const url of [`${home}/${id}`, `${home}/${id}.json`, `${home}/${id}.xml`, `/rest/commands/${command}`, `/rest/commands/${command}.json`]) t.equal((await as(app, 'ann')('GET', url)).statusCode, 200, url)
+  mine.clear()
+  for (const url of [`${home}/${id}`, `${home}/${id}.json`, `/rest/commands/${command}`, `/rest/commands/${command}.json`]) t.equal((await as(app, 'ann')('GET', url)).statusCode, 403, url)
+})
+
+t.test('a command of a family is read though another family is forbidden', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  let refused = ''
+  const authorize: FamilyOptions['authorize'] = (_request, { family }) => { if (family === refused) throw new Problem('forbidden', 'not this family') }
+  app.register(deals, { storage, version: 'v1', authorize })
+  app.register(invoices, { storage, version: 'v1', authorize })
+  const { id } = (await app.inject({ method: 'POST', url: '/rest/v1/invoices', payload: { customer: 1, total: 1 } })).json()
+  await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { invoice: id, action: 'PayInvoice', params: { on: '2030-01-01' } } })
+  refused = 'deals'
+  t.equal((await app.inject('/rest/commands/c1')).statusCode, 200)
+  t.equal((await app.inject('/rest/commands/none')).statusCode, 403, 'whether a forbidden family has it is not said')
+  refused = 'invoices'
+  t.equal((await app.inject('/rest/commands/c1')).statusCode, 403)
+})
+
+t.test('a grant that cannot be right is a fault of the host, and nothing is shown', async t => {
+  const grants: [unknown, RegExp][] = [
+    [{ where: [{ field: 'ownr', op: 'ne', values: ['bob'] }] }, /conditions on "ownr", which is no field/],
+    [{ where: { field: 'owner', op: 'eq', values: ['ann'] } }, /"where" must be a list of conditions/],
+    [{ principal: 7 }, /"principal" must be a string/],
+    [{ principle: 'ann' }, /"principle"/],
+    [true, /must give back/]
+  ]
+  for (const [grant, message] of grants) {
+    const lines: string[] = []
+    const app = Fastify({ logger: { level: 'error', stream: { write: (line: string) => { lines.push(line) } } } })
+    t.teardown(() => app.close())
+    app.register(owned, { storage: memoryStorage(), version: 'v1', authorize: () => grant as Grant })
+    const answer = await app.inject(home)
+    t.equal(answer.statusCode, 500, JSON.stringify(grant))
+    t.match(JSON.parse(lines.join('')).err.message, message)
+  }
+})
+
+t.test('customers are opened for writing by one line', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(customers.extend({ create: ['age', 'children'] }), { storage: memoryStorage() })
+  const made = await app.inject({ method: 'POST', url: '/customers/', payload: { age: 30, children: 2 } })
+  t.match(made.json(), { id: 1, age: 30, children: 2, revision: 1, links: { self: '/customers/1' } })
+  t.equal((await app.inject({ method: 'DELETE', url: '/customers/1' })).statusCode, 204)
+  t.equal((await app.inject({ method: 'POST', url: '/command/CreateCustomer/', payload: { age: 30, children: 2 } })).headers.location, '/customers/2')
+})

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { Test } from 'tap'
+import { startExample } from './example-server.js'
+import type { Running } from './example-server.js'
+import { startServer } from './postgres/server.js'
+
+const kills = 10
+const writers = 6
+
+/** A command of a client that never gives up: what it has no answer for, it sends again, under the same id. */
+interface Sent {
+  readonly id: string
+  readonly body: string
+  /** The revision that the answer said. */
+  answered?: number
+}
+
+/** Writes until told to stop, and keeps what it was told. */
+class Client {
+  readonly sent: Sent[] = []
+  #running = true
+  #price = 0
+
+  constructor (readonly deal: string) {}
+
+  async write (url: string): Promise<void> {
+    this.#running = true
+    const open = this.sent.filter(({ answered }) => answered === undefined)
+    while (this.#running) {
+      const next = open.shift() ?? this.#another()
+      const revision = await put(url, next)
+      // Not known whether it was done: it is asked again, after the crash.
+      if (revision === undefined) return
+      next.answered = revision
+    }
+  }
+
+  stop (): void {
+    this.#running = false
+  }
+
+  #another (): Sent {
+    // Every price is another one, so that each command changes something.
+    const command = { id: randomUUID(), body: JSON.stringify({ deal: this.deal, action: 'ChangeDealPrice', params: { newPrice: ++this.#price, reason: 'a crash' } }) }
+    this.sent.push(command)
+    return command
+  }
+}
+
+async function put (url: string, { id, body }: Sent): Promise<number | undefined> {
+  try {
+    const answer = await fetch(`${url}/rest/commands/${id}`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
+    if (answer.status === 503) return undefined
+    if (!answer.ok) throw new TypeError(`${answer.status} ${await answer.text()}`)
+    return (await answer.json() as { revision: number }).revision
+  } catch (error) {
+    // Only a connection that broke is no answer.
+    if (error instanceof TypeError && error.message === 'fetch failed') return undefined
+    if (error instanceof TypeError && error.message === 'terminated') return undefined
+    throw error
+  }
+}
+
+async function newDeals (url: string): Promise<Client[]> {
+  return await Promise.all(Array.from({ length: writers }, async () => {
+    const answer = await fetch(`${url}/rest/v1/deals`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"name":"a deal","price":0}' })
+    return new Client((await answer.json() as { id: string }).id)
+  }))
+}
+
+/** Nothing that was acknowledged is missing, nothing was done twice, and every revision is a change in the log. */
+async function check (t: Test, url: string, clients: readonly Client[]): Promise<void> {
+  for (const { deal, sent } of clients) {
+    const { revision } = await (await fetch(`${url}/rest/v1/deals/${deal}`)).json() as { revision: number }
+    const lines = (await (await fetch(`${url}/rest/v1/deals/${deal}/commands.ndjson`)).text()).trim().split('\n')
+    const log = lines.map(line => JSON.parse(line) as { id: string, revision: number, outcome: string })
+    t.same(log.map(entry => entry.revision), Array.from({ length: revision }, (_, index) => index + 1), 'every revision is one change in the log')
+    t.ok(log.every(({ outcome }) => outcome === 'done'))
+    const logged = new Map(log.map(entry => [entry.id, entry.revision]))
+    t.equal(logged.size, log.length, 'nothing is there twice')
+    t.same(sent.map(({ id }) => logged.get(id)), sent.map(({ answered }) => answered), 'all that was acknowledged is there, as it was acknowledged')
+    t.equal(log.length, sent.length + 1, 'and nothing else but the creation')
+  }
+}
+
+async function untilAnswered (url: string, clients: readonly Client[]): Promise<void> {
+  for (const client of clients) {
+    for (const command of client.sent.filter(({ answered }) => answered === undefined)) {
+      for (let tries = 0; command.answered === undefined; tries++) {
+        const revision = await put(url, command)
+        if (revision !== undefined) command.answered = revision
+        else if (tries > 100) throw new Error('the server does not come back')
+        else await delay(100)
+      }
+    }
+  }
+}
+
+for (const storage of ['sqlite', 'postgres']) {
+  t.test(`the server killed under load, ${storage}`, async t => {
+    const env = { STORAGE: await place(t, storage) }
+    let server: Running = await startExample(t, env)
+    const clients = await newDeals(server.url)
+    for (let n = 0; n < kills; n++) {
+      const { url } = server
+      const writing = Promise.all(clients.map(client => client.write(url)))
+      await delay(50 + Math.random() * 300)
+      server.stop('SIGKILL')
+      await Promise.all([writing, server.ended])
+      server = await startExample(t, env)
+    }
+    await untilAnswered(server.url, clients)
+    t.ok(clients.every(({ sent }) => sent.length > kills), 'there was a load')
+    await check(t, server.url, clients)
+  })
+}
+
+t.test('PostgreSQL itself killed under load', async t => {
+  const postgres = await startServer()
+  t.teardown(() => postgres.dispose())
+  const server = await startExample(t, { STORAGE: postgres.url })
+  const clients = await newDeals(server.url)
+  for (let n = 0; n < kills; n++) {
+    const writing = Promise.all(clients.map(client => client.write(server.url)))
+    await delay(50 + Math.random() * 200)
+    await postgres.kill()
+    await writing
+    const away = await fetch(`${server.url}/customers/1`)
+    t.equal(away.status, 503)
+    t.ok(away.headers.get('retry-after'))
+    await postgres.start()
+    await untilAnswered(server.url, clients)
+  }
+  t.ok(clients.every(({ sent }) => sent.length > kills), 'there was a load')
+  await check(t, server.url, clients)
+})
+
+async function place (t: Test, storage: string): Promise<string> {
+  if (storage === 'postgres') {
+    const postgres = await startServer()
+    t.teardown(() => postgres.dispose())
+    return postgres.url
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'dealbook-crash-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  return `sqlite:${join(folder, 'crash.db')}`
+}

@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+interface Test {
+  teardown (fn: () => unknown): void
+}
+
+export interface Running {
+  readonly url: string
+  readonly output: () => string
+  stop (signal?: NodeJS.Signals): void
+  readonly ended: Promise<number | null>
+}
+
+/** The example server as `npm start` runs it, at a free port; where it does not come up, its exit code and output. */
+export async function startExample (t: Test, env: Record<string, string> = {}): Promise<Running> {
+  const child = spawn(process.execPath, ['build/examples/server.js'], { env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env } })
+  t.teardown(() => child.kill('SIGKILL'))
+  let output = ''
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const ready = new Promise<string>(resolve => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+        const found = /documentation +(http:\/\/\S+)\/documentation/.exec(output)
+        if (found !== null) resolve(found[1] as string)
+      })
+    }
+  })
+  const url = await Promise.race([ready, ended.then(code => { throw new Error(`it ended with ${code}: ${output}`) })])
+  return { url, output: () => output, stop: signal => { child.kill(signal) }, ended }
+}
