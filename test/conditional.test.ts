@@ -134,7 +134,7 @@ t.test('negotiation', async t => {
     ['*/*;q=0', undefined],
     ['text/csv', undefined],
     ['nonsense', undefined],
-    ['', undefined]
+    ['', 'json']
   ]
   for (const [accept, name] of table) {
     const choose = () => chooser.choose('one', { accept }).representation.name

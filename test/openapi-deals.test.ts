@@ -93,7 +93,7 @@ t.test('the other writes and reads of deals are described', async t => {
   const create = at('post', home)
   t.same(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.same(bodyOf(create).required, ['name', 'price'])
-  t.same(Object.keys(create.responses).sort(), ['201', '400', '403', '406', '413', '415', '422', '503'])
+  t.same(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
   t.same(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'idempotent-replayed', 'last-modified', 'location'])
   t.same(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])
@@ -136,4 +136,12 @@ t.test('every mounted path is described, but for its other spellings', async t =
   t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 6 * 2 + 2)
   t.equal(answers.filter(each => each.startsWith('post /crm/rest/v1/')).length, 6 + 2, 'a noun for each operation and for deleting, and the creation')
   t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))
+})
+
+t.test('where pages send forms, forms are described', async t => {
+  const bodies = (path: string, method: string) => Object.keys((paths[path]?.[method] as { requestBody?: { content: object } }).requestBody?.content ?? {})
+  const both = ['application/json', 'application/x-www-form-urlencoded']
+  t.same(bodies('/crm/rest/v1/deals', 'post'), both)
+  t.same(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
+  t.same(bodies('/crm/rest/v1/deals/{id}/hold', 'put'), ['application/json'])
 })

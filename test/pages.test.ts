@@ -74,7 +74,7 @@ t.test('every kind of page', async t => {
   const pages = await everyPage(await wholeApp(t))
 
   await t.test('is valid HTML', async t => {
-    const validator = new HtmlValidate({ extends: ['html-validate:recommended'] })
+    const validator = new HtmlValidate({ extends: ['html-validate:recommended', 'html-validate:standard', 'html-validate:a11y', 'html-validate:document'] })
     for (const [name, { body }] of pages) {
       const { results } = await validator.validateString(body)
       t.same(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)), [], name)

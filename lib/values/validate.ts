@@ -46,6 +46,10 @@ function flawOf ({ instancePath: pointer, keyword, params, schema, parentSchema,
     case 'anyOf': return { pointer, detail: `must be one of ${(schema as { const?: unknown }[]).map(option => option.const).join(', ')}` }
     case 'format': return { pointer, detail: schema === 'date' ? 'must be a date that exists, as in 2026-03-31' : `must be a ${schema}` }
     case 'type': return { pointer, detail: `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}` }
+    case 'minLength': return { pointer, detail: schema === 1 ? 'must not be empty' : `must have at least ${schema} characters` }
+    case 'maxLength': return { pointer, detail: `must have at most ${schema} characters` }
+    case 'minimum': return { pointer, detail: `must be at least ${schema}` }
+    case 'maximum': return { pointer, detail: `must be at most ${schema}` }
     default: return { pointer, detail: message ?? 'is not valid' }
   }
 }

@@ -43,12 +43,13 @@ export function describeNoun (mount: Mount, { operation, params }: { readonly op
     tags: [mount.family.name],
     params: idParams(mount),
     headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
+    consumes: formsToo,
     body: params.schema,
     response: {
       200: shown(mount, 'one', 'Nothing had to be changed', linkedCommandSchema(mount)),
       201: shown(mount, 'one', 'The entry that was made', linkedCommandSchema(mount), { location: 'Where it is', ...replayHeader }),
       204: minimal,
-      303: { description: 'To what came of it, where a form was sent' },
+      303: redirected,
       ...writeProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
     }
   }
@@ -175,12 +176,14 @@ export function describeCreate (mount: Mount): RouteSchema {
     summary: `Create a ${family.singular}`,
     tags: [family.name],
     headers: Type.Object({ ...keyHeader, ...preferHeader }),
+    consumes: formsToo,
     body: (family.lifecycle as Lifecycle).params.schema,
     response: {
       201: shown(mount, 'one', `The ${family.singular} as it was created, with links`, Type.Object({
         ...family.schema.properties,
         links: Type.Object({ self: Type.String(), collection: Type.String(), commands: Type.String() })
       }), { location: 'Where it is', ...validatorHeaders, ...replayHeader }),
+      303: redirected,
       ...problems(mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable')
     }
   }
@@ -212,6 +215,8 @@ export function describeAction (mount: Mount, action: string, summary: string, b
 
 const commandId = Type.String({ pattern: '^[A-Za-z0-9._~-]{1,100}$', description: 'The id of the command' })
 const replayHeader = { 'idempotent-replayed': 'true where an earlier answer is given again' }
+const redirected = { description: 'To what came of it, where a form was sent' }
+const formsToo = ['application/json', 'application/x-www-form-urlencoded']
 const minimal = { description: 'Done; no body, as Prefer: return=minimal asks' }
 
 function itemAnswers (mount: Mount): Record<number, object> {
