@@ -6,8 +6,8 @@ import type { Reading } from '../../query/grammar.js'
 import type { Rows } from '../../representations/representation.js'
 import type { Found, Query, Stored } from '../../storage/storage.js'
 import { isByKey } from './links.js'
-import { refuseEmpty } from './pages.js'
-import type { PageStyle } from './pages.js'
+import { refuseEmpty } from './page-style.js'
+import type { PageStyle } from './page-style.js'
 import { represented } from './send.js'
 
 const batchSize = 500

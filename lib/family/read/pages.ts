@@ -1,32 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addLink } from '../../http/links.js'
 import type { Choice } from '../../http/negotiate.js'
-import { Problem } from '../../http/problems.js'
 import type { Reading } from '../../query/grammar.js'
-import type { PageOffer, PageView, Representation } from '../../representations/representation.js'
-import type { Found, FoundText, Query, Stored } from '../../storage/storage.js'
+import type { PageView, Representation } from '../../representations/representation.js'
+import type { FoundText, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'
 import { exportRows } from './export.js'
 import { linkHeader, pageLinks } from './links.js'
 import type { PageLinks } from './links.js'
+import { refuseEmpty } from './page-style.js'
+import type { PageStyle } from './page-style.js'
 import { send, sendAs } from './send.js'
-
-/** How one kind of page is found and shown. */
-export interface PageStyle {
-  readonly name: string
-  readonly singular: string
-  /** The path of the page, from which its links are made. */
-  readonly path: string
-  readonly members: readonly string[]
-  readonly emptyList: 'page' | 'not-found'
-  /** A list has nothing but its items. */
-  readonly bare?: boolean
-  find (query: Query): Promise<Found>
-  /** The same as text, where the storage can. */
-  readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
-  show (item: Stored): Members
-  offer? (items: readonly Stored[], hasNext: boolean): PageOffer
-}
 
 /** Answers with a page, or with everything, where the representation goes line by line and the client names no size. */
 export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle): Promise<FastifyReply> {
@@ -68,10 +52,6 @@ async function sendText (reply: FastifyReply, choice: Choice, reading: Reading, 
 
 function membersOf ({ page, query: { limit } }: Reading, total: number | undefined, links: PageLinks): Members {
   return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
-}
-
-export function refuseEmpty (count: number, { emptyList, name }: PageStyle): void {
-  if (count === 0 && emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
 /** The members of an item that clients see, or those of them that they asked for. */

@@ -66,12 +66,14 @@ export async function execute (mount: Mount, request: FastifyRequest, command: C
 async function replayOf (storage: Storage, family: Family, id: string, command: Command, grant: Grant): Promise<Result | undefined> {
   const record = await storage.get('commands', id) as CommandRecord | undefined
   if (record === undefined) return undefined
-  if (!isSameCommand(record, family.name, command, grant.principal)) {
+  const repeatable = await mayRepeat(storage, family, record, grant)
+  // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
+  if (!repeatable && command.target !== undefined && record.target === String(command.target)) throw notFound(family, command.target)
+  if (!repeatable || !isSameCommand(record, family.name, command, grant.principal)) {
     throw new Problem('id-reused', command.id === undefined
       ? 'This Idempotency-Key was used for another request'
       : `The command id "${id}" was used for another command`)
   }
-  if (!await mayRepeat(storage, family, record, grant)) throw notFound(family, record.target)
   return { record, recorded: true, item: undefined, replayed: true }
 }
 
