@@ -7,7 +7,8 @@ import type { FamilyOptions } from './family/mount/options.js'
 /** The options of both families; the version is that of the deals. */
 export type DealbookOptions = FamilyOptions & { readonly version: string }
 
-const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { prefix, version, ...options }) => {
+// Not a scope of its own: each family is one, and others at the same prefix stand beside these two.
+const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { version, ...options }) => {
   await app.register(customers, options)
   await app.register(deals, { ...options, version })
 }
@@ -18,4 +19,4 @@ const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { prefix, versio
  * @example
  * app.register(dealbook, { storage, prefix: '/crm', version: 'v1' })
  */
-export const dealbook = fp(plugin, { fastify: '5.x', name: 'fastify-dealbook', encapsulate: true })
+export const dealbook = fp(plugin, { fastify: '5.x', name: 'fastify-dealbook' })
