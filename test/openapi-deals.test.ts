@@ -137,3 +137,12 @@ t.test('every mounted path is described, but for its other spellings', async t =
   t.equal(answers.filter(each => each.startsWith('post /crm/rest/v1/')).length, 6 + 2, 'a noun for each operation and for deleting, and the creation')
   t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))
 })
+
+t.test('answers without a body are described without one', async t => {
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, { responses }] of Object.entries(methods)) {
+      for (const status of ['204', '303', '304']) t.equal(responses[status]?.content, undefined, `${method} ${path} ${status}`)
+      if (path.startsWith('/crm/command/')) t.equal(responses['200']?.content, undefined, `${method} ${path} 200`)
+    }
+  }
+})
