@@ -53,7 +53,7 @@ t.test('every ts block compiles against the package by its name', async t => {
     t.teardown(() => rmSync(place, { recursive: true, force: true }))
     // What is only declared is not there to be called, and a port may be taken.
     const runnable = [...files].filter(([, block]) => !/^declare |\.listen\(|^throw /m.test(moduleOf(block)))
-    const each = 'for (const file of process.argv.slice(1)) await import(file).catch(error => console.log(`${file}: ${error.message}`))'
+    const each = 'for (const file of process.argv.slice(1)) await import(file).catch(error => console.log(file, error.message))'
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', each, ...runnable.map(([file]) => file.replace(/\.ts$/, '.js'))], { cwd: place })
     for (const [file, block] of runnable) t.notMatch(stdout, file.replace(/\.ts$/, '.js'), nameOf(block))
     t.equal(stdout.replace(/^\d+\n/gm, ''), '', 'none has failed')
