@@ -145,3 +145,12 @@ t.test('where pages send forms, forms are described', async t => {
   t.same(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
   t.same(bodies('/crm/rest/v1/deals/{id}/hold', 'put'), ['application/json'])
 })
+
+t.test('answers without a body are described without one', async t => {
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, { responses }] of Object.entries(methods)) {
+      for (const status of ['204', '303', '304']) t.equal(responses[status]?.content, undefined, `${method} ${path} ${status}`)
+      if (path.startsWith('/crm/command/')) t.equal(responses['200']?.content, undefined, `${method} ${path} 200`)
+    }
+  }
+})

@@ -82,6 +82,7 @@ const creations: Readonly<Record<string, Refusal>> = {
   'a body that is too large': { request: create({ name: 'a'.repeat(1_100_000), price: 1 }), status: 413, code: 'body-too-large' },
   'another media type': { request: createRaw('<deal/>', { 'content-type': 'application/xml' }), status: 415, code: 'unsupported-media-type' },
   'two media types': { request: createRaw('{}', { 'content-type': 'application/json, text/plain' }), status: 415, code: 'unsupported-media-type' },
+  'JSON that is said to be a form': { request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/x-www-form-urlencoded' }), status: 415, code: 'unsupported-media-type', says: /content-type: application\/json/ },
   'a malformed media type': { request: createRaw('{}', { 'content-type': 'json' }), status: 415, code: 'unsupported-media-type' },
   'a type that begins like JSON': { request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/jsonp' }), status: 415, code: 'unsupported-media-type' },
   'no media type': { request: createRaw('{"name":"a","price":1}', {}), status: 415, code: 'unsupported-media-type' },

@@ -4,60 +4,80 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { problemCodes } from '../lib/index.js'
+import { pages } from './docs/pages.js'
 
-const readme = readFileSync('README.md', 'utf8')
+const readme = pages.get('README.md') as string
+const documentation = [...pages.values()].join('\n')
+const entries = ['lib/index.ts', 'lib/storage/sqlite.ts', 'lib/storage/postgres.ts', 'lib/storage/conformance.ts']
 const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
 const filesIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name))
 
-/** Each name that a file exports from others, with the declaration it stands for. */
+/** Each name that a file exports, its own and those of others, with the declaration it stands for. */
 function exportsOf (path: string): { name: string, declaration: ts.Node | undefined }[] {
-  return parse(path).statements.filter(ts.isExportDeclaration).flatMap(statement => {
+  return parse(path).statements.flatMap(statement => {
+    if (!ts.isExportDeclaration(statement)) return isExported(statement) ? [{ name: nameOf(statement), declaration: statement }] : []
     const from = join(dirname(path), (statement.moduleSpecifier as ts.StringLiteral).text.replace(/\.js$/, '.ts'))
     const { statements } = parse(from)
-    return (statement.exportClause as ts.NamedExports).elements.map(({ name: { text: name } }) => ({
-      name,
-      declaration: statements.find(each => ts.isVariableStatement(each)
-        ? each.declarationList.declarations.some(declared => declared.name.getText() === name)
-        : (each as Partial<ts.FunctionDeclaration>).name?.text === name)
-    }))
+    return (statement.exportClause as ts.NamedExports).elements.map(({ name: { text: name } }) => ({ name, declaration: statements.find(each => nameOf(each) === name) }))
   })
 }
 
-t.test('every export is documented, and is in the README', async t => {
-  const exported = exportsOf('lib/index.ts')
-  t.ok(exported.length > 30)
+function isExported (statement: ts.Statement): boolean {
+  return ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true
+}
+
+function nameOf (statement: ts.Statement): string {
+  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations[0]?.name.getText() ?? ''
+  return (statement as Partial<ts.FunctionDeclaration>).name?.text ?? ''
+}
+
+t.test('every export has TSDoc, and is in the documentation', async t => {
+  const exported = entries.flatMap(exportsOf)
+  t.ok(exported.length > 70)
   for (const { name, declaration } of exported) {
     const comments = declaration === undefined ? [] : ts.getJSDocCommentsAndTags(declaration)
     t.ok(comments.length > 0, `${name} has TSDoc`)
-    t.match(readme, new RegExp(`\`${name}\\b`), `${name} is in the README`)
+    t.match(documentation, new RegExp(`\`${name}\\b`), `${name} is documented`)
   }
 })
 
+t.test('every option of a storage is documented', async t => {
+  for (const [path, type] of [['lib/storage/sqlite.ts', 'SqliteOptions'], ['lib/storage/postgres.ts', 'PostgresOptions']] as const) {
+    const members = membersOf(path, type)
+    t.ok(members.length > 1, type)
+    for (const { name } of members) t.match(documentation, `\n| \`${name?.getText()}\` |`, `${type}.${name?.getText()}`)
+  }
+})
+
+function membersOf (path: string, type: string): readonly ts.TypeElement[] {
+  return parse(path).statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === type)?.members ?? []
+}
+
 t.test('every option has its row in the README, and its TSDoc', async t => {
-  const options = parse('lib/family/options.ts').statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === 'FamilyOptions')
-  t.ok(options)
-  for (const member of options?.members ?? []) {
+  const options = membersOf('lib/family/mount/options.ts', 'FamilyOptions')
+  t.ok(options.length > 15)
+  for (const member of options) {
     const name = member.name?.getText() as string
     t.match(readme, `\n| \`${name}\``, name)
     t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${name} has TSDoc`)
   }
 })
 
-t.test('every problem has its row in the README, with its status', async t => {
+t.test('every problem has its row in the documentation, with its status', async t => {
   for (const [code, { status, title }] of Object.entries(problemCodes)) {
-    t.match(readme, `\n| \`${code}\` | ${status} |`, code)
+    t.match(documentation, `\n| \`${code}\` | ${status} |`, code)
     t.match(code, /^[a-z]+(-[a-z]+)*$/)
     t.ok(title, `${code} has a title`)
     t.ok(status >= 400 && status < 600, `${code} is a refusal`)
   }
-  const rows = [...readme.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
+  const rows = [...documentation.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
   t.same(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
 })
 
-t.test('every script that the README names is there', async t => {
+t.test('every script or file that the documentation names is there', async t => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
-  for (const [, name] of readme.matchAll(/npm run ([\w:]+)/g)) t.ok(scripts[name as string], `npm run ${name}`)
-  for (const [, path] of readme.matchAll(/`((?:examples|test|\.ci)\/[\w./-]+)`/g)) t.ok(readFileSync(path as string), `${path} is there`)
+  for (const [, name] of documentation.matchAll(/npm run ([\w:]+)/g)) t.ok(scripts[name as string], `npm run ${name}`)
+  for (const [, path] of documentation.matchAll(/`((?:examples|test|\.ci)\/[\w./-]+)`/g)) t.ok(readFileSync(path as string), `${path} is there`)
 })
 
 t.test('every example is run or imported by a test', async t => {

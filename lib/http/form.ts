@@ -13,6 +13,8 @@ export class FormBody {
 
   constructor (bytes: Buffer) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
+    // No browser leaves a brace as it is in a form, but curl -d says of JSON that it is one.
+    if (bytes[0] === 0x7b) throw new Problem('unsupported-media-type', 'This is JSON, but said to be a form; send it with content-type: application/json')
     const entries = new Map<string, string>()
     for (const [name, text] of new URLSearchParams(bytes.toString('utf8'))) {
       if (entries.has(name)) throw new Problem('invalid-body', `${name} is given twice`, { errors: [{ pointer: `/${name}`, detail: 'is given twice' }] })

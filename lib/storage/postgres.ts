@@ -12,6 +12,7 @@ import type { FamilyShape, Storage } from './storage.js'
 export type { PostgresPool, PostgresClient, PostgresQuery } from './postgres/driver.js'
 export type { TableMapping, TableMappings } from './sql/layout.js'
 
+/** How a PostgreSQL storage works, besides the connection string or the pool. */
 export interface PostgresOptions {
   /** The schema for the tables, made where it is missing; without one the first of the search path. */
   readonly schema?: string

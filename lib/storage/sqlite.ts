@@ -18,6 +18,7 @@ interface Opened {
   readonly writesJson: boolean
 }
 
+/** How an SQLite storage works, besides the file or the open database. */
 export interface SqliteOptions {
   /** Families that are kept in tables which are there already. */
   readonly tables?: TableMappings

@@ -57,6 +57,7 @@ export function describeOne (mount: Mount): RouteSchema {
     operationId: operationId(mount, `read-${family.singular}`),
     summary: `Read one ${family.singular}`,
     tags: [family.name],
+    description: 'With its validators: a client that has the current representation is told so by 304.',
     params: idParams(mount),
     querystring: Type.Object({ fields, format }, { additionalProperties: false }),
     headers: Type.Object({
@@ -81,6 +82,7 @@ export function describeResult (mount: Mount, name: string, field: Field): Route
     operationId: operationId(mount, `query-${name}`, false),
     summary: `List the ${family.name} by ${field.name}`,
     tags: [family.name],
+    description: 'The bare list, in pages by the same parameters as everywhere; 404 when it is empty.',
     params: Type.Object({ parameter: { ...valueSchema(field), description: `The ${field.name}` } as TSchema }),
     querystring: Type.Object({ ...paging, ...filters(mount.grammar) }, { additionalProperties: false }),
     response: {
@@ -135,7 +137,8 @@ function contentOf (able: readonly Representation[], type: (representation: Repr
   return Object.fromEntries(able.map(each => [type(each), { schema: each.name === 'json' ? schema : Type.String() }]))
 }
 
-function headersOf (headers: Record<string, string>): Record<string, object> {
+/** Headers with what they say. */
+export function headersOf (headers: Record<string, string>): Record<string, object> {
   return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }]))
 }
 

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import type { RouteSchema } from '../../http/routes.js'
 import { CommandMembers } from '../model/command.js'
-import { describePaging, idParams, operationId, PageLinks, problems, shown, validatorHeaders } from './reads.js'
+import { describePaging, headersOf, idParams, operationId, PageLinks, problems, shown, validatorHeaders } from './reads.js'
 import type { CompiledOperation, Lifecycle } from '../model/family.js'
 import type { Mount } from '../mount/mount.js'
 import type { Spoken } from '../model/operation.js'
@@ -19,6 +19,9 @@ const preferHeader = {
   prefer: Type.Optional(Type.String({ description: 'return=minimal for an answer without a body' }))
 }
 
+const rule = 'Where nothing would change, it succeeds and changes nothing; where the state does not allow it, 409 says what is allowed now.'
+const commandRule = 'Put again, the same command is answered again and not done again; another one under its id is refused.'
+
 const refusals = ['invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'wrong-state', 'precondition-failed',
   'body-too-large', 'unsupported-media-type', 'storage-unavailable', 'busy'] as const
 
@@ -28,6 +31,7 @@ export function describeWord (mount: Mount, { operation, params }: CompiledOpera
     operationId: operationId(mount, `${word}-${operation[word]}-${mount.family.singular}`),
     summary: `${operation.summary ?? operation.name} (form ${word})`,
     tags: [mount.family.name],
+    description: rule,
     params: idParams(mount),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
     body: params.schema,
@@ -41,6 +45,7 @@ export function describeNoun (mount: Mount, { operation, params }: { readonly op
     operationId: operationId(mount, `noun-${operation.noun}-${mount.family.singular}`),
     summary: `${operation.summary ?? operation.name} (form noun)`,
     tags: [mount.family.name],
+    description: `${rule} The entry in the log is the answer.`,
     params: idParams(mount),
     headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
     consumes: formsToo,
@@ -95,6 +100,7 @@ export function describeCommand (mount: Mount): RouteSchema {
     operationId: operationId(mount, `put-${family.singular}-command`),
     summary: `Command a ${family.singular}, under an id that the client chooses (form command)`,
     tags: [family.name],
+    description: `${rule} ${commandRule}`,
     params: Type.Object({ ...idParams(mount).properties, command: commandId }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
     body: Type.Union(envelopes(mount)),
@@ -117,7 +123,7 @@ export function describeSharedCommand (mount: Mount, { bodies, answers }: Shared
   return {
     operationId: operationId(mount, 'put-command', false),
     summary: 'Command an item, under an id that the client chooses (form commands)',
-    description: 'The member named like the family says what the command is for.',
+    description: `The member named like the family says what the command is for. ${commandRule}`,
     tags: ['commands'],
     params: Type.Object({ command: commandId }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
@@ -131,6 +137,7 @@ export function describeSharedEntry (mount: Mount, { answers }: SharedSchemas): 
     operationId: operationId(mount, 'read-command', false),
     summary: 'Read a command',
     tags: ['commands'],
+    description: 'Of whichever family: what was asked for, and what became of it.',
     params: Type.Object({ command: commandId }),
     response: entryAnswers(mount, Type.Unsafe({ anyOf: answers }))
   }
@@ -143,6 +150,7 @@ export function describeLog (mount: Mount, operation?: Spoken): RouteSchema {
     operationId: operationId(mount, `list-${family.singular}-${what}`),
     summary: operation === undefined ? `Read the log of a ${family.singular}` : `Read the ${operation.noun} of a ${family.singular}`,
     tags: [family.name],
+    description: 'In the order of the changes; the log outlives the item.',
     params: idParams(mount),
     querystring: describePaging(mount, mount.logGrammar, Object.keys(CommandMembers.properties)),
     response: {
@@ -164,6 +172,7 @@ export function describeEntry (mount: Mount, operation?: Spoken): RouteSchema {
     operationId: operationId(mount, `read-${family.singular}-${operation === undefined ? 'commands' : operation.noun}`),
     summary: operation === undefined ? `Read a command of a ${family.singular}` : `Read one of the ${operation.noun} of a ${family.singular}`,
     tags: [family.name],
+    description: 'What was asked for, and what became of it.',
     params: Type.Object({ ...idParams(mount).properties, command: commandId }),
     response: entryAnswers(mount)
   }
@@ -175,6 +184,7 @@ export function describeCreate (mount: Mount): RouteSchema {
     operationId: operationId(mount, `create-${family.singular}`),
     summary: `Create a ${family.singular}`,
     tags: [family.name],
+    description: 'What the client does not send is given by the service. With an Idempotency-Key, the request can be repeated safely.',
     headers: Type.Object({ ...keyHeader, ...preferHeader }),
     consumes: formsToo,
     body: (family.lifecycle as Lifecycle).params.schema,
@@ -195,9 +205,10 @@ export function describeDelete (mount: Mount): RouteSchema {
     operationId: operationId(mount, `delete-${family.singular}`),
     summary: `Delete a ${family.singular}`,
     tags: [family.name],
+    description: 'Its log stays.',
     params: idParams(mount),
     headers: Type.Object(conditionHeaders),
-    response: { 204: { description: 'It is gone' }, ...problems(mount, 'invalid-query', 'invalid-body', 'not-found', 'precondition-failed', ...required(mount), 'storage-unavailable', 'busy') }
+    response: { 204: { type: 'null', description: 'It is gone' }, ...problems(mount, 'invalid-query', 'invalid-body', 'not-found', 'precondition-failed', ...required(mount), 'storage-unavailable', 'busy') }
   }
 }
 
@@ -207,17 +218,19 @@ export function describeAction (mount: Mount, action: string, summary: string, b
     operationId: operationId(mount, `command-${action}`, false),
     summary: `${summary} (without an answer)`,
     tags: [mount.family.name],
+    description: 'The same as in every other form, answered by its status alone.',
     headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
     body,
-    response: { 200: { description: 'Done; there is no body', headers: { ...Object.fromEntries(Object.keys(replayHeader).map(name => [name, { type: 'string' }])) } }, ...writeProblems(mount, 'cross-site', 'id-reused', 'invalid-header') }
+    response: { 200: { type: 'null', description: 'Done; there is no body', headers: headersOf(replayHeader) }, ...writeProblems(mount, 'cross-site', 'id-reused', 'invalid-header') }
   }
 }
 
 const commandId = Type.String({ pattern: '^[A-Za-z0-9._~-]{1,100}$', description: 'The id of the command' })
 const replayHeader = { 'idempotent-replayed': 'true where an earlier answer is given again' }
-const redirected = { description: 'To what came of it, where a form was sent' }
+// The type says that there is no body.
+const redirected = { type: 'null', description: 'To what came of it, where a form was sent' }
+const minimal = { type: 'null', description: 'Done; no body, as Prefer: return=minimal asks' }
 const formsToo = ['application/json', 'application/x-www-form-urlencoded']
-const minimal = { description: 'Done; no body, as Prefer: return=minimal asks' }
 
 function itemAnswers (mount: Mount): Record<number, object> {
   const { family } = mount
@@ -238,7 +251,7 @@ function commandAnswers (mount: Mount, command: TSchema = linkedCommandSchema(mo
 function entryAnswers (mount: Mount, command: TSchema = linkedCommandSchema(mount)): Record<number, object> {
   return {
     200: shown(mount, 'one', 'The command', command, validatorHeaders),
-    304: { description: 'The client has the current representation' },
+    304: { type: 'null', description: 'The client has the current representation' },
     ...problems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable')
   }
 }

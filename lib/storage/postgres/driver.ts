@@ -10,6 +10,7 @@ export interface PostgresPool {
   off (event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** What is used of one connection of it. */
 export interface PostgresClient {
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
@@ -17,6 +18,7 @@ export interface PostgresClient {
   off (event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** A statement as `pg` takes it. */
 export interface PostgresQuery {
   text: string
   values?: unknown[]

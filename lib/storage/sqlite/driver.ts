@@ -8,6 +8,7 @@ export interface SqliteDatabase {
   function? (name: string, options: { deterministic: boolean }, run: (value: unknown) => unknown): unknown
 }
 
+/** What is used of a statement of such a database. */
 export interface SqliteStatement {
   all (...parameters: never[]): unknown[]
   run (...parameters: never[]): { changes: number | bigint }

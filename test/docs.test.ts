@@ -1,0 +1,134 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import Fastify from 'fastify'
+import t from 'tap'
+import ts from 'typescript'
+import { dealbook, loadItems, customers, memoryStorage } from '../lib/index.js'
+import { blocksIn, pages } from './docs/pages.js'
+import type { Block } from './docs/pages.js'
+
+const run = promisify(execFile)
+const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
+const nameOf = ({ page, number }: Block): string => `${page}, block ${number}`
+
+/** The block as a module; what its comment says after `ts` stands before it. */
+function moduleOf ({ comment, text }: Block): string {
+  return `${comment.startsWith('ts\n') ? comment.slice(3) : ''}\n${text}\nexport {}\n`
+}
+
+t.test('every ts block compiles against the package by its name', async t => {
+  // Below the package's own folder, so that its name leads to what it publishes.
+  const folder = resolve('build/docs')
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const files = new Map(blocksIn('ts').map(block => [join(folder, `${block.page.replace(/\W+/g, '-')}-${block.number}.ts`), block]))
+  for (const [file, block] of files) writeFileSync(file, moduleOf(block))
+  const program = ts.createProgram([...files.keys()], {
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    lib: ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'],
+    types: ['node'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: true
+  })
+  const flaws = new Map<string, string[]>()
+  for (const { file, messageText } of ts.getPreEmitDiagnostics(program)) {
+    const name = file?.fileName ?? 'elsewhere'
+    flaws.set(name, [...flaws.get(name) ?? [], ts.flattenDiagnosticMessageText(messageText, '\n')])
+  }
+  t.ok(files.size > 15, `${files.size} blocks`)
+  for (const [file, block] of files) t.same(flaws.get(file) ?? [], [], nameOf(block))
+  t.same([...flaws.keys()].filter(name => !files.has(name)), [])
+  program.emit()
+
+  await t.test('and those that stand for themselves run', async t => {
+    const place = mkdtempSync(join(tmpdir(), 'dealbook-docs-'))
+    t.teardown(() => rmSync(place, { recursive: true, force: true }))
+    // What is only declared is not there to be called, and a port may be taken.
+    const runnable = [...files].filter(([, block]) => !/^declare |\.listen\(|^throw /m.test(moduleOf(block)))
+    const each = 'for (const file of process.argv.slice(1)) await import(file).catch(error => console.log(file, error.message))'
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', each, ...runnable.map(([file]) => file.replace(/\.ts$/, '.js'))], { cwd: place })
+    for (const [file, block] of runnable) t.notMatch(stdout, file.replace(/\.ts$/, '.js'), nameOf(block))
+    t.equal(stdout.replace(/^\d+\n/gm, ''), '', 'none has failed')
+  })
+})
+
+t.test('every js block runs as CommonJS', async t => {
+  const folder = resolve('build/docs-cjs')
+  mkdirSync(folder, { recursive: true })
+  for (const block of blocksIn('js')) {
+    const file = join(folder, `${block.page.replace(/\W+/g, '-')}-${block.number}.cjs`)
+    writeFileSync(file, block.text)
+    const { stderr } = await run(process.execPath, [file])
+    t.notMatch(stderr, /Error/, nameOf(block))
+  }
+})
+
+t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl && 'there is no curl' }, async t => {
+  const app = Fastify()
+  const storage = memoryStorage()
+  app.register(dealbook, { storage, version: 'v1' })
+  // As the example server makes them up.
+  await loadItems(storage, customers, [{ id: 1, age: 55, children: 3 }, { id: 2, age: 19, children: 1 }])
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.equal(url, `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
+  t.teardown(() => app.close())
+
+  for (const block of blocksIn('sh')) {
+    // The others are walked through by package.test.ts, or say why they cannot be run.
+    if (!block.text.includes('curl') || block.comment.startsWith('against:')) {
+      t.match(`${block.comment}\n${block.text}`, /^(not run: \w|against: app\.mjs)|^\s*npm (ci|start|init|install|test|run)\b/, nameOf(block))
+      continue
+    }
+    const { stdout } = await run('sh', ['-e', '-c', block.text.replaceAll('http://127.0.0.1:3000', url).replaceAll('curl ', 'curl -sS ')])
+    t.notMatch(stdout, '"not-found"', nameOf(block))
+    if (/^curl/m.test(block.text)) t.not(stdout, '', nameOf(block))
+    if (block.next?.language === 'json') t.match(JSON.parse(stdout), pattern(JSON.parse(block.next.text)), nameOf(block))
+  }
+})
+
+t.test('every json block is JSON', async t => {
+  for (const block of blocksIn('json')) t.ok(JSON.parse(block.text), nameOf(block))
+})
+
+t.test('every block is in a language that is checked', async t => {
+  for (const [page, text] of pages) {
+    for (const [, language] of text.matchAll(/^```(\w*)\n.*?^```$/gms)) t.match(language, /^(ts|js|sh|json|sql|xml)$/, page)
+  }
+})
+
+t.test('every link leads somewhere', async t => {
+  for (const [page, text] of pages) {
+    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+      const [path, anchor] = (link as string).split('#') as [string, string?]
+      const target = path === '' ? page : join(dirname(page), path)
+      t.ok(existsSync(target), `${page}: ${link}`)
+      if (anchor !== undefined) t.ok(anchorsOf(pages.get(target) ?? '').includes(anchor), `${page}: ${link}`)
+    }
+  }
+})
+
+t.test('the README links every page', async t => {
+  for (const page of pages.keys()) if (page !== 'README.md') t.match(pages.get('README.md'), `(${page})`, page)
+})
+
+/** Headings as GitHub names them. */
+function anchorsOf (text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => (heading as string).toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'))
+}
+
+/** What an answer must look like; "…" stands for anything. */
+function pattern (shown: unknown): unknown {
+  if (shown === '…') return /./
+  if (Array.isArray(shown)) return shown.map(pattern)
+  if (typeof shown === 'object' && shown !== null) return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, pattern(value)]))
+  // A string would also match where it is only a part.
+  return typeof shown === 'string' ? new RegExp(`^${shown.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`) : shown
+}

@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** One fenced block of a page. */
+export interface Block {
+  readonly page: string
+  /** Which of the page's blocks it is, from 1. */
+  readonly number: number
+  readonly language: string
+  readonly text: string
+  /** What the HTML comment right before it says. */
+  readonly comment: string
+  /** The block that stands after it with nothing but blank lines between them. */
+  readonly next: Block | undefined
+}
+
+/** The README and all of docs/, by their paths. */
+export const pages: ReadonlyMap<string, string> = new Map(
+  ['README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).sort().map(name => `docs/${name}`)]
+    .map(path => [path, readFileSync(path, 'utf8')])
+)
+
+export const blocks: readonly Block[] = [...pages].flatMap(([page, text]) => blocksOf(page, text))
+
+/** The blocks of all pages in this language. */
+export function blocksIn (language: string): Block[] {
+  return blocks.filter(block => block.language === language)
+}
+
+function blocksOf (page: string, text: string): Block[] {
+  const found = [...text.matchAll(/(?:^<!--((?:(?!-->)[^])*)-->\n)?^```(\w+)\n(.*?)^```$/gms)]
+  const made: Block[] = []
+  // From the last, since each knows the one after it.
+  for (const [index, match] of [...found.entries()].reverse()) {
+    const end = match.index + match[0].length
+    const following = made[0]
+    const after = found[index + 1]
+    const adjoins = after !== undefined && text.slice(end, after.index).trim() === ''
+    made.unshift({
+      page,
+      number: index + 1,
+      language: match[2] as string,
+      text: match[3] as string,
+      comment: (match[1] ?? '').trim(),
+      next: adjoins ? following : undefined
+    })
+  }
+  return made
+}

@@ -1,0 +1,122 @@
+import { execFile, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { blocksIn } from './docs/pages.js'
+
+const run = promisify(execFile)
+const tsc = resolve('node_modules/typescript/bin/tsc')
+const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
+// Since when Node has SQLite of its own without a flag.
+const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+const hasSqlite = major > 22 || (major === 22 && minor >= 13)
+
+const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
+t.teardown(() => rm(work, { recursive: true, force: true }))
+const [{ filename }] = JSON.parse((await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])).stdout) as [{ filename: string }]
+const tarball = join(work, filename)
+
+async function makeHost (name: string): Promise<string> {
+  const host = join(work, name)
+  await mkdir(host)
+  return host
+}
+
+/** Runs lines of the README as they stand, but for the package itself, which is not published by then. */
+async function shell (host: string, lines: string): Promise<string> {
+  const text = lines.replace(/\bfastify-dealbook\b/g, tarball).replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
+  return (await run('sh', ['-e', '-c', text], { cwd: host })).stdout
+}
+
+async function node (host: string, file: string, text: string): Promise<{ stdout: string, stderr: string }> {
+  await writeFile(join(host, file), text)
+  return await run(process.execPath, [file], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+}
+
+/** What the compiler says to a file in a host, with the types of all packages checked too, and without. */
+async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[]): Promise<string> {
+  const options = ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--skipLibCheck', String(skipLibCheck), ...files]
+  return (await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string }) => error)).stdout
+}
+
+const folder = blocksIn('sh').filter(({ page, text }) => page === 'README.md' && /npm (init|install)/.test(text))
+const application = blocksIn('ts').find(({ comment }) => comment === 'file: app.mjs')?.text ?? ''
+
+t.test('from an empty folder to a running application, by the README', async t => {
+  const [first, driver] = folder
+  t.match(first?.text, /^npm init -y\nnpm install fastify fastify-dealbook @sinclair\/typebox\n$/)
+  t.equal(driver?.text, 'npm install @photostructure/sqlite\n')
+  const host = await makeHost('esm')
+  await shell(host, first?.text as string)
+
+  await t.test('without a driver it says what to install', async t => {
+    const postgres = await node(host, 'postgres.mjs', `
+      import { postgresStorage } from 'fastify-dealbook/postgres'
+      const storage = postgresStorage({ connectionString: 'postgres://localhost/none' })
+      await storage.prepare({ name: 'things', fields: [], indexes: [] }).catch(error => console.log(error.message))`)
+    t.equal(postgres.stdout, 'PostgreSQL needs the package pg: npm install pg\n')
+    const sqlite = await node(host, 'sqlite.mjs', application.replace('port: 3000', 'port: 0').replace(/$/, '\nawait app.close()\n'))
+    if (hasSqlite) t.match(sqlite.stdout, '/rest/v1/invoices')
+    else t.match(sqlite.stderr, 'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
+  })
+
+  if (!hasSqlite) await shell(host, driver?.text as string)
+
+  await t.test('it runs, and answers as shown', { skip: !hasCurl && 'there is no curl' }, async t => {
+    await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))
+    const server = spawn(process.execPath, ['app.mjs'], { cwd: host, stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => server.kill())
+    const [, port] = /:(\d+)\/rest\/v1\/invoices/.exec(await new Promise<string>(resolve => server.stdout.once('data', data => resolve(String(data))))) ?? []
+    const requests = blocksIn('sh').find(({ comment }) => comment === 'against: app.mjs')?.text ?? ''
+    const lines = requests.replaceAll('localhost:3000', `localhost:${port}`).trim().split('\n')
+    let last = ''
+    for (const line of lines) last = await shell(host, line)
+    const shown = blocksIn('json').find(({ comment }) => comment.startsWith('output of the last line'))?.text ?? ''
+    const time = /"\d{4}-\d\d-\d\dT[^"]+"/g
+    t.equal(lines.length, 3)
+    t.same(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
+  })
+
+  await t.test('its types are right, whatever else is installed', async t => {
+    await shell(host, 'npm install --save-dev @types/node@20')
+    await writeFile(join(host, 'app.mts'), application + `
+      import { postgresStorage } from 'fastify-dealbook/postgres'
+      import { storageConformance } from 'fastify-dealbook/conformance'
+      export { postgresStorage, storageConformance }`)
+    await writeFile(join(host, 'faulty.mts'), application.replace('invoice => !invoice.paid', 'invoice => !invoice.piad'))
+    t.match(await flawsOf(host, true, 'app.mts', 'faulty.mts'), /^faulty\.mts\(.*'piad'.*\n( .*\n)*$/, 'and a wrong field is the only flaw')
+    t.equal(await flawsOf(host, false, 'app.mts'), '')
+  })
+
+  await t.test('nothing ran at its installation', async t => {
+    const { scripts } = JSON.parse(await readFile(join(host, 'node_modules/fastify-dealbook/package.json'), 'utf8')) as { scripts: Record<string, string> }
+    for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(scripts[script], script)
+  })
+})
+
+t.test('a host in CommonJS', async t => {
+  const host = await makeHost('cjs')
+  await shell(host, `${folder[0]?.text}npm install --save-dev @types/node@20`)
+  t.equal((JSON.parse(await readFile(join(host, 'package.json'), 'utf8')) as { type?: string }).type ?? 'commonjs', 'commonjs')
+  const { stdout, stderr } = await node(host, 'app.js', `
+    const Fastify = require('fastify')
+    const { customers, loadItems, memoryStorage } = require('fastify-dealbook')
+    const app = Fastify()
+    const storage = memoryStorage()
+    app.register(customers, { storage })
+    loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
+      .then(() => app.inject('/customers?min-age=30&fields=id,age'))
+      .then(answer => console.log(JSON.stringify(answer.json().items)))`)
+  t.equal(stdout, '[{"id":1,"age":30}]\n', stderr)
+  await writeFile(join(host, 'app.ts'), `
+    import Fastify from 'fastify'
+    import { customers, memoryStorage } from 'fastify-dealbook'
+    import { sqliteStorage } from 'fastify-dealbook/sqlite'
+    const app = Fastify()
+    app.register(customers, { storage: memoryStorage() })
+    export { app, sqliteStorage }`)
+  t.equal(await flawsOf(host, true, 'app.ts'), '')
+  t.equal(await flawsOf(host, false, 'app.ts'), '')
+})
