@@ -65,7 +65,10 @@ t.test('SIGTERM finishes what runs, and ends with 0', async t => {
     try {
       await get(`${server.url}/customers/1`)
     } catch (error) {
-      events.push((error as NodeJS.ErrnoException).code as string)
+      const code = (error as NodeJS.ErrnoException).code as string
+      // Who comes in the moment of closing may be cut off before anyone is refused.
+      if (code === 'ECONNRESET') continue
+      events.push(code)
       break
     }
   }
