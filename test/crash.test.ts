@@ -73,11 +73,11 @@ async function newDeals (url: string): Promise<Client[]> {
   }))
 }
 
-/** Waits until every client was answered again, and then a little, to hit another moment each time. */
+/** Waits until every client was answered twice more, and then a little, to hit another moment each time. */
 async function underLoad (clients: readonly Client[]): Promise<void> {
   const answers = ({ sent }: Client) => sent.filter(({ answered }) => answered !== undefined).length
   const before = clients.map(answers)
-  while (clients.some((client, index) => answers(client) <= (before[index] as number))) await delay(5)
+  while (clients.some((client, index) => answers(client) < (before[index] as number) + 2)) await delay(5)
   await delay(Math.random() * 100)
 }
 
@@ -123,7 +123,7 @@ for (const storage of ['sqlite', 'postgres']) {
       server = await startExample(t, env)
     }
     await untilAnswered(server.url, clients)
-    t.ok(clients.every(({ sent }) => sent.length >= kills), 'there was a load')
+    t.ok(clients.every(({ sent }) => sent.length > kills), 'there was a load')
     await check(t, server.url, clients)
   })
 }
@@ -144,7 +144,7 @@ t.test('PostgreSQL itself killed under load', async t => {
     await postgres.start()
     await untilAnswered(server.url, clients)
   }
-  t.ok(clients.every(({ sent }) => sent.length >= kills), 'there was a load')
+  t.ok(clients.every(({ sent }) => sent.length > kills), 'there was a load')
   await check(t, server.url, clients)
 })
 
