@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Problem } from '../http/problems.js'
+import { Problem } from '../problems.js'
 import type { Endpoint } from '../http/routes.js'
 import { nearest } from '../values/nearest.js'
 import { actionEndpoints } from './forms/action.js'

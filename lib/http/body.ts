@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { flawsOfJson } from '../values/json.js'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /** Reads a JSON body strictly. No bytes at all are the empty object, so that an operation without parameters needs no body. */
 export function readJson (bytes: Buffer): unknown {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /**
  * Refuses what a page of another site can make a browser send without asking first: a POST as a form sends it, or without

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /** What a person entered in an HTML form. */
 export class FormBody {

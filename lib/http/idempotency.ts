@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */
 export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {

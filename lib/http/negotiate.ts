@@ -1,7 +1,7 @@
 import Negotiator from 'negotiator'
 import { canShow } from '../representations/representation.js'
 import type { Representation, View } from '../representations/representation.js'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /** The representation to answer in, and the media type to say it by. */
 export interface Choice {

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { writeHttpDate } from './dates.js'
 import { addLink, linkTo } from './links.js'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 import type { Endpoint } from './routes.js'
 
 /** When a version goes, and what takes its place. */

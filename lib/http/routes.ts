@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
-import { Problem } from './problems.js'
+import { Problem } from '../problems.js'
 
 /** The documentation of a route, from which a host's OpenAPI document is made; bodies and queries are judged elsewhere. */
 export interface RouteSchema extends FastifySchema {

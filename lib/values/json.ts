@@ -1,5 +1,8 @@
 import { flawOfText } from './text.js'
 
+/** An object whose members are known only at run time. */
+export type Members = Readonly<Record<string, unknown>>
+
 const maxDepth = 64
 
 /**

@@ -1,3 +1,9 @@
+/** A hint for the end of a message, with a blank before it; nothing where no known name is near. */
+export function didYouMean (name: string, known: Iterable<string>): string {
+  const meant = nearest(name, known)
+  return meant === undefined ? '' : ` Did you mean "${meant}"?`
+}
+
 /** The known name that is most like the given one, if one is near enough to be meant. */
 export function nearest (name: string, known: Iterable<string>): string | undefined {
   if (name.length > 50) return undefined

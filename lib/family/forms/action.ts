@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject } from '@sinclair/typebox'
 import { readIdempotencyKey } from '../../http/idempotency.js'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import { answerNothing } from '../write/answers.js'
 import { describeAction } from '../openapi/writes.js'

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import { visible } from '../mount/access.js'
 import { answerCommand } from '../write/answers.js'

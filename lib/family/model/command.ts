@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isDeepStrictEqual } from 'node:util'
-import type { ProblemCode } from '../../http/problems.js'
+import type { ProblemCode } from '../../problems.js'
 import type { FamilyShape, Id, Stored } from '../../storage/storage.js'
 import type { Members } from './params.js'
 import { fieldsOf } from './shape.js'

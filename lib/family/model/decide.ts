@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Id, Stored } from '../../storage/storage.js'
 import type { Command } from './command.js'
 import type { CompiledOperation, Family, Lifecycle } from './family.js'

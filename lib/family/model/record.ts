@@ -1,4 +1,4 @@
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Change, Id, Stored } from '../../storage/storage.js'
 import type { Command, CommandRecord } from './command.js'
 import type { Decision } from './decide.js'

@@ -1,4 +1,4 @@
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import { matcher } from '../../storage/match.js'
 import { ConflictError, DuplicateError, ReadOnlyError } from '../../storage/storage.js'
 import type { FamilyShape, Id, Storage, Stored } from '../../storage/storage.js'

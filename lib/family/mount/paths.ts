@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Id } from '../../storage/storage.js'
 import { isCommandId } from '../model/command.js'
 import type { Mount } from './mount.js'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Choice } from '../../http/negotiate.js'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Reading } from '../../query/grammar.js'
 import type { Rows } from '../../representations/representation.js'
 import type { Found, Query, Stored } from '../../storage/storage.js'

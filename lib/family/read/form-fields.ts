@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import type { Problem } from '../../http/problems.js'
+import type { Problem } from '../../problems.js'
 import { isOrdered } from '../../query/names.js'
 import type { FormField } from '../../representations/representation.js'
 import type { Field } from '../../storage/storage.js'

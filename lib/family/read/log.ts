@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import type { Reading } from '../../query/grammar.js'
 import type { Condition, Found, Id, Query, Storage, Stored } from '../../storage/storage.js'

@@ -1,4 +1,4 @@
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { PageOffer } from '../../representations/representation.js'
 import type { Found, FoundText, Query, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import type { Condition, Field, Stored } from '../../storage/storage.js'
 import { readValue } from '../../values/read.js'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Choice, Chooser, Wish } from '../../http/negotiate.js'
-import { toProblem } from '../../http/problems.js'
+import { toProblem } from '../../http/to-problem.js'
 import { readTextParameter } from '../../query/split.js'
 import type { OneView, PageView, Representation } from '../../representations/representation.js'
 import { splitUrl } from '../mount/urls.js'

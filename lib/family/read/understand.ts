@@ -1,4 +1,5 @@
-import { Problem, toProblem } from '../../http/problems.js'
+import { toProblem } from '../../http/to-problem.js'
+import { Problem } from '../../problems.js'
 import type { Grammar, Reading } from '../../query/grammar.js'
 import type { Representation } from '../../representations/representation.js'
 

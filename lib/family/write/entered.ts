@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { FormBody } from '../../http/form.js'
-import type { Problem } from '../../http/problems.js'
+import type { Problem } from '../../problems.js'
 import { targetOf } from '../model/record.js'
 import { visible } from '../mount/access.js'
 import { showPage, viewOfItem } from '../read/items.js'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { refuseCrossSite } from '../../http/cross-site.js'
-import { Problem } from '../../http/problems.js'
+import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
 import { splitQuery } from '../../query/split.js'
 import { wishOf } from '../read/send.js'

@@ -1,0 +1,31 @@
+/** Keeps what was used last, up to a number of entries; what falls out is made again when it is asked for. */
+export class BoundedCache<Value> {
+  readonly #entries = new Map<string, Value>()
+  readonly #maxSize: number
+  readonly #maxKeyLength: number
+
+  /** @param maxKeyLength longer keys are not kept: nobody repeats them but to fill the memory */
+  constructor (maxSize: number, maxKeyLength = Infinity) {
+    this.#maxSize = maxSize
+    this.#maxKeyLength = maxKeyLength
+  }
+
+  get (key: string, make: (key: string) => Value): Value {
+    const kept = this.#entries.get(key)
+    if (kept !== undefined) {
+      // A Map is in the order of insertion: putting it in again makes it the youngest.
+      this.#entries.delete(key)
+      this.#entries.set(key, kept)
+      return kept
+    }
+    const made = make(key)
+    if (key.length > this.#maxKeyLength) return made
+    if (this.#entries.size >= this.#maxSize) this.#entries.delete(this.#entries.keys().next().value as string)
+    this.#entries.set(key, made)
+    return made
+  }
+
+  get size (): number {
+    return this.#entries.size
+  }
+}

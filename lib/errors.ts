@@ -1,0 +1,46 @@
+import createError from '@fastify/error'
+import type { FastifyErrorConstructor } from '@fastify/error'
+
+/** Every error of a host's own making: at definition, at boot, or in what its functions give back. */
+export const errorCodes = makeErrors({
+  // defining a family
+  FST_DEALBOOK_INVALID_DEFINITION: ['defineFamily "%s": %s', TypeError],
+  FST_DEALBOOK_INVALID_EXTENSION: ['extend "%s": %s', TypeError],
+  FST_DEALBOOK_INVALID_HTML_OPTION: ['html: %s', TypeError],
+  // mounting it
+  FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
+  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family with ' +
+    'the same name and version; choose another prefix or version', Error],
+  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: another scope has /rest/commands, /command and /query at "%s" ' +
+    'already; register the families of one prefix in one scope, or choose another prefix', Error],
+  FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
+  FST_DEALBOOK_UNVERSIONED_TWICE: ['fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error],
+  // what a host's functions give back
+  FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
+  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
+    'it should throw a problem', TypeError],
+  FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s"%s', TypeError],
+  FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
+  // loading items
+  FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
+  // storages
+  FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
+  FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
+  FST_DEALBOOK_NO_TABLE: ['%s: there is no table "%s" to map it to', Error],
+  FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],
+  FST_DEALBOOK_COLUMN_SHARED: ['%s: the fields "%s" and "%s" would share the column "%s"; rename one of them', Error],
+  FST_DEALBOOK_NO_COLUMN: ['%s: the table "%s" has no column "%s" for the field "%s"; it has %s. ' +
+    'Name the column in tables.%s.columns', Error],
+  FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
+    'which does not fit the field "%s" (%s, %s)', Error],
+  FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error]
+})
+
+type Definition = readonly [message: string, base: ErrorConstructor]
+
+function makeErrors<T extends Record<string, Definition>> (
+  table: T
+): { readonly [Code in keyof T]: FastifyErrorConstructor<{ code: string }, unknown[]> } {
+  const made = Object.entries(table).map(([code, [message, base]]) => [code, createError(code, message, 500, base)])
+  return Object.fromEntries(made)
+}
