@@ -83,3 +83,30 @@ export class Problem extends Error {
     }
   }
 }
+
+/** The problem of what is not there, or may not be seen. */
+export function notFound (what: string, id: string | number): Problem {
+  return new Problem('not-found', `There is no ${what} "${String(id).slice(0, 100)}"`)
+}
+
+/** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */
+export function invalidBody (flaws: readonly { readonly pointer: string, readonly detail: string }[]): Problem {
+  const [first] = flaws
+  const where = first?.pointer === '' ? 'The body' : first?.pointer
+  return new Problem('invalid-body', `${where} ${first?.detail}${andMore(flaws)}`, { errors: flaws })
+}
+
+/** The problem of a query that names all that is wrong with it. */
+export function invalidQuery (flaws: readonly { readonly parameter: string, readonly detail: string }[]): Problem {
+  return new Problem('invalid-query', `${flaws[0]?.detail}${andMore(flaws)}`, { errors: flaws })
+}
+
+/** The problem of an item that is not what the client decided on. */
+export function preconditionFailed (what: string, revision: number): Problem {
+  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}`
+  return new Problem('precondition-failed', detail, { members: { revision } })
+}
+
+function andMore ({ length }: readonly unknown[]): string {
+  return length === 1 ? '' : ` (and ${length - 1} more)`
+}

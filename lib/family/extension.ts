@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties } from '@sinclair/typebox'
-import { nearest } from '../values/nearest.js'
-import type { FamilyDefinition, ItemOf, OperationParams } from './model/definition.js'
-import type { Operation } from './model/operation.js'
+import { errorCodes } from '../errors.js'
+import { didYouMean } from '../values/nearest.js'
+import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'
+import type { Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<P extends TProperties, X extends TProperties, O extends OperationParams>
@@ -13,14 +14,21 @@ export interface FamilyExtension<P extends TProperties, X extends TProperties, O
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
 }
 
-const members: readonly string[] = ['fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'] satisfies (keyof FamilyExtension<TProperties, TProperties, OperationParams>)[]
+const members: readonly string[] = [
+  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'
+] satisfies (keyof AnyExtension)[]
+
+/** An extension of no particular family. */
+export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
 /** The definition with the additions; what clashes is found when it is compiled. */
-export function extendDefinition (base: FamilyDefinition, extension: FamilyExtension<TProperties, TProperties, OperationParams>): FamilyDefinition {
+export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const { fields, create, operations, queries, ...others } = extension
   refuseUnknown(base.name, extension)
   for (const field of create ?? []) {
-    if (base.create?.includes(field) === true) throw new TypeError(`extend "${base.name}": a client sends "${field}" at creation already`)
+    if (base.create?.includes(field) === true) {
+      throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
+    }
   }
   refuseTwice(base.name, 'field', base.fields.properties, fields?.properties)
   refuseTwice(base.name, 'operation', base.operations, operations)
@@ -37,15 +45,14 @@ export function extendDefinition (base: FamilyDefinition, extension: FamilyExten
 
 // What is left out of a type is still written by those who use none.
 function refuseUnknown (family: string, extension: object): void {
-  for (const name of Object.keys(extension)) {
-    if (members.includes(name)) continue
-    const meant = nearest(name, members)
-    throw new TypeError(`extend "${family}": unknown member "${name}"${meant === undefined ? '' : `, did you mean "${meant}"?`}`)
-  }
+  const unknown = Object.keys(extension).find(name => !members.includes(name))
+  if (unknown === undefined) return
+  const flaw = `unknown member "${unknown}".${didYouMean(unknown, members)}`
+  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, flaw)
 }
 
 function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {
-  for (const name of Object.keys(added)) {
-    if (Object.hasOwn(base, name)) throw new TypeError(`extend "${family}": the ${what} "${name}" is there already`)
-  }
+  const twice = Object.keys(added).find(name => Object.hasOwn(base, name))
+  if (twice === undefined) return
+  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, `the ${what} "${twice}" is there already`)
 }

@@ -1,5 +1,17 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Representation } from '../representations/representation.js'
 import { readHttpDate } from './dates.js'
+
+/** A strong tag: the stored revision and the representation; of the content where no revision is stored. */
+export function makeEtag ({ revision }: { readonly revision: number }, document: object, { name }: Representation): string {
+  const state = revision > 0 ? revision : hash(JSON.stringify(document))
+  return `"${state}-${name}"`
+}
+
+function hash (text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
+}
 
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */
 export interface Validators {
@@ -12,7 +24,10 @@ export type Verdict = 'go' | 'not-modified' | 'failed'
 
 /** Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2. */
 export function judgeRead (headers: IncomingHttpHeaders, current: Validators): Verdict {
-  const { 'if-match': match, 'if-none-match': noneMatch, 'if-modified-since': since, 'if-unmodified-since': unmodified } = headers
+  const match = headers['if-match']
+  const noneMatch = headers['if-none-match']
+  const since = headers['if-modified-since']
+  const unmodified = headers['if-unmodified-since']
   if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
   if (match !== undefined) {
     if (!listMatches(match, tag => tag === current.etag)) return 'failed'
@@ -20,9 +35,10 @@ export function judgeRead (headers: IncomingHttpHeaders, current: Validators): V
     return 'failed'
   }
   if (noneMatch !== undefined) {
-    return listMatches(noneMatch, tag => opaque(tag) === opaque(current.etag)) ? 'not-modified' : 'go'
+    return listMatches(noneMatch, tag => withoutWeakness(tag) === withoutWeakness(current.etag)) ? 'not-modified' : 'go'
   }
-  return since !== undefined && readHttpDate(since) !== undefined && !isLater(current.updatedAt, since) ? 'not-modified' : 'go'
+  if (since === undefined || readHttpDate(since) === undefined) return 'go'
+  return isLater(current.updatedAt, since) ? 'go' : 'not-modified'
 }
 
 /**
@@ -30,7 +46,11 @@ export function judgeRead (headers: IncomingHttpHeaders, current: Validators): V
  *
  * @param toItem whether the request's target is the item itself (If-None-Match speaks of the target)
  */
-export function writeMayGo (headers: IncomingHttpHeaders, current: { readonly revision: number, readonly updatedAt: string }, toItem: boolean): boolean {
+export function judgeWrite (
+  headers: IncomingHttpHeaders,
+  current: { readonly revision: number, readonly updatedAt: string },
+  toItem: boolean
+): boolean {
   const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': unmodified } = headers
   const isCurrent = (tag: string) => /^"(\d+)(?:-[^"]*)?"$/.exec(tag)?.[1] === String(current.revision)
   if (match !== undefined) {
@@ -38,7 +58,7 @@ export function writeMayGo (headers: IncomingHttpHeaders, current: { readonly re
   } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
     return false
   }
-  return !toItem || noneMatch === undefined || !listMatches(noneMatch, tag => isCurrent(opaque(tag)))
+  return !toItem || noneMatch === undefined || !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
 }
 
 /** Whether a header of entity tags is `*`, or has one for which the test holds. Malformed headers match nothing. */
@@ -62,7 +82,7 @@ export function readTags (header: string): string[] | undefined {
 }
 
 // Without the mark of a weak tag: what the weak comparison compares.
-function opaque (tag: string): string {
+function withoutWeakness (tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag
 }
 

@@ -6,15 +6,19 @@ import { Problem } from '../problems.js'
  * a body. Everything else (JSON, PUT, DELETE) a browser sends across sites only after a preflight that the host answers.
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
-  if (request.method !== 'POST' || /^application\/(json|merge-patch\+json)\b/i.test(request.headers['content-type'] ?? '')) return
+  if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
   const { origin, 'sec-fetch-site': site, host } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
-  const foreign = site === undefined
-    ? origin !== undefined && hostOf(origin) !== host
+  const isForeign = site === undefined
+    ? origin !== undefined && readHost(origin) !== host
     : site !== 'same-origin' && site !== 'none'
-  if (foreign) throw new Problem('cross-site', `A page of ${origin ?? 'another site'} may not send this; trusted origins are set by the option trustedOrigins`)
+  if (!isForeign) return
+  const page = `A page of ${origin ?? 'another site'}`
+  throw new Problem('cross-site', `${page} may not send this; trusted origins are set by the option trustedOrigins`)
 }
 
-function hostOf (origin: string): string | undefined {
+const json = /^application\/(json|merge-patch\+json)\b/i
+
+function readHost (origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
 }

@@ -1,3 +1,5 @@
+import { BoundedCache } from '../cache.js'
+
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const longDays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
@@ -20,25 +22,19 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
     const at = months.indexOf(parts.month as string)
     const year = parts.year === undefined ? fullYear(Number(parts.shortYear), now) : Number(parts.year)
     const date = new Date(Date.UTC(year, at, day, ...numbers))
-    if (year < 100 || date.getUTCMonth() !== at || date.getUTCDate() !== day || numbers[0] > 23 || numbers[1] > 59 || numbers[2] > 60) return undefined
-    return date.getTime() / 1000
+    const isDay = year >= 100 && date.getUTCMonth() === at && date.getUTCDate() === day
+    const [hour, minute, second] = numbers
+    return isDay && hour <= 23 && minute <= 59 && second <= 60 ? date.getTime() / 1000 : undefined
   }
   return undefined
 }
 
 // The same items are read again and again; the date of one takes longer to write than to find.
-const written = new Map<string, string>()
-const writtenAtMost = 1000
+const written = new BoundedCache<string>(1000)
 
 /** A moment as an HTTP date. */
 export function writeHttpDate (moment: string): string {
-  let date = written.get(moment)
-  if (date === undefined) {
-    date = new Date(moment).toUTCString()
-    if (written.size >= writtenAtMost) written.clear()
-    written.set(moment, date)
-  }
-  return date
+  return written.get(moment, () => new Date(moment).toUTCString())
 }
 
 // A year of two digits that would be more than 50 years ahead is in the past (RFC 9110, 5.6.7).

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
-import { writeHttpDate } from './dates.js'
-import { addLink, linkTo } from './links.js'
 import { Problem } from '../problems.js'
+import { writeHttpDate } from './dates.js'
 import type { Endpoint } from './routes.js'
+import { addLink, formatLink } from './url.js'
 
 /** When a version goes, and what takes its place. */
 export interface Retirement {
@@ -13,7 +13,7 @@ export interface Retirement {
 }
 
 /** The endpoint, saying in every answer that it is to go, and gone after its sunset. */
-export function retiring (endpoint: Endpoint, retirement: Retirement): Endpoint {
+export function announceRetirement (endpoint: Endpoint, retirement: Retirement): Endpoint {
   const { deprecation, sunset, successor } = retirement
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
   return {
@@ -28,8 +28,10 @@ export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
-  if (successor !== undefined) addLink(reply, linkTo(successor, 'successor-version'))
-  if (hasEnded(retirement)) throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${successor === undefined ? '' : `; go on with ${successor}`}`)
+  if (successor !== undefined) addLink(reply, formatLink(successor, 'successor-version'))
+  if (!hasEnded(retirement)) return
+  const next = successor === undefined ? '' : `; go on with ${successor}`
+  throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
 }
 
 /** Whether it is known that it will go. */

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
+import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
 
-/** The documentation of a route, from which a host's OpenAPI document is made; bodies and queries are judged elsewhere. */
+/** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
 export interface RouteSchema extends FastifySchema {
   readonly operationId?: string
   readonly summary?: string
@@ -24,8 +25,8 @@ export interface Endpoint {
 }
 
 /**
- * Registers endpoints: each path with and without a trailing slash, HEAD with every GET, OPTIONS, and 405 with `Allow` for
- * every other method, whatever the host's own settings for these are.
+ * Registers endpoints: each path with and without a trailing slash, HEAD with every GET, OPTIONS, and 405 with `Allow`
+ * for every other method, whatever the host's own settings for these are.
  */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], bodyLimit: number): void {
   const { routerOptions, ignoreTrailingSlash } = app.initialConfig
@@ -33,16 +34,21 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
   const slashed = routerOptions?.ignoreTrailingSlash !== true && ignoreTrailingSlash !== true
   for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
     const here = endpoints.filter(endpoint => endpoint.path === path)
-    mountPath(app, path, here, bodyLimit, true)
-    if (slashed) mountPath(app, `${path}/`, here, bodyLimit, false)
+    mountPath(app, path, here, bodyLimit)
+    // The same once more; the documentation has it already.
+    if (slashed) mountPath(app, `${path}/`, here.map(endpoint => ({ ...endpoint, schema: hidden })), bodyLimit)
   }
 }
 
-/** Every method on a path is a problem, with and without a trailing slash: what is there in its place has routes of its own. */
-export function mountUnknown (app: FastifyInstance, path: string, explain: (request: FastifyRequest, reply: FastifyReply) => Problem): void {
+/** Every method on a path is a problem, with and without a trailing slash: what is there has routes of its own. */
+export function mountUnknown (
+  app: FastifyInstance,
+  path: string,
+  explain: (request: FastifyRequest, reply: FastifyReply) => Problem
+): void {
   for (const url of [path, `${path}/`]) {
     if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
-    declare(app, {
+    declareRoute(app, {
       method: app.supportedMethods as HTTPMethods[],
       url,
       schema: hidden,
@@ -55,21 +61,20 @@ export function mountUnknown (app: FastifyInstance, path: string, explain: (requ
 
 const hidden: RouteSchema = { hide: true }
 
-function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], bodyLimit: number, documented: boolean): void {
+function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], bodyLimit: number): void {
   const methods = new Set<string>(['OPTIONS'])
   const before = endpoints[0]?.before
-  const first = before === undefined ? {} : { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
+  const first = before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
   for (const { method, schema, handler } of endpoints) {
-    const shown: RouteSchema = documented ? schema : hidden
-    declare(app, { method, url, schema: shown, handler, bodyLimit, exposeHeadRoute: false, ...first })
+    declareRoute(app, { method, url, schema, handler, bodyLimit, exposeHeadRoute: false, ...first })
     methods.add(method)
     if (method === 'GET') {
-      declare(app, { method: 'HEAD', url, schema: hidden, handler, ...first })
+      declareRoute(app, { method: 'HEAD', url, schema: hidden, handler, ...first })
       methods.add('HEAD')
     }
   }
   const allow = [...methods].sort().join(', ')
-  declare(app, {
+  declareRoute(app, {
     method: 'OPTIONS',
     url,
     schema: hidden,
@@ -77,7 +82,7 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
     handler: async (_request, reply) => await reply.code(204).header('allow', allow).send()
   })
   const others = app.supportedMethods.filter(method => !methods.has(method)) as HTTPMethods[]
-  declare(app, {
+  declareRoute(app, {
     method: others,
     url,
     schema: hidden,
@@ -85,19 +90,20 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
     // Before the body is looked at, so that its faults do not hide this one.
     onRequest: async (request, reply) => {
       before?.(reply)
-      throw new Problem('method-not-allowed', `${request.method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
+      const detail = `${request.method} is not allowed here; allowed: ${allow}`
+      throw new Problem('method-not-allowed', detail, { headers: { allow } })
     },
     handler: async () => {}
   })
 }
 
-function declare (app: FastifyInstance, route: RouteOptions): void {
+function declareRoute (app: FastifyInstance, route: RouteOptions): void {
   try {
     app.route(route)
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a slash at its end is the same place.
     const path = `${app.prefix.replace(/\/+$/, '')}${route.url}`
-    throw new Error(`fastify-dealbook: there is another route at ${path} already, of the host or of a family with the same name and version; choose another prefix or version`, { cause: error })
+    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(path, { cause: error })
   }
 }

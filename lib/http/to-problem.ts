@@ -1,6 +1,13 @@
 import { Problem, problemCodes } from '../problems.js'
 import type { ProblemCode } from '../problems.js'
 
+interface ForeignError {
+  readonly statusCode?: number
+  readonly code?: string
+  readonly message?: string
+  readonly headers?: Record<string, string>
+}
+
 const fastifyCodes: Record<string, ProblemCode> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
   FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large'
@@ -9,8 +16,8 @@ const fastifyCodes: Record<string, ProblemCode> = {
 /** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
-  const { statusCode, code, message, headers } = (error ?? {}) as { statusCode?: number, code?: string, message?: string, headers?: Record<string, string> }
-  const known = fastifyCodes[code ?? ''] ?? byStatus(statusCode)
+  const { statusCode, code, message, headers } = (error ?? {}) as ForeignError
+  const known = fastifyCodes[code ?? ''] ?? findCode(statusCode)
   if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
   return new Problem(known, message ?? '', {
     ...(headers === undefined ? {} : { headers }),
@@ -20,7 +27,7 @@ export function toProblem (error: unknown): Problem {
   })
 }
 
-function byStatus (status: number | undefined): ProblemCode {
+function findCode (status: number | undefined): ProblemCode {
   if (status === undefined || status < 400 || status >= 600) return 'internal'
   // Of the codes with this status, the one that claims nothing.
   if (status === 400) return 'bad-request'

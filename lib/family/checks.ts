@@ -1,0 +1,98 @@
+import { reservedNames } from '../query/names.js'
+import { CommandMembers } from './command-schema.js'
+import type { FamilyDefinition } from './definition.js'
+import { listFields, ServiceFields } from './fields.js'
+import type { Operation } from './operation.js'
+
+const word = /^[a-z][a-z0-9-]*$/
+const wordRule = 'must be lower-case letters, digits and hyphens'
+const actionWord = /^[A-Z][A-Za-z0-9]*$/
+
+/** Names what is wrong with a definition; undefined where nothing is. */
+export function findFlaw (definition: FamilyDefinition): string | undefined {
+  const { singular, create, operations = {} } = definition
+  // Creating and deleting have words of their own.
+  const taken = create === undefined ? [] : [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
+  return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
+    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken)
+}
+
+/** line-item -> CreateLineItem */
+export function nameAction (verb: string, singular: string): string {
+  return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
+}
+
+function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefined {
+  for (const [what, text] of [['name', name], ['singular', singular]] as const) {
+    if (!word.test(text)) return `${what} "${text}" ${wordRule}`
+  }
+  if (name === 'commands') return 'this name belongs to the log'
+  if (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) {
+    return `the singular "${singular}" is a member of every command`
+  }
+  return undefined
+}
+
+function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | undefined {
+  const fields = listFields(schema)
+  const id = fields.find(field => field.name === 'id')
+  if (id === undefined || id.optional || (id.kind !== 'integer' && id.kind !== 'string')) {
+    return 'fields must have an id, Type.Integer() or Type.String()'
+  }
+  for (const { name } of fields) {
+    if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) return `the field "${name}" must be letters, digits and underscores`
+    if ((reservedNames as readonly string[]).includes(name)) return `the field "${name}" is named like a query parameter`
+    if (name === 'links' || name === 'action' || Object.hasOwn(ServiceFields.properties, name)) {
+      return `the field "${name}" belongs to the service`
+    }
+  }
+  return undefined
+}
+
+function findFlawInQueries ({ name, fields, queries = {} }: FamilyDefinition): string | undefined {
+  const filtered = listFields(fields).filter(({ kind }) => kind !== 'json').map(field => field.name)
+  for (const [query, { field }] of Object.entries(queries)) {
+    if (!word.test(query)) return `the query "${query}" ${wordRule}`
+    if (query === name) return `the query "${query}" is there already: the items by id`
+    if (!filtered.includes(field)) return `the query "${query}" is by "${field}", which is no field that can be filtered`
+  }
+  return undefined
+}
+
+function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: FamilyDefinition): string | undefined {
+  for (const { name, changes = [] } of Object.values(operations)) {
+    const unknown = changes.find(field => !Object.hasOwn(fields.properties, field))
+    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
+  }
+  for (const field of [...create ?? [], ...attributes?.fields ?? []]) {
+    if (field === 'id' || !Object.hasOwn(fields.properties, field)) return `"${field}" is no field that a client can send`
+  }
+  if (create === undefined) return undefined
+  const incomplete = listFields(fields).find(({ name, optional }) =>
+    name !== 'id' && !optional && !create.includes(name) && fields.properties[name]?.default === undefined)
+  if (incomplete === undefined) return undefined
+  return `the field "${incomplete.name}" needs a default, or must be optional or in create`
+}
+
+/** Words that are malformed, or meant for two things. */
+function findFlawInWords (operations: Readonly<Record<string, Operation>>, taken: readonly string[]): string | undefined {
+  // Every path below an item, and every action, and whose it is.
+  const owners = new Map([['commands', 'the log'], ...taken.map(word => [word, 'creating and deleting'] as const)])
+  for (const [key, operation] of Object.entries(operations)) {
+    const { name, verb, participle, noun, action, params } = operation
+    if (name !== key) return `the operation "${key}" is named "${name}"; key and name must be the same`
+    for (const [what, text] of Object.entries({ verb, participle, noun })) {
+      if (!word.test(text)) return `the operation "${key}" has the ${what} "${text}", which ${wordRule}`
+    }
+    if (Object.hasOwn(params.properties, 'id')) return `the operation "${key}" has a parameter "id", which is the item's`
+    if (!actionWord.test(action)) {
+      return `the operation "${key}" has the action "${action}", which must be letters and digits, beginning with a capital`
+    }
+    for (const text of new Set([verb, participle, noun, action])) {
+      const owner = owners.get(text)
+      if (owner !== undefined) return `the operation "${key}" uses the word "${text}", which belongs to ${owner}`
+      owners.set(text, `the operation "${key}"`)
+    }
+  }
+  return undefined
+}

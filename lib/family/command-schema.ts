@@ -1,0 +1,33 @@
+import { Type } from '@sinclair/typebox'
+import type { FamilyShape } from '../storage/storage.js'
+import { listFields } from './fields.js'
+
+/** What clients see of a command, whatever its family, but for the member that names the item. */
+export const CommandMembers = Type.Object({
+  id: Type.String({ description: 'The id of the command' }),
+  action: Type.String({ description: 'The operation' }),
+  params: Type.Object({}, { additionalProperties: true, description: 'The parameters of the operation' }),
+  outcome: Type.Union([Type.Literal('done'), Type.Literal('unchanged'), Type.Literal('refused')], {
+    description: 'What became of it'
+  }),
+  revision: Type.Integer({ description: 'The revision of the item after it' }),
+  createdAt: Type.String({ format: 'date-time', description: 'When it was decided' }),
+  principal: Type.Optional(Type.String({ description: 'Who asked for it' })),
+  problem: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Why it was refused' }))
+})
+
+/** The fields of the log, for filters and forms. */
+export const logFields = listFields(CommandMembers)
+
+/** The commands of all families, for the storage. */
+export const commandsShape: FamilyShape = {
+  name: 'commands',
+  fields: listFields(Type.Object({
+    ...CommandMembers.properties,
+    family: Type.String(),
+    target: Type.String(),
+    result: Type.Optional(Type.Object({})),
+    updatedAt: Type.String({ format: 'date-time' })
+  })),
+  indexes: [['family', 'target', 'revision']]
+}

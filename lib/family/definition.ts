@@ -1,0 +1,60 @@
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import type { Id } from '../storage/storage.js'
+import type { Operation } from './operation.js'
+
+/** The members that the service itself gives to every item of a family that can be written. */
+export interface ServiceMembers {
+  /** 1 at creation, one more with every change. */
+  readonly revision: number
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** An item of a family with these fields. */
+export type ItemOf<P extends TProperties> = Static<TObject<P>> & ServiceMembers
+
+/** A result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter. */
+export interface QueryDefinition {
+  readonly field: string
+}
+
+/** What the attribute form makes of attributes that differ from the item's. */
+export type AttributeReading =
+  | { readonly operation: string, readonly params: Readonly<Record<string, unknown>> }
+  | { readonly field: string, readonly detail: string }
+
+/** Fields that a client may also change by writing them, and the operation that this stands for. */
+export interface AttributeForm<I> {
+  readonly fields: readonly string[]
+  /** Called where one of the fields differs; answers the operation, or which field is wrong. Pure. */
+  read (wanted: I, current: I): AttributeReading
+}
+
+/** The parameters of each operation of a family. */
+export type OperationParams = Readonly<Record<string, TObject>>
+
+/**
+ * What a family is: its names and fields and, where it can be written, what clients send and what they can do.
+ *
+ * Field types become columns, filters and documentation: integers, numbers, strings, booleans, enumerations (unions of
+ * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not filtered.
+ */
+export interface FamilyDefinition<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
+  /** The plural, as in the URL. */
+  readonly name: string
+  readonly singular: string
+  /** All fields, `id` among them: `Type.Integer()` or `Type.String()`. */
+  readonly fields: TObject<P>
+  /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
+  readonly create?: readonly (Exclude<keyof P, 'id'> & string)[]
+  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
+  readonly attributes?: AttributeForm<ItemOf<P>>
+  /** The state of an item in a word, for the problem of an operation that is not allowed. */
+  readonly state?: (item: ItemOf<P>) => string
+  /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
+  readonly makeId?: () => Id
+  /** Whether a mount must name a version. */
+  readonly versioned?: boolean
+  /** Results of `/query/`, by their names. The items by id are there without saying so, under the family's name. */
+  readonly queries?: Readonly<Record<string, QueryDefinition>>
+}

@@ -1,0 +1,124 @@
+import { Type } from '@sinclair/typebox'
+import type { TObject, TProperties } from '@sinclair/typebox'
+import { errorCodes } from '../errors.js'
+import type { FamilyShape, Field, Id } from '../storage/storage.js'
+import { readId } from '../values/ids.js'
+import type { Members } from '../values/json.js'
+import { compileValidator } from '../values/validate.js'
+import type { Validator } from '../values/validate.js'
+import { findFlaw, nameAction } from './checks.js'
+import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
+import { listFields, ServiceFields } from './fields.js'
+import type { NounOperation, Operation } from './operation.js'
+import { compileParams } from './params.js'
+import type { Params } from './params.js'
+
+/** An operation with its parameters ready to be read. */
+export interface CompiledOperation {
+  readonly operation: Operation<Members>
+  readonly params: Params
+}
+
+/** How items come to be and go. */
+export interface Lifecycle {
+  readonly createAction: string
+  readonly deletion: { readonly operation: NounOperation, readonly params: Params }
+  readonly params: Params
+  /** The members that a new item has before the client's are put in. */
+  readonly defaults: Members
+}
+
+/** A definition, checked and worked out once for all its mounts. */
+export interface Family {
+  readonly name: string
+  readonly singular: string
+  /** What clients see of an item. */
+  readonly schema: TObject
+  readonly fields: readonly Field[]
+  /** Without what the service adds. */
+  readonly ownFields: readonly Field[]
+  readonly members: readonly string[]
+  readonly shape: FamilyShape
+  readonly writable: boolean
+  readonly versioned: boolean
+  readonly lifecycle: Lifecycle | undefined
+  /** By action. */
+  readonly operations: ReadonlyMap<string, CompiledOperation>
+  readonly attributes: AttributeForm<Members> | undefined
+  readonly queries: ReadonlyMap<string, QueryDefinition>
+  readonly idKind: 'integer' | 'string'
+  readonly makeId: (() => Id) | undefined
+  /** Checks the declared fields of an item. */
+  readonly validate: Validator
+  /** The id as it stands in a path; undefined where no item can have it. */
+  readId (text: string): Id | undefined
+  /** The state of an item in a word. */
+  readonly state: ((item: Members) => string) | undefined
+}
+
+/** Checks a definition; what is wrong with it is an error that says where. */
+export function compileFamily (definition: FamilyDefinition): Family {
+  const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
+  const flaw = findFlaw(definition)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flaw)
+
+  const { properties } = definition.fields
+  // Only what can be written has revisions worth showing.
+  const writable = create !== undefined || Object.keys(operations).length > 0
+  const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
+  const fields = listFields(schema)
+  const ownFields = listFields(definition.fields)
+  const idKind = properties.id?.type as 'integer' | 'string'
+
+  return {
+    name,
+    singular,
+    schema,
+    fields,
+    ownFields,
+    members: fields.map(field => field.name),
+    shape: {
+      name,
+      fields: [...ownFields, ...listFields(ServiceFields)],
+      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+    },
+    writable,
+    versioned: definition.versioned ?? false,
+    lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),
+    operations: new Map(Object.values(operations).map(operation => [operation.action, {
+      operation: operation as Operation<Members>,
+      params: compileParams(operation.params)
+    }])),
+    attributes: attributes as AttributeForm<Members> | undefined,
+    queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
+    idKind,
+    makeId: definition.makeId,
+    validate: compileValidator(Type.Object(properties, { additionalProperties: false })),
+    readId: text => readId(idKind, text),
+    state: state as ((item: Members) => string) | undefined
+  }
+}
+
+function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {
+  const sent: TProperties = {}
+  const defaults: Record<string, unknown> = {}
+  for (const [name, property] of Object.entries(properties)) {
+    if (property.default !== undefined) defaults[name] = property.default
+    // What has a default need not be sent.
+    if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
+  }
+  return {
+    createAction: nameAction('Create', singular),
+    deletion: {
+      operation: {
+        name: 'delete',
+        noun: 'deletions',
+        action: nameAction('Delete', singular),
+        summary: `Delete a ${singular}`
+      },
+      params: compileParams(Type.Object({}))
+    },
+    params: compileParams(Type.Object(sent)),
+    defaults
+  }
+}

@@ -1,0 +1,53 @@
+import { Type } from '@sinclair/typebox'
+import type { TObject } from '@sinclair/typebox'
+import { invalidBody } from '../problems.js'
+import type { Field } from '../storage/storage.js'
+import { readDateTime } from '../values/dates.js'
+import type { Members } from '../values/json.js'
+import { compileValidator } from '../values/validate.js'
+import type { MemberFlaw } from '../values/validate.js'
+import { listFields } from './fields.js'
+
+/** What is sent with a command: strict, and the same content always in the same form. */
+export interface Params {
+  readonly schema: TObject
+  readonly fields: readonly Field[]
+  read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
+}
+
+export function compileParams (declared: TObject): Params {
+  const schema = Type.Object(declared.properties, { additionalProperties: false })
+  const fields = listFields(schema)
+  const validate = compileValidator(schema)
+  return {
+    schema,
+    fields,
+    read (value) {
+      const flaws = validate(value)
+      return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, value as Members) }
+    }
+  }
+}
+
+/** The members in the order of the fields, moments in UTC and no negative zero: equal content is deeply equal. */
+export function canonicalize (fields: readonly Field[], members: Members): Members {
+  const written: Record<string, unknown> = {}
+  for (const { name, kind } of fields) {
+    const value = members[name]
+    if (value === undefined) continue
+    if (kind === 'date-time') written[name] = readDateTime(value as string)
+    else written[name] = value === 0 ? 0 : value
+  }
+  return written
+}
+
+/**
+ * Reads what is sent with a command, or throws the problem that names all that is wrong with it.
+ *
+ * @param pointer where in the body it stands
+ */
+export function readParams (params: Params, sent: unknown, pointer = ''): Members {
+  const read = params.read(sent)
+  if ('params' in read) return read.params
+  throw invalidBody(read.flaws.map(flaw => ({ ...flaw, pointer: pointer + flaw.pointer })))
+}

@@ -1,0 +1,95 @@
+import { Type } from '@sinclair/typebox'
+import type { TObject } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import type { Family } from '../family/family.js'
+import { compileParams } from '../family/params.js'
+import { readIdempotencyKey } from '../http/request-headers.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { shareEndpoint } from '../mount/shared-paths.js'
+import type { SharedPaths } from '../mount/shared-paths.js'
+import { describeHeaders, describeWriteProblems, replayHeader } from '../openapi/answers.js'
+import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
+import { describeSharedRoute } from '../openapi/route.js'
+import { notFound } from '../problems.js'
+import type { Outcome } from '../service/execute.js'
+import { readTarget } from '../service/record.js'
+import type { Id } from '../storage/storage.js'
+import { readJsonParams } from './body.js'
+import { writeHandler } from './write.js'
+
+/** What can be said under `/command`. */
+interface Action {
+  readonly action: string
+  readonly summary: string
+  readonly schema: TObject
+  /** Whether it is for an item that is there already. */
+  readonly isTargeted: boolean
+}
+
+/** `POST /command/{action}/` for every operation, creating and deleting: the properties as the body, 200 without one. */
+export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
+  return listActions(mount.family).flatMap(action => shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+}
+
+function listActions ({ singular, operations, lifecycle }: Family): Action[] {
+  const listed = [...operations].map(([action, { operation, params: { schema } }]) =>
+    ({ action, summary: operation.summary ?? operation.name, schema, isTargeted: true }))
+  if (lifecycle === undefined) return listed
+  const { createAction, deletion, params } = lifecycle
+  return [
+    ...listed,
+    { action: createAction, summary: `Create a ${singular}`, schema: params.schema, isTargeted: false },
+    {
+      action: deletion.operation.action,
+      summary: `Delete a ${singular}`,
+      schema: deletion.params.schema,
+      isTargeted: true
+    }
+  ]
+}
+
+function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
+  const { family } = mount
+  const body = compileParams(isTargeted ? addId(mount, schema) : schema)
+  return {
+    method: 'POST',
+    path: `/command/${action}`,
+    handler: writeHandler(mount, {
+      read (request) {
+        const { id, ...params } = readJsonParams(body, request)
+        const target = isTargeted ? checkId(family, String(id)) : undefined
+        return { action, target, params, key: readIdempotencyKey(request.headers) }
+      },
+      answer: answerNothing
+    }),
+    schema: describeSharedRoute(mount, `command-${action}`, {
+      summary: `${summary} (without an answer)`,
+      description: 'The same as in every other form, answered by its status alone.',
+      headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
+      body: body.schema,
+      response: {
+        200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(replayHeader) },
+        ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
+      }
+    })
+  }
+}
+
+function addId (mount: Mount, { properties }: TObject): TObject {
+  const type = mount.family.idKind === 'integer' ? Type.Integer() : Type.String()
+  return Type.Object({ id: { ...type, description: describeId(mount).description as string }, ...properties })
+}
+
+function checkId (family: Family, text: string): Id {
+  const id = family.readId(text)
+  if (id === undefined) throw notFound(family.singular, text)
+  return id
+}
+
+// A creation still says where, since the client cannot know.
+function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
+  const isCreated = record.action === family.lifecycle?.createAction
+  if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))
+  return reply.code(200).send()
+}

@@ -1,0 +1,57 @@
+import type { FastifyReply } from 'fastify'
+import { makePicker } from '../family/fields.js'
+import { readPreference } from '../http/request-headers.js'
+import { send } from '../http/send.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { describeAnswer, minimal } from '../openapi/answers.js'
+import type { CommandRecord } from '../service/command.js'
+import type { Outcome } from '../service/execute.js'
+import { readTarget, showCommand } from '../service/record.js'
+import type { Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+
+/** The item after the operation, at its own address. */
+export async function answerItem (exchange: Exchange, { item }: Outcome): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const after = item as Stored
+  reply.header('content-location', urls.item(request, after.id))
+  return await sendPreferred(exchange, 200, family.singular, makePicker(family.members)(after))
+}
+
+export function describeItemAnswers (mount: Mount): Record<number, object> {
+  const { schema, singular } = mount.family
+  const headers = { 'content-location': `The address of the ${singular}` }
+  return {
+    200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),
+    204: minimal
+  }
+}
+
+/** The command as a resource: created by the first PUT, the same again after every further one. */
+export async function answerCommand (exchange: Exchange, { record, replayed }: Outcome): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const self = urls.command(request, readTarget(family, record), record.id)
+  if (!replayed) reply.header('location', self)
+  return await sendPreferred(exchange, replayed ? 200 : 201, 'command', linkCommand(exchange, record, self))
+}
+
+/** A command with its links; one that is not in the log has no address. */
+export function linkCommand ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
+  const { family, urls } = mount
+  const item = urls.item(request, readTarget(family, record))
+  const links = { ...(self === undefined ? {} : { self }), [family.singular]: item }
+  return { ...showCommand(family, record, self !== undefined), links }
+}
+
+/** Sends the whole answer, or no body where the client prefers that. */
+export async function sendPreferred (
+  { request, reply, choice }: Exchange,
+  status: 200 | 201,
+  name: string,
+  document: Members
+): Promise<FastifyReply> {
+  const preference = readPreference(request.headers)
+  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  if (preference === 'minimal') return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+  return await send(reply.code(status), choice, { kind: 'one', name, document })
+}

@@ -1,0 +1,128 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { errorCodes } from '../errors.js'
+import type { CompiledOperation, Family } from '../family/family.js'
+import { compileParams, readParams } from '../family/params.js'
+import type { RouteSchema } from '../http/routes.js'
+import type { Mount } from '../mount/mount.js'
+import { readItemId } from '../mount/urls.js'
+import { describeWriteProblems } from '../openapi/answers.js'
+import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { invalidBody } from '../problems.js'
+import type { Command } from '../service/command.js'
+import type { Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
+import type { MemberFlaw } from '../values/validate.js'
+import { answerItem, describeItemAnswers } from './answer.js'
+import { getJsonBody } from './body.js'
+import { makeWriteEndpoint } from './form.js'
+import type { Form } from './form.js'
+
+/**
+ * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned into
+ * the operation that it stands for; what is left out stays, and what another operation changes is refused.
+ */
+export const attributes: Form<'attributes'> = {
+  name: 'attributes',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const read = compileReader(family)
+    const common = { path: '/:id', read, answer: answerItem }
+    return [
+      makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
+      makeWriteEndpoint(mount, { ...common, method: 'PATCH', schema: describePatch(mount) })
+    ]
+  }
+}
+
+function compileReader (family: Family): (request: FastifyRequest) => Command {
+  const schema = compileParams(Type.Partial(family.schema))
+  return request => {
+    const target = readItemId(family, request)
+    const { members, removed } = splitNulls(family, request)
+    const wanted = readParams(schema, members)
+    return { action: undefined, target, params: {}, interpret: current => interpret(family, current, wanted, removed) }
+  }
+}
+
+// In a merge patch, null takes an optional member away (RFC 7396).
+function splitNulls ({ fields }: Family, request: FastifyRequest): { members: Members, removed: string[] } {
+  const body = getJsonBody(request)
+  if (request.method !== 'PATCH') return { members: body, removed: [] }
+  const removed = fields.filter(({ name, optional }) => optional && body[name] === null).map(({ name }) => name)
+  return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
+}
+
+function interpret (
+  family: Family,
+  current: Stored,
+  wanted: Members,
+  removed: readonly string[]
+): Pick<Command, 'action' | 'params'> {
+  const differing = [
+    ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
+    ...removed.filter(name => current[name] !== undefined)
+  ]
+  const { fields: own = [], read = () => ({ field: '', detail: '' }) } = family.attributes ?? {}
+  const flaws = differing.filter(name => !own.includes(name)).map(name => explainMisplaced(family, name))
+  if (flaws.length > 0) throw invalidBody(flaws)
+  if (differing.length === 0) return { action: undefined, params: {} }
+
+  const merged: Record<string, unknown> = { ...current, ...wanted }
+  for (const name of removed) delete merged[name]
+  const meant = read(merged, current)
+  if ('field' in meant) throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
+  const { operation, params } = getOperation(family, meant.operation)
+  return { action: operation.action, params: readParams(params, meant.params) }
+}
+
+function getOperation ({ name: family, operations }: Family, name: string): CompiledOperation {
+  const all = [...operations.values()]
+  const found = all.find(({ operation }) => operation.name === name)
+  if (found !== undefined) return found
+  const hint = didYouMean(name, all.map(({ operation }) => operation.name))
+  throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family, name, hint)
+}
+
+function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {
+  const owners = [...operations.values()]
+    .filter(({ operation }) => operation.changes?.includes(name))
+    .map(({ operation }) => operation.name)
+  const detail = owners.length === 0
+    ? 'cannot be changed'
+    : `is changed by the operation ${owners.join(' or ')}, not by an update`
+  return { pointer: `/${name}`, detail }
+}
+
+function describePut (mount: Mount): RouteSchema {
+  return describeRoute(mount, `update-${mount.family.singular}`, {
+    ...describeCommon(mount),
+    summary: `Change a ${mount.family.singular}`,
+    description: 'Without an action, the members as they are wanted.'
+  })
+}
+
+function describePatch (mount: Mount): RouteSchema {
+  const { singular, attributes } = mount.family
+  const changeable = (attributes?.fields ?? []).join(', ') || 'none'
+  return describeRoute(mount, `patch-${singular}`, {
+    ...describeCommon(mount),
+    summary: `Change members of a ${singular}`,
+    description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
+      'the others must be as they are.',
+    consumes: ['application/merge-patch+json', 'application/json']
+  })
+}
+
+function describeCommon (mount: Mount): RouteSchema {
+  return {
+    params: Type.Object({ id: describeId(mount) }),
+    headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+    body: Type.Partial(mount.family.schema),
+    response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+  }
+}

@@ -1,0 +1,63 @@
+import type { FastifyRequest } from 'fastify'
+import { readParams } from '../family/params.js'
+import type { Params } from '../family/params.js'
+import { FormBody } from '../http/body.js'
+import { readIdempotencyKey } from '../http/request-headers.js'
+import { invalidBody, Problem } from '../problems.js'
+import { escapePointer } from '../values/json.js'
+import type { Members } from '../values/json.js'
+import { readValue } from '../values/read.js'
+import type { MemberFlaw } from '../values/validate.js'
+
+/** The JSON body of a request; none at all is the empty object. */
+export function getJsonBody ({ body = {} }: FastifyRequest): Members {
+  if (body instanceof FormBody) {
+    throw new Problem('unsupported-media-type', 'A form cannot be sent here; send application/json')
+  }
+  if (isObject(body)) return body
+  throw invalidBody([{ pointer: '', detail: 'must be an object' }])
+}
+
+/** Whether a body is an object with this member. */
+export function hasMember (body: unknown, name: string): boolean {
+  return isObject(body) && Object.hasOwn(body, name)
+}
+
+function isObject (value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The parameters of a command, from a JSON body. */
+export function readJsonParams (params: Params, request: FastifyRequest): Members {
+  return readParams(params, getJsonBody(request))
+}
+
+/** The same where a form of a page may be sent as well. */
+export function readSentParams (params: Params, request: FastifyRequest): Members {
+  if (!(request.body instanceof FormBody)) return readJsonParams(params, request)
+  const { members, flaws } = readForm(params, request.body)
+  if (flaws.length === 0) return readParams(params, members)
+  const read = params.read(members)
+  // What could not even be read is said once, as that.
+  const isNew = ({ pointer }: MemberFlaw) => !flaws.some(flaw => flaw.pointer === pointer)
+  throw invalidBody('flaws' in read ? [...flaws, ...read.flaws.filter(isNew)] : flaws)
+}
+
+// The text of a form, read as the types of the schema; a field that is left empty is not sent.
+function readForm ({ fields }: Params, { entries }: FormBody): { members: Members, flaws: MemberFlaw[] } {
+  const members: Record<string, unknown> = {}
+  const flaws: MemberFlaw[] = []
+  for (const [name, text] of entries) {
+    const field = fields.find(field => field.name === name)
+    if (field !== undefined && text === '') continue
+    const read = field === undefined ? { value: text } : readValue(field, text)
+    if ('value' in read) members[name] = read.value
+    else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
+  }
+  return { members, flaws }
+}
+
+/** The client's key for a POST: the header, or what a form of ours has for it. */
+export function readKey (request: FastifyRequest): string | undefined {
+  return request.body instanceof FormBody ? request.body.key : readIdempotencyKey(request.headers)
+}

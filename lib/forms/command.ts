@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox'
+import { readCommandId, readItemId } from '../mount/urls.js'
+import { describeCommandAnswers, describeLinkedCommand, describeWriteProblems } from '../openapi/answers.js'
+import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { answerCommand } from './answer.js'
+import { getJsonBody } from './body.js'
+import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
+import type { Form } from './form.js'
+
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command as a resource that the client names. */
+export const command: Form<'command'> = {
+  name: 'command',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const readEnvelope = compileEnvelope(family)
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id/commands/:command',
+      read (request) {
+        const { action, params } = readEnvelope(getJsonBody(request))
+        return { action, params, target: readItemId(family, request), id: readCommandId(request) }
+      },
+      answer: answerCommand,
+      schema: describeRoute(mount, `put-${family.singular}-command`, {
+        summary: `Command a ${family.singular}, under an id that the client chooses`,
+        description: `${operationRule} ${commandRule}`,
+        params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
+        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+        body: Type.Union(describeEnvelopes(family)),
+        response: {
+          ...describeCommandAnswers(mount, describeLinkedCommand(mount)),
+          ...describeWriteProblems(mount, 'id-reused', 'bad-request')
+        }
+      })
+    })]
+  }
+}
+
+/** The sentence that is true of commands that are put. */
+export const commandRule = 'Put again, the same command is answered again and not done again; ' +
+  'another one under its id is refused.'

@@ -1,0 +1,141 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import type { Endpoint } from '../http/routes.js'
+import type { Mount } from '../mount/mount.js'
+import type { SharedPaths } from '../mount/shared-paths.js'
+import { readCommandId } from '../mount/urls.js'
+import {
+  describeCommandAnswers, describeEntryAnswers, describeLinkedCommand, describeWriteProblems
+} from '../openapi/answers.js'
+import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeSharedRoute } from '../openapi/route.js'
+import { invalidBody, notFound } from '../problems.js'
+import { locateCommand, sendEntry } from '../reads/log.js'
+import type { EntryQuery } from '../reads/log.js'
+import { parseFields } from '../reads/query.js'
+import { answerRead } from '../reads/read.js'
+import type { Read } from '../reads/read.js'
+import { intendToRead } from '../service/caller.js'
+import type { CommandRecord } from '../service/command.js'
+import { Reader } from '../service/reader.js'
+import { readTarget } from '../service/record.js'
+import { answerCommand } from './answer.js'
+import { getJsonBody, hasMember } from './body.js'
+import { commandRule } from './command.js'
+import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import type { Form, FormEndpoint } from './form.js'
+import { writeHandler } from './write.js'
+
+const path = '/rest/commands/:command'
+
+/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
+export const commands: Form<'commands'> = {
+  name: 'commands',
+  endpoints (mount, shared) {
+    const { family } = mount
+    if (family.operations.size === 0 || shared === undefined) return []
+    const { commands, commandSchemas: { bodies, answers } } = shared
+    const isFirst = commands.names.length === 0
+    if (commands.claim(family.singular, mount, { mount, put: makePutHandler(mount) })) {
+      bodies.push(...describeEnvelopes(family, { [family.singular]: describeId(mount) }))
+      answers.push(describeLinkedCommand(mount))
+    }
+    return isFirst ? makeEndpoints(mount, shared) : []
+  }
+}
+
+/** What the first mount at a prefix makes for all that will be there. */
+function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
+  const params = Type.Object({ command: commandIdSchema })
+  const answer = Type.Unsafe({ anyOf: answers })
+  return [
+    {
+      method: 'PUT',
+      path,
+      handler: async (request, reply) => {
+        const singular = findSingular(commands.names, request)
+        commands.retire(singular, reply)
+        return await commands.getOwner(singular).put(request, reply)
+      },
+      schema: describeSharedRoute(mount, 'put-command', {
+        tags: ['commands'],
+        summary: 'Command an item, under an id that the client chooses',
+        description: `The member named like the family says what the command is for. ${commandRule}`,
+        params,
+        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+        body: Type.Unsafe({ anyOf: bodies }),
+        response: { ...describeCommandAnswers(mount, answer), ...describeWriteProblems(mount, 'id-reused', 'bad-request') }
+      })
+    },
+    {
+      method: 'GET',
+      path,
+      handler: async (request, reply) => {
+        const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
+        return await answerRead([first as CommandRead, ...others], request, reply)
+      },
+      schema: describeSharedRoute(mount, 'read-command', {
+        tags: ['commands'],
+        summary: 'Read a command',
+        description: 'Of whichever family: what was asked for, and what became of it.',
+        params,
+        response: describeEntryAnswers(mount, answer)
+      })
+    }
+  ]
+}
+
+// The member that names the item tells the family.
+function findSingular (known: readonly string[], request: FastifyRequest): string {
+  const body = getJsonBody(request)
+  const [singular, ...others] = known.filter(singular => hasMember(body, singular))
+  if (singular !== undefined && others.length === 0) return singular
+  const detail = `must have one of these, to say what the command is for: ${known.join(', ')}`
+  throw invalidBody([{ pointer: '', detail }])
+}
+
+function makePutHandler (mount: Mount): Endpoint['handler'] {
+  const { family } = mount
+  const { singular, idKind } = family
+  const readEnvelope = compileEnvelope(family, { [singular]: idKind === 'integer' ? Type.Integer() : Type.String() })
+  return writeHandler(mount, {
+    read (request) {
+      const id = readCommandId(request)
+      const { action, params, others } = readEnvelope(getJsonBody(request))
+      const item = String(others[singular])
+      const target = family.readId(item)
+      if (target === undefined) throw notFound(singular, item)
+      return { action, params, target, id }
+    },
+    answer: answerCommand
+  })
+}
+
+type CommandRead = Read<EntryQuery, CommandRecord>
+
+function makeRead (commands: SharedPaths['commands'], singular: string): CommandRead {
+  const { mount } = commands.getOwner(singular)
+  const { family } = mount
+  return {
+    mount,
+    kind: 'one',
+    locate: locateCommand,
+    intend: (_request, name) => intendToRead(family, undefined, { command: name }),
+    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    async load ({ caller, reader, intent, name }) {
+      const record = await reader.getCommand(name)
+      if (record === undefined) return undefined
+      // Only now it is known which item it is about.
+      const id = readTarget(family, record)
+      const grant = await caller.authorize({ ...intent, id })
+      if ((grant.where ?? []).length === 0) return record
+      const item = await new Reader(family, await caller.storage(), grant).get(id)
+      return item === undefined ? undefined : record
+    },
+    represent (exchange, fields, record) {
+      commands.retire(singular, exchange.reply)
+      return sendEntry(exchange, fields, record)
+    },
+    miss: (name, refusal) => refusal ?? notFound('command', name)
+  }
+}

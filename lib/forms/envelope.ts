@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox'
+import type { TObject, TProperties } from '@sinclair/typebox'
+import type { CompiledOperation, Family } from '../family/family.js'
+import { compileParams, readParams } from '../family/params.js'
+import { invalidBody } from '../problems.js'
+import type { Members } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
+
+/** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */
+export interface Envelope {
+  readonly action: string
+  readonly params: Members
+  /** Members besides action and params. */
+  readonly others: Members
+}
+
+/** @param others further members that the body must have */
+export function compileEnvelope (family: Family, others: TProperties = {}): (body: Members) => Envelope {
+  const schema = Type.Object({ ...others, action: Type.String(), params: Type.Optional(Type.Object({})) })
+  const envelope = compileParams(schema)
+
+  return body => {
+    const { action, params = {}, ...rest } = readParams(envelope, body) as { action: string, params?: Members }
+    const { params: expected } = getOperation(family, action)
+    return { action, params: readParams(expected, params, '/params'), others: rest }
+  }
+}
+
+function getOperation ({ operations }: Family, action: string): CompiledOperation {
+  const operation = operations.get(action)
+  if (operation !== undefined) return operation
+  const known = [...operations.keys()]
+  const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
+  throw invalidBody([{ pointer: '/action', detail }])
+}
+
+/** What such a body can be: one schema for each operation. */
+export function describeEnvelopes ({ operations }: Family, others: TProperties = {}): TObject[] {
+  return [...operations.values()].map(({ operation, params: { fields, schema } }) => Type.Object({
+    ...others,
+    action: Type.Literal(operation.action),
+    params: fields.every(({ optional }) => optional) ? Type.Optional(schema) : schema
+  }, { additionalProperties: false }))
+}

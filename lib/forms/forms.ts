@@ -1,0 +1,39 @@
+import type { FastifyRequest } from 'fastify'
+import type { Endpoint } from '../http/routes.js'
+import type { Mount } from '../mount/mount.js'
+import type { SharedPaths } from '../mount/shared-paths.js'
+import { Problem } from '../problems.js'
+import { didYouMean } from '../values/nearest.js'
+import { actionEndpoints } from './action.js'
+import { attributes } from './attributes.js'
+import { command } from './command.js'
+import { commands } from './commands.js'
+import { combineForms } from './form.js'
+import { lifecycleEndpoints } from './lifecycle.js'
+import { noun } from './noun.js'
+import { update } from './update.js'
+import { participle, verb } from './word.js'
+
+/** The forms in which an operation can be said. A further one is a further object in this list. */
+export const forms = [verb, participle, update, noun, attributes, command, commands] as const
+
+/** The name of a form in which an operation can be said. */
+export type FormName = typeof forms[number]['name']
+
+/** Everything that a mount can be told to do. */
+export function writeEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+  return [
+    ...lifecycleEndpoints(mount),
+    ...combineForms(forms.filter(({ name }) => mount.forms.has(name)), mount, shared),
+    ...(shared === undefined ? [] : actionEndpoints(mount, shared))
+  ]
+}
+
+/** The problem of a path below an item that is no word of the family, with the word that may be meant. */
+export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRequest): Problem {
+  const { word } = request.params as { word: string }
+  const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
+  const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
+  const hint = didYouMean(word, [...known, 'commands'])
+  return new Problem('not-found', `A ${family.singular} has no "${word.slice(0, 100)}".${hint}`)
+}

@@ -1,0 +1,102 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import type { Lifecycle } from '../family/family.js'
+import { makePicker } from '../family/fields.js'
+import { makeEtag } from '../http/conditional.js'
+import { writeHttpDate } from '../http/dates.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { readItemId } from '../mount/urls.js'
+import {
+  describeAnswer, describePreconditions, describeProblems, redirected, replayHeader, validatorHeaders
+} from '../openapi/answers.js'
+import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import type { Outcome } from '../service/execute.js'
+import type { Stored } from '../storage/storage.js'
+import { sendPreferred } from './answer.js'
+import { readJsonParams, readKey, readSentParams } from './body.js'
+import { makeWriteEndpoint } from './form.js'
+
+/** `POST` on the collection creates, `DELETE` on an item deletes it. */
+export function lifecycleEndpoints (mount: Mount): Endpoint[] {
+  const { lifecycle } = mount.family
+  return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
+}
+
+function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
+  const { family } = mount
+  const links = Type.Object({ self: Type.String(), collection: Type.String(), commands: Type.String() })
+  return makeWriteEndpoint(mount, {
+    method: 'POST',
+    path: '',
+    read: request => ({
+      action: createAction,
+      target: undefined,
+      params: readSentParams(params, request),
+      key: readKey(request)
+    }),
+    answer: answerCreated,
+    schema: describeRoute(mount, `create-${family.singular}`, {
+      summary: `Create a ${family.singular}`,
+      description: 'What the client does not send is given by the service. ' +
+        'With an Idempotency-Key, the request can be repeated safely.',
+      headers: Type.Object({ ...keyHeader, ...preferHeader }),
+      consumes: jsonOrForm,
+      body: params.schema,
+      response: {
+        201: describeAnswer(mount, 'one', {
+          description: `The ${family.singular} as it was created, with links`,
+          schema: Type.Object({ ...family.schema.properties, links }),
+          headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
+        }),
+        303: redirected,
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
+          'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+        )
+      }
+    })
+  })
+}
+
+/** The new item, where it is, and its validators. */
+async function answerCreated (exchange: Exchange, { item }: Outcome): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply, choice } = exchange
+  const created = item as Stored
+  const self = urls.item(request, created.id)
+  const links = { self, collection: urls.collection(request), commands: `${self}/commands` }
+  const document = { ...makePicker(family.members)(created), links }
+  reply
+    .header('location', self)
+    .header('etag', makeEtag(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return await sendPreferred(exchange, 201, family.singular, document)
+}
+
+function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: Lifecycle): Endpoint {
+  const { family } = mount
+  return makeWriteEndpoint(mount, {
+    method: 'DELETE',
+    path: '/:id',
+    read: request => ({
+      action: operation.action,
+      target: readItemId(family, request),
+      params: readJsonParams(params, request)
+    }),
+    answer: ({ reply }) => reply.code(204).send(),
+    schema: describeRoute(mount, `delete-${family.singular}`, {
+      summary: `Delete a ${family.singular}`,
+      description: 'Its log stays.',
+      params: Type.Object({ id: describeId(mount) }),
+      headers: Type.Object(conditionHeaders),
+      response: {
+        204: { type: 'null', description: 'It is gone' },
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'not-found', 'precondition-failed', ...describePreconditions(mount),
+          'storage-unavailable', 'busy'
+        )
+      }
+    })
+  })
+}

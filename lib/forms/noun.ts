@@ -1,0 +1,72 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import type { NounOperation } from '../family/operation.js'
+import type { Params } from '../family/params.js'
+import type { RouteSchema } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { readItemId } from '../mount/urls.js'
+import {
+  describeAnswer, describeLinkedCommand, describeWriteProblems, minimal, redirected, replayHeader
+} from '../openapi/answers.js'
+import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { logEndpoints } from '../reads/log.js'
+import type { Outcome } from '../service/execute.js'
+import { readTarget } from '../service/record.js'
+import { linkCommand, sendPreferred } from './answer.js'
+import { readKey, readSentParams } from './body.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
+import type { Form } from './form.js'
+
+/** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
+export const noun: Form<'noun'> = {
+  name: 'noun',
+  endpoints (mount) {
+    const { family } = mount
+    const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
+    return [...family.operations.values(), ...deletion].flatMap(({ operation, params }) => [
+      makeWriteEndpoint(mount, {
+        method: 'POST',
+        path: `/:id/${operation.noun}`,
+        read: request => ({
+          action: operation.action,
+          target: readItemId(family, request),
+          params: readSentParams(params, request),
+          key: readKey(request)
+        }),
+        answer: (exchange, outcome) => answerNoun(exchange, outcome, operation.noun),
+        schema: describeNoun(mount, operation, params)
+      }),
+      ...logEndpoints(mount, operation)
+    ])
+  }
+}
+
+/** An entry of the noun's sub-collection; only a change makes one. */
+async function answerNoun (exchange: Exchange, { record, recorded }: Outcome, noun: string): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const self = recorded ? urls.command(request, readTarget(family, record), record.id, noun) : undefined
+  const isDone = record.outcome === 'done'
+  if (isDone) reply.header('location', self)
+  return await sendPreferred(exchange, isDone ? 201 : 200, 'command', linkCommand(exchange, record, self))
+}
+
+function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {
+  const schema = describeLinkedCommand(mount)
+  const headers = { location: 'Where it is', ...replayHeader }
+  return describeRoute(mount, `noun-${operation.noun}-${mount.family.singular}`, {
+    summary: operation.summary ?? operation.name,
+    description: `${operationRule} The entry in the log is the answer.`,
+    params: Type.Object({ id: describeId(mount) }),
+    headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
+    consumes: jsonOrForm,
+    body: params.schema,
+    response: {
+      200: describeAnswer(mount, 'one', { description: 'Nothing had to be changed', schema }),
+      201: describeAnswer(mount, 'one', { description: 'The entry that was made', schema, headers }),
+      204: minimal,
+      303: redirected,
+      ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
+    }
+  })
+}

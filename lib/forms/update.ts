@@ -1,0 +1,38 @@
+import { Type } from '@sinclair/typebox'
+import { readItemId } from '../mount/urls.js'
+import { describeWriteProblems } from '../openapi/answers.js'
+import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { answerItem, describeItemAnswers } from './answer.js'
+import { getJsonBody, hasMember } from './body.js'
+import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import { makeWriteEndpoint } from './form.js'
+import type { Form } from './form.js'
+
+/** `PUT …/{id}` with `{ "action", "params" }`. */
+export const update: Form<'update'> = {
+  name: 'update',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const readEnvelope = compileEnvelope(family)
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id',
+      accepts: body => hasMember(body, 'action'),
+      read (request) {
+        const { action, params } = readEnvelope(getJsonBody(request))
+        return { action, params, target: readItemId(family, request) }
+      },
+      answer: answerItem,
+      schema: describeRoute(mount, `update-${family.singular}`, {
+        summary: `Change a ${family.singular}`,
+        description: 'With an action, the operation that it names.',
+        params: Type.Object({ id: describeId(mount) }),
+        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+        body: Type.Union(describeEnvelopes(family)),
+        response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+      })
+    })]
+  }
+}

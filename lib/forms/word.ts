@@ -1,0 +1,45 @@
+import { Type } from '@sinclair/typebox'
+import { readItemId } from '../mount/urls.js'
+import { describeWriteProblems } from '../openapi/answers.js'
+import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { answerItem, describeItemAnswers } from './answer.js'
+import { readJsonParams } from './body.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
+import type { Form } from './form.js'
+
+/** `PUT …/{id}/hold` with the parameters as the body. */
+export const verb = makeWordForm('verb')
+
+/** `PUT …/{id}/holded`: the same by another word. */
+export const participle = makeWordForm('participle')
+
+function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
+  return {
+    name: word,
+    endpoints (mount) {
+      const { family, forms } = mount
+      const operations = [...family.operations.values()].filter(({ operation }) =>
+        // Some verbs have only one word for both (split, put).
+        word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
+      return operations.map(({ operation, params }) => makeWriteEndpoint(mount, {
+        method: 'PUT',
+        path: `/:id/${operation[word]}`,
+        read: request => ({
+          action: operation.action,
+          target: readItemId(family, request),
+          params: readJsonParams(params, request)
+        }),
+        answer: answerItem,
+        schema: describeRoute(mount, `${word}-${operation[word]}-${family.singular}`, {
+          summary: operation.summary ?? operation.name,
+          description: operationRule,
+          params: Type.Object({ id: describeId(mount) }),
+          headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+          body: params.schema,
+          response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+        })
+      }))
+    }
+  }
+}

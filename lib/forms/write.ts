@@ -1,0 +1,75 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { FormBody } from '../http/body.js'
+import { judgeWrite } from '../http/conditional.js'
+import { refuseCrossSite } from '../http/cross-site.js'
+import type { Endpoint } from '../http/routes.js'
+import { readWish } from '../http/send.js'
+import { splitUrl } from '../http/url.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { preconditionFailed, Problem } from '../problems.js'
+import { splitQuery } from '../query/split.js'
+import type { Command } from '../service/command.js'
+import { execute } from '../service/execute.js'
+import type { Outcome } from '../service/execute.js'
+import { readTarget } from '../service/record.js'
+import type { Stored } from '../storage/storage.js'
+import { isFromPage, redirect, showAgain } from './page-form.js'
+
+/** How a request becomes a command, and how what became of it is answered. */
+export interface Write {
+  read (request: FastifyRequest): Command
+  answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
+}
+
+/** The pipeline of every write. */
+export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
+  return async (request, reply) => {
+    refuseCrossSite(request, mount.trustedOrigins)
+    refuseParameters(request)
+    const choice = mount.chooser.choose('one', readWish(request))
+    const exchange = { mount, request, reply, choice }
+    try {
+      const command = write.read(request)
+      const precondition = makePrecondition(mount, request, command)
+      const outcome = await execute(mount.family, mount.caller(request), { ...command, precondition })
+      logOutcome(exchange, outcome)
+      if (outcome.replayed) reply.header('idempotent-replayed', 'true')
+      if (outcome.problem !== undefined) throw outcome.problem
+      return isFromPage(exchange) ? redirect(exchange, outcome) : await write.answer(exchange, outcome)
+    } catch (error) {
+      if (!isFromPage(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      return await showAgain(exchange, error)
+    }
+  }
+}
+
+/** A write may say the format of its answer, and nothing else, in its query. */
+function refuseParameters (request: FastifyRequest): void {
+  const { search } = splitUrl(request)
+  if (search === '') return
+  const names = splitQuery(search).map(({ name, raw }) => name ?? raw)
+  const wrong = names.filter((name, index) => name !== 'format' || names.indexOf(name) < index)
+  if (wrong.length === 0) return
+  const detail = 'The only parameter here is format, once'
+  throw new Problem('invalid-query', detail, { errors: wrong.map(name => ({ parameter: name.slice(0, 50), detail })) })
+}
+
+/** The conditions of the request: those of its headers, and what a form of ours has in their place. */
+function makePrecondition ({ family, preconditions }: Mount, { headers, body }: FastifyRequest, { id }: Command) {
+  const seen = body instanceof FormBody ? body.revision : undefined
+  const conditions = seen === undefined ? headers : { ...headers, 'if-match': seen }
+  return (current: Stored): void => {
+    if (preconditions === 'required' && conditions['if-match'] === undefined) {
+      const detail = `Send If-Match with the revision that you know of the ${family.singular}`
+      throw new Problem('precondition-required', detail)
+    }
+    if (!judgeWrite(conditions, current, id === undefined)) throw preconditionFailed(family.singular, current.revision)
+  }
+}
+
+/** Writes what became of a command into the request's log; what was sent is nobody's business there. */
+function logOutcome ({ mount: { family }, request }: Exchange, { record, replayed }: Outcome): void {
+  const { action, outcome, revision } = record
+  const id = readTarget(family, record)
+  request.log.info({ family: family.name, action, id, outcome, revision, ...(replayed ? { replayed } : {}) }, 'command')
+}

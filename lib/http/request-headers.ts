@@ -1,0 +1,27 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Problem } from '../problems.js'
+import { isIdempotencyKey } from '../values/ids.js'
+
+/** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */
+export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {
+  const header = headers['idempotency-key']
+  if (header === undefined) return undefined
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(String(header))?.[1]
+  const key = quoted?.replace(/\\(.)/g, '$1') ?? String(header)
+  if (isIdempotencyKey(key)) return key
+  throw new Problem('invalid-header', 'Idempotency-Key must be 1 to 255 printable ASCII characters')
+}
+
+/** How much of an answer the client wants. */
+export type Preference = 'minimal' | 'representation'
+
+/** What `Prefer: return=…` (RFC 7240) asks for; the first that is understood counts. */
+export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | undefined {
+  if (typeof prefer !== 'string') return undefined
+  for (const preference of prefer.split(',')) {
+    const value = /^\s*return\s*=\s*(?:"(\w+)"|(\w+))\s*(?:;|$)/i.exec(preference)
+    const wanted = value?.[1] ?? value?.[2]
+    if (wanted === 'minimal' || wanted === 'representation') return wanted
+  }
+  return undefined
+}

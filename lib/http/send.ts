@@ -1,0 +1,58 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { readTextParameter } from '../query/split.js'
+import type { OneView, PageView, Representation } from '../representations/representation.js'
+import type { Choice, Chooser, Wish } from './negotiate.js'
+import { toProblem } from './to-problem.js'
+import { splitUrl } from './url.js'
+
+/** Sends a view in the chosen representation. */
+export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
+  const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
+  const written = write(view)
+  return sendText(reply, choice, typeof written === 'string' ? written : await written)
+}
+
+/** Sends what is written already. */
+export function sendText (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
+  return setRepresentation(reply, choice).header('cache-control', 'no-cache').send(text)
+}
+
+/** The headers of everything that was negotiated. */
+export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
+  if (representation.headers !== undefined) reply.headers(representation.headers)
+  return reply
+    .header('vary', 'Accept')
+    .header('x-content-type-options', 'nosniff')
+    .header('content-type', `${mediaType}; charset=utf-8`)
+}
+
+/** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
+export function sendProblem (
+  chooser: Chooser,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply
+): FastifyReply {
+  const problem = toProblem(error)
+  if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
+  const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
+  const write = choice.representation.problem as NonNullable<Representation['problem']>
+  return setRepresentation(reply, choice)
+    .code(problem.statusCode)
+    .headers(problem.headers)
+    .header('cache-control', 'no-store')
+    .send(write({ kind: 'problem', document: problem.document(splitUrl(request).path) }))
+}
+
+// Only of a path that is read: a command may be written under an id with a dot in it.
+function readSuffix (request: FastifyRequest): string | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
+}
+
+/** What a request says of the representation it wants. */
+export function readWish (request: FastifyRequest, suffix?: string): Wish {
+  const { search } = splitUrl(request)
+  const format = search === '' ? undefined : readTextParameter(search, 'format')
+  return { suffix, format, accept: request.headers.accept }
+}

@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Family } from '../family/family.js'
+import type { Choice, Chooser } from '../http/negotiate.js'
+import type { Retirement } from '../http/retirement.js'
+import type { Grammar } from '../query/grammar.js'
+import type { Representation } from '../representations/representation.js'
+import type { Caller } from '../service/caller.js'
+import type { Urls } from './urls.js'
+
+/** One registration of a family in an application: everything that its requests need. */
+export interface Mount {
+  readonly family: Family
+  readonly prefix: string
+  readonly version: string | undefined
+  /** The path of the collection after the prefix. */
+  readonly home: string
+  readonly urls: Urls
+  readonly grammar: Grammar
+  readonly logGrammar: Grammar
+  readonly representations: readonly Representation[]
+  readonly chooser: Chooser
+  readonly emptyList: 'page' | 'not-found'
+  readonly preconditions: 'optional' | 'required'
+  /** The names of the forms in which operations can be said. */
+  readonly forms: ReadonlySet<string>
+  readonly trustedOrigins: readonly string[]
+  /** Whether it asks for the paths without a version. */
+  readonly unversioned: boolean
+  readonly retirement: Retirement
+  /** On whose behalf a request reads and writes. */
+  caller (request: FastifyRequest): Caller
+}
+
+/** A request under way, and the representation to answer it in. */
+export interface Exchange {
+  readonly mount: Mount
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly choice: Choice
+  /** The suffix of the path that chose the representation. */
+  readonly suffix?: string | undefined
+}

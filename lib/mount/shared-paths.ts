@@ -1,0 +1,107 @@
+import type { TSchema } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { errorCodes } from '../errors.js'
+import { hasEnded, isRetiring, retire } from '../http/retirement.js'
+import type { Retirement } from '../http/retirement.js'
+import type { Endpoint, RouteSchema } from '../http/routes.js'
+import type { Mount } from './mount.js'
+
+type Handler = Endpoint['handler']
+
+/** What the families at one prefix share: the paths without a version, and whose each name on them is. */
+export interface SharedPaths {
+  /** Who takes the commands put under `/rest/commands`, by the singular of the family. */
+  readonly commands: SharedNames<{ readonly mount: Mount, readonly put: Handler }>
+  /** How those commands are described: every family adds its own. */
+  readonly commandSchemas: { readonly bodies: TSchema[], readonly answers: TSchema[] }
+  /** By the actions under `/command`. */
+  readonly actions: SharedNames<Handler>
+  /** By the names under `/query`. */
+  readonly queries: SharedNames<Handler>
+}
+
+// By server and prefix, so that nothing of it shows on the host's instance.
+const places = new WeakMap<object, Map<string, SharedPaths & { readonly parent: object }>>()
+
+/** The names at the prefix that the plugin is registered under, shared with those registered beside it. */
+export function joinSharedPaths (app: FastifyInstance, prefix: string, family: string): SharedPaths {
+  let prefixes = places.get(app.server)
+  if (prefixes === undefined) places.set(app.server, prefixes = new Map())
+  // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
+  const parent = Object.getPrototypeOf(app) as object
+  let here = prefixes.get(prefix)
+  if (here === undefined) {
+    here = {
+      parent,
+      commands: new SharedNames(),
+      commandSchemas: { bodies: [], answers: [] },
+      actions: new SharedNames(),
+      queries: new SharedNames()
+    }
+    prefixes.set(prefix, here)
+  }
+  if (here.parent !== parent) throw new errorCodes.FST_DEALBOOK_SCOPE_TAKEN(family, prefix || '/')
+  return here
+}
+
+interface Claim<T> {
+  readonly mount: Mount
+  readonly value: T
+}
+
+/**
+ * Names that each belong to one family, and of its mounts to the first, or to the one that asks for them. A mount that
+ * has ended leaves them to the next.
+ */
+export class SharedNames<T> {
+  // The first of each is whose it is.
+  readonly #claims = new Map<string, Claim<T>[]>()
+  readonly #schemas = new Map<string, RouteSchema>()
+
+  /**
+   * Answers whether the name is new, so that its route is still to be made.
+   *
+   * @param schema how its route is described; that of whose the name becomes takes the place of the one before
+   */
+  claim (name: string, mount: Mount, value: T, schema: RouteSchema = {}): boolean {
+    const claims = this.#claims.get(name) ?? []
+    const owner = claims[0]?.mount
+    const { name: family } = mount.family
+    if (owner !== undefined && owner.family.name !== family) {
+      throw new errorCodes.FST_DEALBOOK_NAME_TAKEN(family, name, owner.family.name)
+    }
+    if (owner?.unversioned === true && mount.unversioned) throw new errorCodes.FST_DEALBOOK_UNVERSIONED_TWICE(family)
+    this.#claims.set(name, mount.unversioned ? [{ mount, value }, ...claims] : [...claims, { mount, value }])
+    if (owner === undefined) this.#schemas.set(name, schema)
+    else if (mount.unversioned) Object.assign(this.#schemas.get(name) as RouteSchema, schema)
+    return owner === undefined
+  }
+
+  /** Whose a name is when a request comes. */
+  getOwner (name: string): T {
+    const claims = this.#claims.get(name) as Claim<T>[]
+    return (claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>).value
+  }
+
+  /** Says that the name is to go, where everything that it stands for is; a problem where it has gone. */
+  retire (name: string, reply: FastifyReply): void {
+    const retirements = (this.#claims.get(name) as Claim<T>[]).map(({ mount }) => mount.retirement)
+    if (!retirements.every(isRetiring)) return
+    const endOf = ({ sunset }: Retirement) => sunset?.getTime() ?? Infinity
+    retire(reply, retirements.reduce((last, each) => endOf(each) > endOf(last) ? each : last))
+  }
+
+  get names (): string[] {
+    return [...this.#claims.keys()]
+  }
+}
+
+/** The endpoint under a shared name, answered by whose the name is; none where it was made before. */
+export function shareEndpoint (names: SharedNames<Handler>, name: string, mount: Mount, endpoint: Endpoint): Endpoint[] {
+  if (!names.claim(name, mount, endpoint.handler, endpoint.schema)) return []
+  return [{
+    ...endpoint,
+    before: reply => names.retire(name, reply),
+    handler: async (request, reply) => await names.getOwner(name)(request, reply)
+  }]
+}

@@ -1,0 +1,53 @@
+import type { FastifyRequest } from 'fastify'
+import type { Family } from '../family/family.js'
+import { splitUrl } from '../http/url.js'
+import { notFound, Problem } from '../problems.js'
+import type { Id } from '../storage/storage.js'
+import { isTextId } from '../values/ids.js'
+
+/** The addresses of one mount's resources, path-absolute or absolute, never from the Host header. */
+export interface Urls {
+  collection (request: FastifyRequest): string
+  item (request: FastifyRequest, id: Id): string
+  /** A command in the log of an item, or in that part of it which a noun names. */
+  command (request: FastifyRequest, id: Id, command: string, noun?: string): string
+  /** The address that was asked for, without its query. */
+  self (request: FastifyRequest): string
+}
+
+/** @param home the path of the collection after the prefix */
+export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
+  // A host may mount under a path with parameters, such as /:tenant; their values are those of the request.
+  const isParametric = /[:*]/.test(prefix)
+  const base = (request: FastifyRequest) => publicUrl + (isParametric ? fillIn(prefix, request) : prefix)
+
+  const item = (request: FastifyRequest, id: Id) => `${base(request)}${home}/${encodeURIComponent(id)}`
+
+  return {
+    collection: request => `${base(request)}${home}`,
+    item,
+    command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
+    self: request => publicUrl + splitUrl(request).path
+  }
+}
+
+function fillIn (prefix: string, request: FastifyRequest): string {
+  const params = request.params as Record<string, string>
+  return prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
+/** The id of the item in the path; what cannot be one is not there. */
+export function readItemId ({ readId, singular }: Family, request: FastifyRequest): Id {
+  const text = (request.params as { id: string }).id
+  const id = readId(text)
+  if (id === undefined) throw notFound(singular, text)
+  return id
+}
+
+/** The command id in the path, as the client chose it. */
+export function readCommandId (request: FastifyRequest): string {
+  const { command } = request.params as { command: string }
+  if (isTextId(command)) return command
+  const detail = 'A command id has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
+  throw new Problem('bad-request', detail, { errors: [{ parameter: 'command_id', detail }] })
+}

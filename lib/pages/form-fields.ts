@@ -1,0 +1,87 @@
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { listFields } from '../family/fields.js'
+import type { Problem } from '../problems.js'
+import { isOrdered } from '../query/names.js'
+import type { FormAffordance, FormField, Refusal } from '../representations/representation.js'
+import type { Field } from '../storage/storage.js'
+
+/** A form that was sent and refused, or the filters of a list that were. */
+export interface Submission {
+  /** Where it was sent; undefined where it was the query of a list. */
+  readonly action: string | undefined
+  readonly entered: ReadonlyMap<string, string>
+  readonly problem: Problem
+}
+
+/** What stood in a form, and what was wrong with it. */
+type Entered = Partial<Pick<Submission, 'entered' | 'problem'>>
+
+/** The fields of a form, from the schema of what it sends. */
+export function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
+  return listFields(schema).map(({ name, kind, optional, values }) => {
+    const { description, minimum, maxLength } = schema.properties[name] as TSchema
+    return {
+      name,
+      label: name,
+      kind,
+      required: !optional,
+      ...(description === undefined ? {} : { description }),
+      ...(values === undefined ? {} : { values }),
+      ...(minimum === undefined ? {} : { minimum }),
+      ...(maxLength === undefined ? {} : { maxLength }),
+      ...restoreEntered(name, sent)
+    }
+  })
+}
+
+/** The fields to filter by: one choice for what has few values, bounds for what has an order, a pattern for text. */
+export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
+  return fields.flatMap(field => listFilters(field).map(({ name, label }) => ({
+    name,
+    label,
+    // A moment is asked for by its day.
+    kind: field.kind === 'date-time' ? 'date' as const : field.kind,
+    required: false,
+    ...(field.values === undefined ? {} : { values: field.values }),
+    ...restoreEntered(name, sent)
+  })))
+}
+
+function listFilters (field: Field): { name: string, label: string }[] {
+  const { name, kind } = field
+  if (kind === 'json') return []
+  if (!isOrdered(field)) return [{ name, label: name }]
+  // Nobody knows a part of an id by heart.
+  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.regex`, label: `${name} has` }]
+  return [{ name: `min-${name}`, label: `${name} from` }, { name: `max-${name}`, label: `${name} to` }]
+}
+
+function restoreEntered (name: string, { entered, problem }: Entered = {}): { value?: string, error?: string } {
+  const value = entered?.get(name)
+  const isHere = (flaw: object) => 'pointer' in flaw ? flaw.pointer === `/${name}` : (flaw as { parameter: string }).parameter === name
+  const error = problem?.errors?.find(isHere)?.detail
+  return {
+    ...(value === undefined ? {} : { value }),
+    // The label says the name already.
+    ...(error === undefined ? {} : { error: error.startsWith(`${name} `) ? error.slice(name.length + 1) : error })
+  }
+}
+
+/** A form that sends what a schema describes, with what was entered in it before. */
+export function makeForm (
+  { schema, ...form }: Omit<FormAffordance, 'fields'> & { readonly schema: TObject },
+  submission: Submission | undefined
+): FormAffordance {
+  return { ...form, fields: makeFormFields(schema, submission?.action === form.action ? submission : undefined) }
+}
+
+/** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
+export function explainRefusal (
+  submission: Submission | undefined,
+  forms?: readonly FormAffordance[]
+): { refused?: Refusal } {
+  if (submission === undefined) return {}
+  const { action, problem, entered } = submission
+  const isThere = forms === undefined || forms.some(form => form.action === action)
+  return { refused: { problem: problem.document(), entered: isThere ? [] : [...entered] } }
+}

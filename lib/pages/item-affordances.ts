@@ -1,0 +1,85 @@
+import type { TObject } from '@sinclair/typebox'
+import { logFields } from '../family/command-schema.js'
+import type { Family } from '../family/family.js'
+import type { Exchange } from '../mount/mount.js'
+import type { FormAffordance, ItemAffordances, Kinds, Link, Representation } from '../representations/representation.js'
+import type { CommandRecord } from '../service/command.js'
+import type { Reader } from '../service/reader.js'
+import { showCommand } from '../service/record.js'
+import type { Field, Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { explainRefusal, makeForm } from './form-fields.js'
+import type { Submission } from './form-fields.js'
+
+/** What people can do with an item now. */
+export async function affordItem (
+  { mount, request }: Exchange,
+  item: Stored,
+  reader: Reader,
+  submission?: Submission
+): Promise<ItemAffordances> {
+  const { family, urls, forms, preconditions, representations } = mount
+  const self = urls.item(request, item.id)
+  // The same form of the same revision has the same key, so that what is sent twice is done once.
+  const key = `${self} ${item.revision}`
+  const revision = preconditions === 'required' ? { revision: item.revision } : {}
+  const makeNounForm = (name: string, title: string, noun: string, schema: TObject): FormAffordance =>
+    makeForm({ name, title, action: `${self}/${noun}`, key, ...revision, schema }, submission)
+
+  const operations = [...family.operations.values()]
+    .filter(({ operation }) => forms.has('noun') && operation.allowed?.(item) !== false)
+    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params.schema))
+  const deletion = forms.has('noun') ? family.lifecycle?.deletion : undefined
+  const remove = deletion === undefined
+    ? []
+    : [makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)]
+  return {
+    kinds: listKinds(family.fields),
+    up: { href: urls.collection(request), title: `All ${family.name}` },
+    others: linkOthers(representations, self),
+    operations,
+    ...(remove[0] && { remove: remove[0] }),
+    ...(family.writable && {
+      log: {
+        href: `${self}/commands`,
+        entries: await findLastChanges(family, reader, item.id),
+        kinds: listKinds(logFields)
+      }
+    }),
+    ...explainRefusal(submission, [...operations, ...remove])
+  }
+}
+
+/** What there is to do with an entry of the log: to go on from it. */
+export function affordEntry ({ mount, request }: Exchange, target: Id, self: string): ItemAffordances {
+  const { family, urls, representations } = mount
+  return {
+    kinds: listKinds(logFields),
+    up: { href: urls.item(request, target), title: `The ${family.singular}` },
+    others: linkOthers(representations, self),
+    operations: []
+  }
+}
+
+/** What kinds of values the members have. */
+export function listKinds (fields: readonly Field[]): Kinds {
+  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind]))
+}
+
+function linkOthers (representations: readonly Representation[], self: string): Link[] {
+  return representations
+    .filter(each => each.interactive !== true && each.one !== undefined)
+    .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
+}
+
+// What changed nothing is in the whole log; here the page stays the same as long as the revision does.
+async function findLastChanges (family: Family, reader: Reader, id: Id): Promise<Members[]> {
+  const { items } = await reader.findLog(id, {
+    where: [{ field: 'outcome', op: 'eq', values: ['done'] }],
+    order: [{ field: 'revision', descending: true }, { field: 'id', descending: false }],
+    offset: 0,
+    limit: 10,
+    count: false
+  })
+  return items.map(entry => showCommand(family, entry as CommandRecord))
+}

@@ -1,0 +1,85 @@
+import type { Exchange } from '../mount/mount.js'
+import type { ParsedQuery } from '../query/grammar.js'
+import { makePageUrl } from '../query/page-url.js'
+import { canShow } from '../representations/representation.js'
+import type { Link, PageAffordances } from '../representations/representation.js'
+import type { Field, Id, Stored } from '../storage/storage.js'
+import { uuidv7 } from '../values/uuid.js'
+import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
+import type { Submission } from './form-fields.js'
+import { listKinds } from './item-affordances.js'
+
+/** The rows of a page, and where they lead. */
+export interface Rows {
+  readonly fields: readonly Field[]
+  readonly hasNext: boolean
+  /** What the page belongs to. */
+  readonly up?: Link
+  /** Where the item in this row is. */
+  address (index: number): string
+}
+
+/** What people can do with a page of a family. */
+export function affordCollection (
+  exchange: Exchange,
+  parsed: ParsedQuery,
+  { items, hasNext }: { readonly items: readonly Stored[], readonly hasNext: boolean },
+  submission?: Submission
+): PageAffordances {
+  const { mount: { family: { fields, singular, lifecycle }, urls }, request } = exchange
+  const address = (index: number) => urls.item(request, items[index]?.id as Id)
+  const create = lifecycle && makeForm({
+    name: 'create',
+    title: `Create a ${singular}`,
+    action: urls.collection(request),
+    key: uuidv7(),
+    schema: lifecycle.params.schema
+  }, submission)
+  return { ...affordRows(exchange, parsed, { fields, hasNext, address }, submission), ...(create && { create }) }
+}
+
+// Settings that no longer hold when other filters are chosen.
+const dropped = ['page', 'gt', 'lt']
+
+/** The same for any page: filters, order, and the pages around it. */
+export function affordRows (
+  { mount: { urls, representations }, request, suffix }: Exchange,
+  parsed: ParsedQuery,
+  { fields, hasNext, up, address }: Rows,
+  submission?: Submission
+): PageAffordances {
+  const { parameters, page } = parsed
+  const path = removeSuffix(urls.self(request), suffix)
+  const isSearch = submission !== undefined && submission.action === undefined
+  const entered = new Map(parameters.map(({ name, value }) => [name, value]))
+  const filters = makeFilterFields(fields, isSearch ? submission : { entered })
+  const isKept = (name: string) => !dropped.includes(name) && !filters.some(filter => filter.name === name)
+  const others = representations.filter(each => each.interactive !== true && canShow(each, 'page'))
+  return {
+    kinds: listKinds(fields),
+    ...(up && { up }),
+    others: others.map(({ name, rows }) => {
+      // What goes line by line goes to the end, in the order of the ids.
+      const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort']
+      return { href: makePageUrl(path, parsed, without, [`format=${name}`]), title: name }
+    }),
+    page,
+    hasNext,
+    filters,
+    // What filters in other spellings stays, as long as it is seen in the address.
+    kept: parameters.filter(({ name }) => isKept(name)).map(({ name, value }) => [name, value] as const),
+    sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
+    sort: parameters.find(({ name }) => name === 'sort')?.value,
+    url: changes => makePageUrl(path, parsed, Object.keys(changes), Object.entries(changes)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
+    address,
+    ...explainRefusal(submission)
+  }
+}
+
+// The path in which Accept chooses the representation.
+function removeSuffix (path: string, suffix: string | undefined): string {
+  const plain = path.replace(/\/$/, '')
+  return suffix === undefined ? plain : plain.slice(0, -suffix.length - 1)
+}

@@ -1,0 +1,117 @@
+import type { TProperties } from '@sinclair/typebox'
+import type { FastifyPluginAsync } from 'fastify'
+import fp from 'fastify-plugin'
+import type { FamilyDefinition, OperationParams, QueryDefinition } from '../family/definition.js'
+import { extendDefinition } from '../family/extension.js'
+import type { AnyExtension, FamilyExtension } from '../family/extension.js'
+import { compileFamily } from '../family/family.js'
+import type { Family } from '../family/family.js'
+import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
+import { announceRetirement, retire } from '../http/retirement.js'
+import { mountEndpoints, mountUnknown } from '../http/routes.js'
+import { isolateScope } from '../http/scope.js'
+import { sendProblem } from '../http/send.js'
+import { joinSharedPaths } from '../mount/shared-paths.js'
+import { readEndpoints } from '../reads/reads.js'
+import { makeService } from '../service/make-service.js'
+import type { Service, ServiceOptions } from '../service/service.js'
+import { makeMount } from './make-mount.js'
+import type { FamilyOptions } from './options.js'
+
+/** A family as a Fastify plugin, to be registered any number of times. */
+export interface FamilyPlugin<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams
+> extends FastifyPluginAsync<FamilyOptions> {
+  readonly definition: FamilyDefinition<P, O>
+  /**
+   * The family with a host's fields, operations and queries, as a plugin of its own.
+   *
+   * @example
+   * const ourDeals = deals.extend({
+   *   fields: Type.Object({ region: Type.String() }),
+   *   create: ['region']
+   * })
+   */
+  extend<X extends TProperties = {}, N extends OperationParams = {}> (
+    extension: FamilyExtension<P, X, N>
+  ): FamilyPlugin<P & X, O & N>
+  /**
+   * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
+   *
+   * @example
+   * const book = deals.service({ storage })
+   * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
+   * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
+   */
+  service (options: ServiceOptions): Service<P, O>
+}
+
+// The compiled families are nobody's business outside.
+const families = new WeakMap<object, Family>()
+
+/** The compiled family of a plugin. */
+export function getFamily (plugin: object): Family {
+  return families.get(plugin) as Family
+}
+
+/**
+ * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
+ *
+ * @example
+ * const books = defineFamily({
+ *   name: 'books', singular: 'book',
+ *   fields: Type.Object({ id: Type.Integer(), title: Type.String(), year: Type.Integer() })
+ * })
+ * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
+ */
+export function defineFamily<P extends TProperties, O extends OperationParams> (
+  definition: FamilyDefinition<P, O>
+): FamilyPlugin<P, O> {
+  // Inside, definitions are of no particular family; the types are for those who write them.
+  const anyDefinition = definition as unknown as FamilyDefinition
+  const family = compileFamily(anyDefinition)
+  const plugin = Object.assign(fp(makePlugin(family), {
+    fastify: '5.x',
+    name: `fastify-dealbook-${family.name}`,
+    encapsulate: true
+  }), {
+    definition,
+    extend<X extends TProperties, N extends OperationParams> (extension: FamilyExtension<P, X, N>) {
+      const extended = extendDefinition(anyDefinition, extension as unknown as AnyExtension)
+      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N>
+    },
+    service: (options: ServiceOptions) => makeService(family, options) as unknown as Service<P, O>
+  })
+  families.set(plugin, family)
+  return plugin
+}
+
+function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
+  return async (app, options) => {
+    // /crm and /crm/ are one place.
+    const prefix = app.prefix.replace(/\/+$/, '')
+    const mount = await makeMount(family, prefix, options)
+    isolateScope(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
+    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
+    const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
+      // What is shared says itself when it goes.
+      .map(endpoint => endpoint.path.startsWith(mount.home) ? announceRetirement(endpoint, mount.retirement) : endpoint)
+    mountEndpoints(app, endpoints, options.bodyLimit ?? 1_048_576)
+    if (!family.writable) return
+    mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {
+      retire(reply, mount.retirement)
+      return explainUnknownWord(mount, request)
+    })
+  }
+}
+
+/**
+ * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
+ *
+ * @example
+ * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
+ */
+export function defineQuery (definition: QueryDefinition): QueryDefinition {
+  return definition
+}

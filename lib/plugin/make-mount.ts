@@ -1,0 +1,98 @@
+import type { FastifyRequest } from 'fastify'
+import { errorCodes } from '../errors.js'
+import { commandsShape, logFields } from '../family/command-schema.js'
+import type { Family } from '../family/family.js'
+import { forms } from '../forms/forms.js'
+import { makeChooser } from '../http/negotiate.js'
+import type { Mount } from '../mount/mount.js'
+import { makeUrls } from '../mount/urls.js'
+import { compileGrammar } from '../query/grammar.js'
+import { representations as allRepresentations } from '../representations/all.js'
+import { checkGrant } from '../service/caller.js'
+import type { Caller, Committed, Grant } from '../service/caller.js'
+import { logOrder } from '../service/log.js'
+import { guard, isStorage, makeStorageAccess } from '../service/storage-access.js'
+import type { Storage } from '../storage/storage.js'
+import { checkOptions } from './options.js'
+import type { FamilyOptions } from './options.js'
+import { traceStep } from './trace.js'
+
+/** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
+export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
+  checkOptions(family, options)
+  const { version, representations = allRepresentations } = options
+  const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
+  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100, maxPatternLength = 200 } = options
+  const limits = { pageSize, maxPageSize, maxValues, maxPatternLength }
+
+  return {
+    family,
+    prefix,
+    version,
+    home,
+    urls: makeUrls(prefix, home, options.publicUrl?.replace(/\/$/, '')),
+    grammar: compileGrammar(family.fields, limits),
+    logGrammar: compileGrammar(logFields, limits, logOrder),
+    representations,
+    chooser: makeChooser(representations),
+    emptyList: options.emptyList ?? 'page',
+    preconditions: options.preconditions ?? 'optional',
+    forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    trustedOrigins: options.trustedOrigins ?? [],
+    unversioned: options.unversioned ?? false,
+    retirement: {
+      deprecation: toDate(options.deprecation),
+      sunset: toDate(options.sunset),
+      successor: options.successor
+    },
+    caller: await makeCallerFactory(family, options)
+  }
+}
+
+const unlimited: Grant = {}
+
+/** A caller for each request: what `authorize` grants it, and the storage that is its own. */
+async function makeCallerFactory (
+  family: Family,
+  { storage, authorize, onCommitted }: FamilyOptions
+): Promise<(request: FastifyRequest) => Caller> {
+  const access = makeStorageAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
+  const getStorage = typeof storage === 'function'
+    ? async (request: FastifyRequest) => await accessChosen(await storage(request))
+    : makeConstant(await access(storage))
+
+  return request => ({
+    async authorize (intent) {
+      return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
+    },
+    storage: () => getStorage(request),
+    trace: (step, work) => traceStep(request, step, work),
+    ...(onCommitted && { committed: change => { tellHost(onCommitted, change, request) } })
+  })
+
+  async function accessChosen (chosen: Storage): Promise<Storage> {
+    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
+    return await guard(() => access(chosen))
+  }
+}
+
+function makeConstant<T> (value: T): () => Promise<T> {
+  return async () => value
+}
+
+// Nobody waits for it, and its failure is only logged.
+async function tellHost (
+  onCommitted: NonNullable<FamilyOptions['onCommitted']>,
+  change: Committed,
+  request: FastifyRequest
+): Promise<void> {
+  try {
+    await onCommitted(change, request)
+  } catch (error) {
+    request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
+  }
+}
+
+function toDate (value: Date | string | undefined): Date | undefined {
+  return value === undefined ? undefined : new Date(value)
+}

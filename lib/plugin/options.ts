@@ -1,0 +1,130 @@
+import type { FastifyRequest } from 'fastify'
+import { errorCodes } from '../errors.js'
+import type { Family } from '../family/family.js'
+import { forms } from '../forms/forms.js'
+import type { FormName } from '../forms/forms.js'
+import { flawOfRepresentations } from '../representations/representation.js'
+import type { Representation } from '../representations/representation.js'
+import type { Committed, Grant, Intent } from '../service/caller.js'
+import { isStorage } from '../service/storage-access.js'
+import type { Storage } from '../storage/storage.js'
+import { didYouMean } from '../values/nearest.js'
+
+/** How a host mounts a family. */
+export interface FamilyOptions {
+  /** Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where there is none. */
+  readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
+  /** Fastify's own: the path that everything stands under. */
+  readonly prefix?: string
+  /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
+  readonly version?: string
+  /** The forms in which operations can be said. Default: all. */
+  readonly forms?: readonly FormName[]
+  /** Items on a page where the client does not say. Default 50. */
+  readonly pageSize?: number
+  /** Items on a page at most. Default 1000. */
+  readonly maxPageSize?: number
+  /** What an empty list is: a page without items, or 404. Default `page`. */
+  readonly emptyList?: 'page' | 'not-found'
+  /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
+  readonly preconditions?: 'optional' | 'required'
+  /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
+  readonly trustedOrigins?: readonly string[]
+  /** Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at one prefix, for the first. */
+  readonly unversioned?: boolean
+  /**
+   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
+   * attribute form, a command that is read by its own id), it is called to read, and again when that is known. A path
+   * such as `…/a.json` may name an item `a.json` or `a`: it is asked for each.
+   */
+  readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
+  /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
+  readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
+  /** How often one query parameter may be repeated. Default 100. */
+  readonly maxValues?: number
+  /** The length of a `.regex` pattern at most. Default 200. */
+  readonly maxPatternLength?: number
+  /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
+  readonly bodyLimit?: number
+  /** Since when this version is deprecated: a date, or its text. Said in every answer. */
+  readonly deprecation?: Date | string
+  /** When this version ends: from then on, 410. */
+  readonly sunset?: Date | string
+  /** The URL of what takes its place. */
+  readonly successor?: string
+  /** How items can be shown; the first is shown where the client does not care. */
+  readonly representations?: readonly Representation[]
+  /** An origin such as `https://example.org` that makes Location and links absolute. */
+  readonly publicUrl?: string
+}
+
+type Check = (value: unknown) => string | undefined
+
+const checkSize: Check = value =>
+  Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be an integer from 1'
+
+const checkDate: Check = value =>
+  (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime())
+    ? undefined
+    : 'must be a date, such as "2027-01-31"'
+
+const checkFunction: Check = value => typeof value === 'function' ? undefined : 'must be a function'
+
+const formNames: readonly unknown[] = forms.map(({ name }) => name)
+
+const checks: Record<keyof FamilyOptions, Check> = {
+  storage: value => typeof value === 'function' || isStorage(value)
+    ? undefined
+    : 'must be a storage, such as memoryStorage(), or a function that gives one',
+  prefix: value => typeof value === 'string' ? undefined : 'must be a string',
+  version: value => typeof value === 'string' && /^(?!\.+$)[A-Za-z0-9._~-]+$/.test(value) && value !== 'commands'
+    ? undefined
+    : 'must be a URL-safe word, such as "v1", and not "commands"',
+  forms: value => Array.isArray(value) && value.every(name => formNames.includes(name))
+    ? undefined
+    : `must be a list of these: ${formNames.join(', ')}`,
+  pageSize: checkSize,
+  maxPageSize: checkSize,
+  emptyList: value => value === 'page' || value === 'not-found' ? undefined : 'must be "page" or "not-found"',
+  preconditions: value => value === 'optional' || value === 'required' ? undefined : 'must be "optional" or "required"',
+  trustedOrigins: value => Array.isArray(value) && value.every(isOrigin)
+    ? undefined
+    : 'must be a list of origins, such as "https://example.org"',
+  unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
+  authorize: checkFunction,
+  onCommitted: checkFunction,
+  maxValues: checkSize,
+  maxPatternLength: checkSize,
+  bodyLimit: checkSize,
+  deprecation: checkDate,
+  sunset: checkDate,
+  successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
+  representations: flawOfRepresentations,
+  publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
+}
+
+// Fastify's own options of register.
+const fastifyOptions = ['logLevel', 'logSerializers']
+
+/** Checks a mount's options; an unknown or wrong one is an error that names it. */
+export function checkOptions (family: Family, options: FamilyOptions): void {
+  const flaw = findFlaw(family, options)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
+}
+
+function findFlaw (family: Family, options: FamilyOptions): string | undefined {
+  for (const [name, value] of Object.entries(options)) {
+    if (fastifyOptions.includes(name) || value === undefined) continue
+    if (!Object.hasOwn(checks, name)) return `unknown option "${name}".${didYouMean(name, Object.keys(checks))}`
+    const flaw = checks[name as keyof FamilyOptions](value)
+    if (flaw !== undefined) return `the option "${name}" ${flaw}`
+  }
+  if (options.storage === undefined) return 'the option "storage" is required'
+  if (family.versioned && options.version === undefined) return 'the option "version" is required, such as "v1"'
+  const { pageSize = 1, maxPageSize = 1000 } = options
+  return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
+}
+
+function isOrigin (value: unknown): boolean {
+  return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
+}

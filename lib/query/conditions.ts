@@ -1,0 +1,47 @@
+import type { Condition, Field, Scalar } from '../storage/storage.js'
+import { didYouMean } from '../values/nearest.js'
+import { readValue } from '../values/read.js'
+import { operatorsOf } from './names.js'
+import type { Operator } from './names.js'
+
+/** Names what is wrong with conditions that a program made; undefined where nothing is. */
+export function findFlawInConditions (fields: readonly Field[], conditions: unknown): string | undefined {
+  if (!Array.isArray(conditions)) return 'conditions that are no list'
+  for (const condition of conditions as Partial<Condition>[]) {
+    const flaw = findFlaw(fields, condition ?? {})
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+function findFlaw (fields: readonly Field[], condition: Partial<Condition>): string | undefined {
+  const name = String(condition.field)
+  const field = fields.find(field => field.name === name && field.kind !== 'json')
+  if (field === undefined) {
+    const hint = didYouMean(name, fields.map(({ name }) => name))
+    return `conditions on "${name}", which is no field that can be filtered.${hint}`
+  }
+  const operators = operatorsOf(field)
+  if (!operators.includes(condition.op as Operator)) {
+    return `the operator "${String(condition.op)}" on "${name}"; there are ${operators.join(', ')}`
+  }
+  const { member, values } = operandsOf(condition as Condition)
+  if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is no list`
+  const isFit = (value: unknown) => condition.op === 'regex' ? typeof value === 'string' : isValueOf(field, value)
+  return values.every(isFit) ? undefined : `a condition on "${name}" whose "${member}" does not fit the field`
+}
+
+function operandsOf (condition: Condition): { member: string, values: unknown } {
+  switch (condition.op) {
+    case 'eq':
+    case 'ne': return { member: 'values', values: condition.values }
+    case 'regex': return { member: 'patterns', values: condition.patterns }
+    default: return { member: 'value', values: [condition.value] }
+  }
+}
+
+// A value is right where its text would be read as just this value.
+function isValueOf (field: Field, value: unknown): value is Scalar {
+  const read = readValue(field, String(value))
+  return 'value' in read && read.value === value
+}

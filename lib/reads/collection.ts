@@ -1,0 +1,93 @@
+import type { FastifyRequest } from 'fastify'
+import { makePicker } from '../family/fields.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { describePage, describeProblems } from '../openapi/answers.js'
+import { describePaging } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { affordCollection } from '../pages/page-affordances.js'
+import type { Submission } from '../pages/form-fields.js'
+import { notFound, Problem } from '../problems.js'
+import type { ParsedQuery } from '../query/grammar.js'
+import type { Loading, Read } from './read.js'
+import { readHandler } from './read.js'
+import { loadPage, sendPage } from './page.js'
+import type { LoadedPage } from './page.js'
+import { parsePageQuery } from './query.js'
+
+/** The query of a page, and the form that the page is shown around where it was refused. */
+interface CollectionQuery {
+  readonly parsed: ParsedQuery
+  readonly refused?: Submission
+}
+
+/** `GET /customers`, also with a path suffix that names the representation. */
+export function collectionEndpoints (mount: Mount): Endpoint[] {
+  const { home } = mount
+  const handler = readHandler(collectionRead(mount))
+  return [
+    { method: 'GET', path: home, schema: describeCollection(mount), handler },
+    { method: 'GET', path: `${home}.:extension`, schema: { hide: true }, handler }
+  ]
+}
+
+/** Reads a page of the family. */
+export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage> {
+  const { family, grammar } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate: request => ({ name: family.name, suffix: (request.params as { extension?: string }).extension }),
+    intend: () => ({ family: family.name, action: 'list', id: undefined, params: {} }),
+    parse (search, representation) {
+      try {
+        return { parsed: parsePageQuery(grammar, search, representation) }
+      } catch (error) {
+        if (representation.interactive !== true || !(error instanceof Problem)) throw error
+        // To a person: the page before anything was filtered, and what was wrong beside what was entered.
+        const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
+        return { parsed: parsePageQuery(grammar, '', representation), refused }
+      }
+    },
+    load: loading => loadCollection(mount, loading),
+    represent (exchange, { parsed, refused }, loaded) {
+      if (refused !== undefined) exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+      return sendPage(exchange, parsed, loaded)
+    },
+    miss: name => notFound('list', name)
+  }
+}
+
+async function loadCollection (
+  { family, emptyList }: Mount,
+  { reader, representation, query: { parsed, refused } }: Loading<CollectionQuery>
+): Promise<LoadedPage> {
+  const members = parsed.fields ?? family.members
+  const { findText } = reader
+  return await loadPage({
+    name: family.name,
+    singular: family.singular,
+    members,
+    emptyList,
+    find: query => reader.find(query),
+    findText: findText && (query => findText(query, members)),
+    show: makePicker(members),
+    afford: (exchange, page) => affordCollection(exchange, parsed, page, refused)
+  }, parsed, representation)
+}
+
+function describeCollection (mount: Mount): Endpoint['schema'] {
+  const { family, grammar, emptyList } = mount
+  const [first] = family.members
+  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
+  return describeRoute(mount, `list-${family.name}`, {
+    summary: `Read a page of ${family.name}`,
+    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
+      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
+    querystring: describePaging(mount, grammar, family.members),
+    response: {
+      200: describePage(mount, `A page of ${family.name}`, family.schema),
+      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable', 'storage-unavailable')
+    }
+  })
+}

@@ -1,0 +1,113 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { makePicker } from '../family/fields.js'
+import { judgeRead, makeEtag } from '../http/conditional.js'
+import { writeHttpDate } from '../http/dates.js'
+import type { Endpoint } from '../http/routes.js'
+import { send } from '../http/send.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { describeAnswer, describeHeaders, describeProblems, validatorHeaders } from '../openapi/answers.js'
+import { describeFieldsAndFormat, describeId } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { affordItem } from '../pages/item-affordances.js'
+import type { Submission } from '../pages/form-fields.js'
+import { notFound, preconditionFailed } from '../problems.js'
+import type { OneView } from '../representations/representation.js'
+import { intendToRead } from '../service/caller.js'
+import type { Reader } from '../service/reader.js'
+import type { Id, Stored } from '../storage/storage.js'
+import { parseFields } from './query.js'
+import { readHandler } from './read.js'
+import type { Read } from './read.js'
+
+/** Which members are wanted, and the form that the item is shown around where it was refused. */
+interface ItemQuery {
+  readonly fields: readonly string[] | undefined
+  readonly refused?: Submission
+}
+
+interface LoadedItem {
+  readonly item: Stored
+  /** For what else its page shows. */
+  readonly reader: Reader
+}
+
+/** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
+export function itemEndpoints (mount: Mount): Endpoint[] {
+  const handler = readHandler(itemRead(mount))
+  return [{ method: 'GET', path: `${mount.home}/:id`, schema: describeItem(mount), handler }]
+}
+
+/** Reads one item. */
+export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
+  const { family, grammar } = mount
+  return {
+    mount,
+    kind: 'one',
+    locate: request => ({ name: (request.params as { id: string }).id, isSuffixed: true }),
+    intend (_request, name) {
+      const id = family.readId(name)
+      return id === undefined ? undefined : intendToRead(family, id)
+    },
+    parse: (search, representation) => ({ fields: parseFields(grammar, search, representation) }),
+    async load ({ reader, intent }) {
+      const item = await reader.get(intent.id as Id)
+      return item === undefined ? undefined : { item, reader }
+    },
+    async represent (exchange, { fields = family.members, refused }, { item, reader }) {
+      const view: OneView = {
+        kind: 'one',
+        name: family.singular,
+        document: makePicker(fields)(item),
+        affordances: () => affordItem(exchange, item, reader, refused)
+      }
+      if (refused === undefined) return await sendOne(exchange, item, view)
+      const { reply, choice } = exchange
+      return await send(reply.code(refused.problem.statusCode).headers(refused.problem.headers), choice, view)
+    },
+    miss: (name, refusal) => refusal ?? notFound(family.singular, name)
+  }
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
+export async function sendOne ({ request, reply, choice }: Exchange, item: Stored, view: OneView): Promise<FastifyReply> {
+  const etag = makeEtag(item, view.document, choice.representation)
+  const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
+  if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
+  reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
+  if (verdict === 'go') return await send(reply, choice, view)
+  return reply.code(304).header('vary', 'Accept').header('cache-control', 'no-cache').send()
+}
+
+function describeItem (mount: Mount): Endpoint['schema'] {
+  const { family, grammar } = mount
+  const header = (description: string) => Type.Optional(Type.String({ description }))
+  return describeRoute(mount, `read-${family.singular}`, {
+    summary: `Read one ${family.singular}`,
+    description: 'With its validators: a client that has the current representation is told so by 304.',
+    params: Type.Object({ id: describeId(mount) }),
+    querystring: describeFieldsAndFormat(mount, grammar, family.members),
+    headers: Type.Object({
+      'if-none-match': header('Entity tags that the client has; 304 if one is current'),
+      'if-modified-since': header('An HTTP date; 304 if nothing changed since'),
+      'if-match': header('Entity tags; 412 if none is current'),
+      'if-unmodified-since': header('An HTTP date; 412 if something changed since')
+    }),
+    response: {
+      200: describeAnswer(mount, 'one', {
+        description: `The ${family.singular}`,
+        schema: family.schema,
+        headers: validatorHeaders
+      }),
+      // The type says that there is no body.
+      304: {
+        type: 'null',
+        description: 'The client has the current representation',
+        headers: describeHeaders(validatorHeaders)
+      },
+      ...describeProblems(
+        mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
+      )
+    }
+  })
+}

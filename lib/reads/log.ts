@@ -1,0 +1,156 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { CommandMembers, logFields } from '../family/command-schema.js'
+import { makePicker } from '../family/fields.js'
+import type { NounOperation } from '../family/operation.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { readItemId } from '../mount/urls.js'
+import {
+  describeCommand, describeEntryAnswers, describeLinkedCommand, describePage, describeProblems
+} from '../openapi/answers.js'
+import { commandIdSchema, describeId, describePaging } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import { affordEntry } from '../pages/item-affordances.js'
+import { affordRows } from '../pages/page-affordances.js'
+import { notFound, Problem } from '../problems.js'
+import type { ParsedQuery } from '../query/grammar.js'
+import { intendToRead } from '../service/caller.js'
+import type { CommandRecord } from '../service/command.js'
+import { readTarget, showCommand } from '../service/record.js'
+import type { Id } from '../storage/storage.js'
+import { sendOne } from './item.js'
+import { loadPage, sendPage } from './page.js'
+import type { LoadedPage } from './page.js'
+import { parseFields, parsePageQuery } from './query.js'
+import { readHandler } from './read.js'
+import type { Loading, Read } from './read.js'
+
+/** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
+export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
+  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
+  const readLog = readHandler(logRead(mount, operation))
+  const readEntry = readHandler(entryRead(mount, operation))
+  return [
+    { method: 'GET', path, schema: describeLog(mount, operation), handler: readLog },
+    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler: readLog },
+    { method: 'GET', path: `${path}/:command`, schema: describeEntry(mount, operation), handler: readEntry }
+  ]
+}
+
+function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery, LoadedPage> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate (request) {
+      const { id, extension } = request.params as { id: string, extension?: string }
+      return { name: id, suffix: extension }
+    },
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: (search, representation) => parsePageQuery(mount.logGrammar, search, representation),
+    load: loading => loadLog(mount, operation, loading),
+    represent: sendPage,
+    miss: name => notFound(family.singular, name)
+  }
+}
+
+async function loadLog (
+  mount: Mount,
+  operation: NounOperation | undefined,
+  { reader, intent, query: parsed, representation }: Loading<ParsedQuery>
+): Promise<LoadedPage> {
+  const { family, urls } = mount
+  const id = intent.id as Id
+  await reader.checkLog(id)
+  const members = parsed.fields ?? [first, family.singular, ...others]
+  const pick = makePicker(members)
+  return await loadPage({
+    name: operation?.noun ?? 'commands',
+    singular: 'command',
+    members,
+    emptyList: mount.emptyList,
+    find: query => reader.findLog(id, query, operation),
+    show: entry => pick(showCommand(family, entry as CommandRecord)),
+    afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
+      fields: logFields,
+      hasNext,
+      up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
+      address: index => urls.command(exchange.request, id, items[index]?.id as string, operation?.noun)
+    })
+  }, parsed, representation)
+}
+
+// The member that names the item comes after the id.
+const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
+
+function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, CommandRecord> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'one',
+    locate: locateCommand,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    async load ({ reader, intent, name }) {
+      const id = intent.id as Id
+      await reader.checkLog(id)
+      return await reader.getFromLog(id, name, operation)
+    },
+    represent: (exchange, fields, record) => sendEntry(exchange, fields, record, operation?.noun),
+    miss: (name, refusal) => refusal ?? new Problem('not-found', `There is no command "${name}" here`)
+  }
+}
+
+/** The members that are wanted of a command; undefined for all. */
+export type EntryQuery = readonly string[] | undefined
+
+/** The command that a path names, with or without a suffix. */
+export const locateCommand: Read<EntryQuery, CommandRecord>['locate'] = request =>
+  ({ name: (request.params as { command: string }).command, isSuffixed: true })
+
+/** Answers with one command. */
+export async function sendEntry (
+  exchange: Exchange,
+  fields: EntryQuery,
+  record: CommandRecord,
+  noun?: string
+): Promise<FastifyReply> {
+  const { mount: { family, urls }, request } = exchange
+  const target = readTarget(family, record)
+  const self = urls.command(request, target, record.id, noun)
+  const document = { ...showCommand(family, record), links: { self, [family.singular]: urls.item(request, target) } }
+  return await sendOne(exchange, record, {
+    kind: 'one',
+    name: 'command',
+    document: fields === undefined ? document : makePicker(fields)(document),
+    affordances: async () => affordEntry(exchange, target, self)
+  })
+}
+
+function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+  const { family: { singular }, logGrammar } = mount
+  const part = operation?.noun ?? 'commands'
+  return describeRoute(mount, `list-${singular}-${part}`, {
+    summary: `Read the ${operation?.noun ?? 'log'} of a ${singular}`,
+    description: 'In the order of the changes; the log outlives the item.',
+    params: Type.Object({ id: describeId(mount) }),
+    querystring: describePaging(mount, logGrammar, Object.keys(CommandMembers.properties)),
+    response: {
+      200: describePage(mount, 'A page of commands, in the order of the changes', describeCommand(mount)),
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'storage-unavailable')
+    }
+  })
+}
+
+function describeEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+  const { singular } = mount.family
+  return describeRoute(mount, `read-${singular}-${operation?.noun ?? 'commands'}`, {
+    summary: operation === undefined
+      ? `Read a command of a ${singular}`
+      : `Read one of the ${operation.noun} of a ${singular}`,
+    description: 'What was asked for, and what became of it.',
+    params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
+    response: describeEntryAnswers(mount, describeLinkedCommand(mount))
+  })
+}

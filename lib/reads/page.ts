@@ -1,0 +1,92 @@
+import type { FastifyReply } from 'fastify'
+import { send, sendText } from '../http/send.js'
+import { addLink } from '../http/url.js'
+import type { Exchange } from '../mount/mount.js'
+import type { ParsedQuery } from '../query/grammar.js'
+import type { Representation } from '../representations/representation.js'
+import type { Found, FoundText } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { exportRows, isExport, loadExport } from './export.js'
+import { formatLinks, makePageLinks } from './links.js'
+import type { PageLinks } from './links.js'
+import { refuseEmpty } from './listing.js'
+import type { Listing, LoadedItems } from './listing.js'
+
+/** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
+export type LoadedPage = { readonly listing: Listing } & (
+  | { readonly first: Found }
+  | { readonly text: FoundText }
+  | { readonly page: LoadedItems }
+)
+
+/** Loads a page, or the beginning of everything, in the way that the representation can use best. */
+export async function loadPage (
+  listing: Listing,
+  parsed: ParsedQuery,
+  representation: Representation
+): Promise<LoadedPage> {
+  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
+  if (representation.pageOfText !== undefined && listing.findText !== undefined) {
+    const text = await listing.findText(parsed.query)
+    refuseEmpty(listing, text.count)
+    return { listing, text }
+  }
+  const { limit } = parsed.query
+  // One item more than the page has, to know whether there is a next one without counting.
+  const { items, total } = await listing.find({ ...parsed.query, limit: limit + 1 })
+  const hasNext = items.length > limit
+  // To a person, an empty list is still the place to make the first item.
+  if (representation.interactive !== true) refuseEmpty(listing, items.length)
+  return { listing, page: { items: hasNext ? items.slice(0, limit) : items, hasNext, total } }
+}
+
+/** Answers with a page, or with everything. */
+export async function sendPage (exchange: Exchange, parsed: ParsedQuery, loaded: LoadedPage): Promise<FastifyReply> {
+  if ('first' in loaded) return exportRows(exchange, parsed, loaded)
+  return 'text' in loaded ? sendPageText(exchange, parsed, loaded) : await sendItems(exchange, parsed, loaded)
+}
+
+// What the storage wrote as JSON is sent as it is.
+function sendPageText (
+  exchange: Exchange,
+  parsed: ParsedQuery,
+  { listing, text: found }: { listing: Listing, text: FoundText }
+): FastifyReply {
+  const { mount: { urls }, request, reply, choice } = exchange
+  const links = makePageLinks(urls.self(request), parsed, found.last, found.more)
+  addLink(reply, formatLinks(links))
+  const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
+  const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
+  return sendText(reply, choice, write(found.text, others))
+}
+
+async function sendItems (
+  exchange: Exchange,
+  parsed: ParsedQuery,
+  { listing, page }: { listing: Listing, page: LoadedItems }
+): Promise<FastifyReply> {
+  const { mount: { urls }, request, reply, choice } = exchange
+  const { name, singular, members } = listing
+  if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
+  const links = makePageLinks(urls.self(request), parsed, page.items.at(-1)?.id, page.hasNext)
+  addLink(reply, formatLinks(links))
+  const items = page.items.map(listing.show)
+  const { rows } = choice.representation
+  if (rows !== undefined) {
+    return sendText(reply, choice, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
+  }
+  return await send(reply, choice, {
+    kind: 'page',
+    name,
+    singular,
+    items,
+    members,
+    document: listing.isBare === true ? items : { items, ...listMembers(parsed, page.total, links) },
+    ...(listing.afford && { affordances: listing.afford.bind(listing, exchange, page) })
+  })
+}
+
+/** The members of a page besides its items. */
+function listMembers ({ page, query: { limit } }: ParsedQuery, total: number | undefined, links: PageLinks): Members {
+  return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
+}

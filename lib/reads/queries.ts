@@ -1,0 +1,109 @@
+import { Type } from '@sinclair/typebox'
+import { makePicker } from '../family/fields.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Mount } from '../mount/mount.js'
+import { shareEndpoint } from '../mount/shared-paths.js'
+import type { SharedPaths } from '../mount/shared-paths.js'
+import { describeAnswer, describeProblems } from '../openapi/answers.js'
+import { describeListPaging, describeValue } from '../openapi/parameters.js'
+import { describeSharedRoute } from '../openapi/route.js'
+import { affordRows } from '../pages/page-affordances.js'
+import { invalidQuery, Problem } from '../problems.js'
+import type { ParsedQuery } from '../query/grammar.js'
+import type { Condition, Field, Id } from '../storage/storage.js'
+import { readValue } from '../values/read.js'
+import { loadPage, sendPage } from './page.js'
+import type { LoadedPage } from './page.js'
+import { parsePageQuery } from './query.js'
+import { readHandler } from './read.js'
+import type { Loading, Read } from './read.js'
+
+/** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
+export function queryEndpoints (mount: Mount, { queries }: SharedPaths): Endpoint[] {
+  const { family } = mount
+  return [...family.queries].flatMap(([name, query]) => {
+    const field = family.fields.find(({ name }) => name === query.field) as Field
+    return shareEndpoint(queries, name, mount, {
+      method: 'GET',
+      path: `/query/${name}/:parameter`,
+      schema: describeQuery(mount, name, field),
+      handler: readHandler(queryRead(mount, field))
+    })
+  })
+}
+
+function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
+  const { family, grammar } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate: request => ({ name: (request.params as { parameter: string }).parameter, isSuffixed: true }),
+    intend: (_request, name) => ({ family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }),
+    parse (search, representation) {
+      const parsed = parsePageQuery(grammar, search, representation)
+      if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])
+      return parsed
+    },
+    load: loading => loadQuery(mount, field, loading),
+    represent: sendPage,
+    miss: name => explainNothing(mount, field, name)
+  }
+}
+
+async function loadQuery (
+  { family, urls }: Mount,
+  field: Field,
+  { reader, name, query: parsed, representation }: Loading<ParsedQuery>
+): Promise<LoadedPage | undefined> {
+  const read = readValue(field, name)
+  if ('expected' in read) return undefined
+  const condition: Condition = { field: field.name, op: 'eq', values: [read.value] }
+  const order = [{ field: 'id', descending: false }]
+  // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
+  const { items: [any] } = await reader.find({ where: [condition], order, offset: 0, limit: 1, count: false })
+  if (any === undefined) return undefined
+  const members = parsed.fields ?? family.members
+  return await loadPage({
+    name: family.name,
+    singular: family.singular,
+    members,
+    emptyList: 'not-found',
+    isBare: true,
+    find: query => reader.find({ ...query, where: [condition, ...query.where] }),
+    show: makePicker(members),
+    afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
+      fields: family.fields,
+      hasNext,
+      up: { href: urls.collection(exchange.request), title: `All ${family.name}` },
+      address: index => urls.item(exchange.request, items[index]?.id as Id)
+    })
+  }, parsed, representation)
+}
+
+// A value that cannot be one of the field's is worth saying so; all else is just not there.
+function explainNothing ({ family }: Mount, field: Field, parameter: string): Problem {
+  const read = readValue(field, parameter)
+  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
+  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
+    return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
+  }
+  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${parameter}"`)
+}
+
+function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
+  const { family, grammar } = mount
+  return describeSharedRoute(mount, `query-${name}`, {
+    summary: `List the ${family.name} by ${field.name}`,
+    description: 'The bare list, in pages by the same parameters as everywhere; 404 when it is empty.',
+    params: Type.Object({ parameter: { ...describeValue(field), description: `The ${field.name}` } }),
+    querystring: describeListPaging(mount, grammar, family.members),
+    response: {
+      200: describeAnswer(mount, 'page', {
+        description: `The ${family.name}`,
+        schema: Type.Array(family.schema),
+        headers: { link: 'The links to further parts of the list (RFC 8288)' }
+      }),
+      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable', 'storage-unavailable')
+    }
+  })
+}

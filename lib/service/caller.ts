@@ -1,0 +1,82 @@
+import { errorCodes } from '../errors.js'
+import type { Family } from '../family/family.js'
+import { findFlawInConditions } from '../query/conditions.js'
+import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+
+/** What is about to be done, for `authorize`. */
+export interface Intent {
+  readonly family: string
+  /** `list`, `read` (an item or its log), or the action of a command. */
+  readonly action: string
+  /** The item; undefined for a list, a creation, and a command that is read by its own id until its item is known. */
+  readonly id: Id | undefined
+  /** The parameters of a command; of a list under `/query/`, its parameter. */
+  readonly params: Readonly<Record<string, unknown>>
+}
+
+/** What `authorize` may give back. */
+export interface Grant {
+  /** Who asks: replays of commands are bound to this name. */
+  readonly principal?: string
+  /** Conditions that every read and write of this request obeys: what does not meet them is not there. */
+  readonly where?: readonly Condition[]
+}
+
+/** A change that was made, for `onCommitted`. */
+export interface Committed {
+  readonly family: string
+  readonly action: string
+  /** The id of the item. */
+  readonly id: Id
+  /** The id of the command. */
+  readonly command: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly principal: string | undefined
+  readonly revision: number
+  readonly at: string
+  /** Undefined where it was created. */
+  readonly before: Stored | undefined
+  /** Undefined where it was deleted. */
+  readonly after: Stored | undefined
+}
+
+/** On whose behalf something is read or written: a request, or a call of the service. */
+export interface Caller {
+  /** What the caller may do; a refusal is thrown. */
+  authorize (intent: Intent): Promise<Grant>
+  /** Where the items are, prepared for the family. */
+  storage (): Promise<Storage>
+  /** Runs a step within the host's tracing, where there is one. */
+  trace?<T> (step: string, work: () => Promise<T>): Promise<T>
+  /** Hears of every change once it is durable. */
+  committed? (change: Committed): void
+}
+
+/** The intent to read an item, its log, or a command whose item is not yet known. */
+export function intendToRead ({ name }: Family, id: Id | undefined, params: Members = {}): Intent {
+  return { family: name, action: 'read', id, params }
+}
+
+const members = ['principal', 'where']
+
+/** What `authorize` gave back. A mistake in it must not show anybody too much, so it is an error and not a guess. */
+export function checkGrant (family: Family, granted: unknown): Grant {
+  if (granted === undefined || granted === null) return {}
+  const flaw = findFlawInGrant(family, granted)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_GRANT(family.name, flaw)
+  return granted as Grant
+}
+
+function findFlawInGrant (family: Family, granted: {}): string | undefined {
+  if (typeof granted !== 'object') return 'must give back nothing, or { principal, where }'
+  const { principal, where } = granted as Grant
+  const unknown = Object.keys(granted).find(name => !members.includes(name))
+  if (unknown !== undefined) return `gave back "${unknown}"; it may give back "principal" and "where"`
+  if (principal !== undefined && typeof principal !== 'string') {
+    return 'gave back a principal that is no text: "principal" must be a string'
+  }
+  if (where === undefined) return undefined
+  const flaw = findFlawInConditions(family.shape.fields, where)
+  return flaw === undefined ? undefined : `gave back ${flaw}`
+}

@@ -1,0 +1,61 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Family } from '../family/family.js'
+import type { ProblemCode } from '../problems.js'
+import type { Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { Intent } from './caller.js'
+
+/** What a caller wants done, whichever form said it. */
+export interface Command {
+  /** The action of an operation, or that of creating or deleting; undefined where nothing is to be changed. */
+  readonly action: string | undefined
+  /** The item it is for; undefined where it creates one. */
+  readonly target: Id | undefined
+  readonly params: Members
+  /** The id that the client chose for the command. */
+  readonly id?: string | undefined
+  /** The client's Idempotency-Key, from which the id is made. */
+  readonly key?: string | undefined
+  /** Where only the item shows what is meant: the action and its parameters, or a problem. Pure. */
+  readonly interpret?: (current: Stored) => Pick<Command, 'action' | 'params'>
+  /** Throws a problem where the item is not what the client decided on. Pure. */
+  readonly precondition?: (current: Stored) => void
+}
+
+/** What became of a command. */
+export type CommandOutcome = 'done' | 'unchanged' | 'refused'
+
+/** A command as it stands in the log. Its revision is that of the item after it. */
+export interface CommandRecord extends Stored {
+  readonly id: string
+  readonly family: string
+  /** The id of the item, as text. */
+  readonly target: string
+  readonly action: string
+  readonly params: Members
+  readonly outcome: CommandOutcome
+  readonly principal?: string
+  /** Why it was refused. */
+  readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
+  /** The created item, where the answer may have to be given again. */
+  readonly result?: Stored
+}
+
+/** The intent of a command; one whose meaning only the item shows is to read it first. */
+export function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
+  return { family: name, action, id: target, params }
+}
+
+/** Whether the same was asked for before, by the same principal. */
+export function isSameCommand (
+  record: CommandRecord,
+  { name }: Family,
+  command: Command,
+  principal: string | undefined
+): boolean {
+  return record.family === name &&
+    record.action === command.action &&
+    record.principal === principal &&
+    (command.target === undefined || record.target === String(command.target)) &&
+    isDeepStrictEqual(record.params, command.params)
+}

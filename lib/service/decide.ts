@@ -1,0 +1,80 @@
+import { isDeepStrictEqual } from 'node:util'
+import { errorCodes } from '../errors.js'
+import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
+import type { Context } from '../family/operation.js'
+import { canonicalize } from '../family/params.js'
+import { Problem } from '../problems.js'
+import type { Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { Command } from './command.js'
+
+/** What a command comes to. `after` is the item after it, undefined where it was deleted. */
+export type Decision =
+  | { readonly outcome: 'done', readonly after: Stored | undefined }
+  | { readonly outcome: 'unchanged' }
+  | { readonly outcome: 'refused', readonly problem: Problem }
+
+/** A new item, from what the client sent. Pure. */
+export function decideCreation (family: Family, id: Id, params: Members, { now }: Context): Stored {
+  const { defaults } = family.lifecycle as Lifecycle
+  const members = checkItem(family, 'create', { id, ...defaults, ...params })
+  return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
+}
+
+/**
+ * The rule of every operation, in every form: work out the item after it; if nothing would change, succeed and change
+ * nothing; else if the state does not allow it, refuse; else change it. Pure.
+ */
+export function decide (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
+  if (action === undefined) return { outcome: 'unchanged' }
+  if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
+  const { operation } = family.operations.get(action) as CompiledOperation
+  // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
+  const { known, foreign } = splitMembers(family, current)
+  const item = Object.freeze(known)
+  const before = canonicalize(family.ownFields, item)
+  const after = checkItem(family, operation.name, operation.apply(item, params, context))
+  if (isDeepStrictEqual(after, before)) return { outcome: 'unchanged' }
+  if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
+  const { id, createdAt, revision } = current
+  return { outcome: 'done', after: { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: context.now } }
+}
+
+function refuse (family: Family, name: string, item: Members): Problem {
+  const allowed = [...family.operations.values()].map(({ operation }) => operation)
+    .filter(operation => operation.allowed?.(item) !== false)
+    .map(operation => operation.name)
+  const state = family.state?.(item)
+  const when = state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`
+  const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
+  return new Problem('wrong-state', `${name} is not allowed ${when}; ${others}`, {
+    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
+  })
+}
+
+// Another version of the family may have fields that this one knows nothing of: they stay as they are.
+function splitMembers (family: Family, item: Stored): { known: Members, foreign: Members } {
+  const known: Record<string, unknown> = {}
+  const foreign: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(item)) {
+    const isKnown = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
+    const members = isKnown ? known : foreign
+    members[name] = value
+  }
+  return { known, foreign }
+}
+
+const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])
+
+// What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
+function checkItem (family: Family, operation: string, item: Members): Members {
+  const given: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(item)) {
+    if (value !== undefined && !serviceMembers.has(name)) given[name] = value
+  }
+  const [flaw] = family.validate(given)
+  if (flaw !== undefined) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, flaw.pointer, flaw.detail)
+  }
+  return canonicalize(family.ownFields, given)
+}

@@ -1,0 +1,133 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Family } from '../family/family.js'
+import type { Context } from '../family/operation.js'
+import { notFound, Problem } from '../problems.js'
+import { matcher } from '../storage/match.js'
+import { ConflictError, DuplicateError } from '../storage/storage.js'
+import type { Storage, Stored } from '../storage/storage.js'
+import { uuidv7 } from '../values/uuid.js'
+import type { Caller, Grant } from './caller.js'
+import { intendCommand } from './command.js'
+import type { Command, CommandRecord } from './command.js'
+import { decide, decideCreation } from './decide.js'
+import type { Decision } from './decide.js'
+import { runExclusive } from './lock.js'
+import { isCounted, makeNewId } from './new-id.js'
+import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
+import { findReplay, makeIdOfKey } from './replay.js'
+
+/** What became of a command. */
+export interface Outcome {
+  readonly record: CommandRecord
+  /** Whether the record stands in the log. */
+  readonly recorded: boolean
+  /** The item after it, or as it is now where an earlier answer is given again; undefined where it is gone. */
+  readonly item: Stored | undefined
+  readonly replayed: boolean
+  /** Why it was refused. */
+  readonly problem: Problem | undefined
+}
+
+/** A command under way. */
+interface Execution {
+  readonly family: Family
+  readonly caller: Caller
+  /** With the id under which it is recorded, where the client has one for it. */
+  readonly command: Command
+  readonly grant: Grant
+  readonly storage: Storage
+}
+
+/** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
+export async function execute (family: Family, caller: Caller, asked: Command): Promise<Outcome> {
+  const grant = await caller.authorize(intendCommand(family, asked))
+  const storage = await caller.storage()
+  const command = asked.key === undefined ? asked : { ...asked, id: makeIdOfKey(asked.key, grant.principal) }
+  const execution = { family, caller, command, grant, storage }
+  return await runExclusive(storage, lockOf(family, command), () => retryConflicts(() => attempt(execution)))
+}
+
+// Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
+function lockOf (family: Family, { target, id }: Command): string | undefined {
+  if (target !== undefined) return `${family.name}/${target}`
+  return isCounted(family) ? family.name : id
+}
+
+async function attempt (execution: Execution): Promise<Outcome> {
+  const { family, caller, storage, command: { id, target } } = execution
+  if (id !== undefined) {
+    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
+    if (earlier !== undefined) return await replay(execution, earlier)
+  }
+  const loaded = target === undefined ? { ...execution, current: undefined } : await load(execution, target)
+  const { current, command, grant } = loaded
+  const context: Context = { now: new Date().toISOString(), command: id ?? uuidv7(), principal: grant.principal }
+  const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
+    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
+    : decide(family, current, command, context))
+  const item = decision.outcome === 'done' ? decision.after : current
+  if (item !== undefined && !matcher(grant.where ?? [])(item)) {
+    throw new Problem('forbidden', `You may not make the ${family.singular} this`)
+  }
+  const decided = { command, context, current, decision }
+  const record = makeRecord(family, decided)
+  // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
+  const recorded = decision.outcome === 'done' || id !== undefined
+  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record)))
+  if (decision.outcome === 'done') tellCaller(family, caller, record, { before: current, after: item })
+  const problem = decision.outcome === 'refused' ? decision.problem : undefined
+  return { record, recorded, item, replayed: false, problem }
+}
+
+async function replay ({ family, storage, command: { target } }: Execution, record: CommandRecord): Promise<Outcome> {
+  const item = target === undefined ? record.result : await storage.get(family.name, target)
+  return { record, recorded: true, item, replayed: true, problem: restoreProblem(record) }
+}
+
+/** The item as it is, what the command means for it, and what the caller may do with it. */
+async function load (execution: Execution, target: string | number): Promise<Execution & { current: Stored }> {
+  const { family, caller, command, grant, storage } = execution
+  const current = await storage.get(family.name, target)
+  if (current === undefined || !matcher(grant.where ?? [])(current)) throw notFound(family.singular, target)
+  command.precondition?.(current)
+  if (command.interpret === undefined) return { ...execution, current }
+  const meant = { ...command, ...command.interpret(current) }
+  if (meant.action === undefined) return { ...execution, current, command: meant }
+  // Reading was asked for at first; changing is another matter, with conditions of its own.
+  const granted = await caller.authorize(intendCommand(family, meant))
+  if (!matcher(granted.where ?? [])(current)) throw notFound(family.singular, target)
+  return { ...execution, current, command: meant, grant: granted }
+}
+
+async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
+  return await (caller.trace === undefined ? work() : caller.trace(step, work))
+}
+
+function tellCaller (
+  family: Family,
+  caller: Caller,
+  record: CommandRecord,
+  items: { readonly before: Stored | undefined, readonly after: Stored | undefined }
+): void {
+  if (caller.committed === undefined) return
+  const { action, id: command, params, principal, revision, createdAt: at } = record
+  const id = readTarget(family, record)
+  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
+}
+
+// Each attempt that fails means that another process succeeded in between.
+const maxAttempts = 30
+
+/** Decides again from what is there now, as long as another writer was faster. */
+async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
+  for (let failures = 0; failures < maxAttempts; failures++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+      if (failures > 2) await pause(Math.random() * 2 * failures)
+    }
+  }
+  const detail = 'Others kept changing it at the same time; nothing was done'
+  throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+}

@@ -1,0 +1,28 @@
+import type { Family } from '../family/family.js'
+import type { NounOperation } from '../family/operation.js'
+import type { Condition, Id } from '../storage/storage.js'
+import type { CommandRecord } from './command.js'
+
+/**
+ * The conditions under which a command stands in the log of an item or, for an operation, in the part of it that its
+ * noun names: what was refused is no part of that, since a refused hold is no hold.
+ */
+export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
+  return [
+    { field: 'family', op: 'eq', values: [name] },
+    { field: 'target', op: 'eq', values: [String(id)] },
+    ...(operation === undefined ? [] : [
+      { field: 'action', op: 'eq', values: [operation.action] },
+      { field: 'outcome', op: 'ne', values: ['refused'] }
+    ] as const)
+  ]
+}
+
+/** The same for one command that was found by its id. */
+export function isInLog (record: CommandRecord, { name }: Family, id: Id, operation?: NounOperation): boolean {
+  return record.family === name && record.target === String(id) &&
+    (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
+}
+
+/** The order of the log where a client asks for none: that of the changes. */
+export const logOrder = [{ field: 'revision', descending: false }, { field: 'createdAt', descending: false }]

@@ -1,0 +1,77 @@
+import type { Family } from '../family/family.js'
+import type { Context } from '../family/operation.js'
+import { Problem } from '../problems.js'
+import type { Change, Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { Command, CommandRecord } from './command.js'
+import type { Decision } from './decide.js'
+
+/** What was asked for, by whom and when, and the item that it was decided on. */
+export interface Decided {
+  readonly command: Command
+  readonly context: Context
+  /** Undefined where the command creates it. */
+  readonly current: Stored | undefined
+  readonly decision: Decision
+}
+
+/** The entry of a command in the log. */
+export function makeRecord (family: Family, { command, context, current, decision }: Decided): CommandRecord {
+  const after = decision.outcome === 'done' ? decision.after : current
+  const item = after ?? current as Stored
+  return {
+    id: context.command,
+    family: family.name,
+    target: String(item.id),
+    action: command.action ?? '',
+    params: command.params,
+    outcome: decision.outcome,
+    // A deletion is a change like any other, though no item has its revision.
+    revision: after === undefined ? item.revision + 1 : item.revision,
+    createdAt: context.now,
+    updatedAt: context.now,
+    ...(context.principal === undefined ? {} : { principal: context.principal }),
+    ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
+    ...(current === undefined && command.key !== undefined ? { result: item } : {})
+  }
+}
+
+/** What is committed: the item and the entry in one step. */
+export function makeChanges ({ name: family }: Family, { current, decision }: Decided, record: CommandRecord): Change[] {
+  const entry: Change = { type: 'insert', family: 'commands', item: record }
+  if (decision.outcome !== 'done') return [entry]
+  const { after } = decision
+  if (current === undefined) return [{ type: 'insert', family, item: after as Stored }, entry]
+  if (after === undefined) return [{ type: 'delete', family, id: current.id, expected: current.revision }, entry]
+  return [{ type: 'replace', family, item: after, expected: current.revision }, entry]
+}
+
+function keepProblem ({ code, message, members }: Problem): NonNullable<CommandRecord['problem']> {
+  return { code, detail: message, members }
+}
+
+/** The refusal that was recorded, if it was one. */
+export function restoreProblem ({ problem }: CommandRecord): Problem | undefined {
+  return problem && new Problem(problem.code, problem.detail, { members: problem.members })
+}
+
+/** The id of the item that an entry is about, of the kind that the family's ids are. */
+export function readTarget (family: Family, { target }: CommandRecord): Id {
+  return family.idKind === 'integer' ? Number(target) : target
+}
+
+/** What clients see of a command; one that is not in the log has no id to be found by. */
+export function showCommand (family: Family, record: CommandRecord, recorded = true): Members {
+  const { id, action, params, outcome, revision, createdAt, principal, problem } = record
+  return {
+    ...(recorded ? { id } : {}),
+    [family.singular]: readTarget(family, record),
+    action,
+    params,
+    outcome,
+    revision,
+    createdAt,
+    ...(principal === undefined ? {} : { principal }),
+    ...(problem === undefined ? {} : { problem: restoreProblem(record)?.document() })
+  }
+}

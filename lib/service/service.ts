@@ -1,0 +1,94 @@
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import type { CommandMembers } from '../family/command-schema.js'
+import type { ItemOf, OperationParams } from '../family/definition.js'
+import type { Condition, Id, Storage } from '../storage/storage.js'
+import type { Grant, Intent } from './caller.js'
+
+/** Where a service keeps its items, and who may do what. */
+export interface ServiceOptions {
+  readonly storage: Storage
+  /**
+   * As the option of a mount, with the options of the call in the place of the request: called before anything is read
+   * or written, and what it throws is the refusal. A principal that it gives back counts in place of the call's.
+   */
+  readonly authorize?: (call: CallOptions, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
+}
+
+/** Who asks. */
+export interface CallOptions {
+  /** For the log, for operations (`context.principal`), and for replays, which are bound to this name. */
+  readonly principal?: string
+}
+
+/** How a creation is made safe to repeat. */
+export interface CreateOptions extends CallOptions {
+  /** Makes it safe to repeat, as the header Idempotency-Key does: the first outcome is given again. */
+  readonly key?: string
+}
+
+/** How a command is made safe to repeat, and what it was decided on. */
+export interface RunOptions extends CreateOptions {
+  /** The id of the command: under it, the command is done once. In place of `key`. */
+  readonly command?: string
+  /** The revision that the caller knows; another one is the problem `precondition-failed`. */
+  readonly revision?: number
+}
+
+/** Which part of a list is wanted. */
+export interface FindOptions extends CallOptions {
+  /** Items at most. Default 50. */
+  readonly limit?: number
+  /** Counted from 1. */
+  readonly page?: number
+  /** As in a query string: `-age,id`. */
+  readonly sort?: string
+  /** Whether `total` is wanted. */
+  readonly count?: boolean
+}
+
+/** A command as it stands in the log; the member named like the family's singular holds the id of the item. */
+export type LoggedCommand = Static<typeof CommandMembers> & { readonly [member: string]: unknown }
+
+/** What became of a command. */
+export interface Done<I> {
+  /** The item after it; where the command was done before, as it is now, and undefined if it is gone. */
+  readonly item: I
+  readonly command: LoggedCommand
+  /** Whether the command changed anything, now or when it was first done. */
+  readonly changed: boolean
+  /** Whether the command was done before, and nothing now. */
+  readonly replayed: boolean
+}
+
+/** Part of a list. */
+export interface ItemPage<T> {
+  readonly items: readonly T[]
+  /** Whether there are more after these. */
+  readonly hasNext: boolean
+  readonly total?: number
+}
+
+/** The parameters of an operation, which may be left out where all of them are optional. */
+type ParamsAndOptions<T extends TObject> = {} extends Static<T>
+  ? [params?: Static<T>, options?: RunOptions]
+  : [params: Static<T>, options?: RunOptions]
+
+/** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
+export interface Service<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
+  /** Creates an item from the fields that a client sends at creation. */
+  create (fields: Partial<Omit<Static<TObject<P>>, 'id'>>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
+  /** Runs an operation on an item. */
+  run<K extends keyof O & string> (
+    operation: K,
+    id: Id,
+    ...rest: ParamsAndOptions<O[K]>
+  ): Promise<Done<ItemOf<P> | undefined>>
+  /** Deletes an item; its log stays. */
+  remove (id: Id, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
+  /** The item, or the problem `not-found`. */
+  get (id: Id, options?: CallOptions): Promise<ItemOf<P>>
+  /** Items by the grammar of the query string, or by conditions, of which all must hold. */
+  find (query?: string | readonly Condition[], options?: FindOptions): Promise<ItemPage<ItemOf<P>>>
+  /** What was done with an item, in the order of the changes; the log outlives its item. */
+  log (id: Id, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+}

@@ -1,0 +1,24 @@
+import { readInteger } from './read.js'
+
+/** Ids that are text, of items and of commands: what needs no encoding in a URL, and fits Fastify's `maxParamLength`. */
+export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
+
+const textId = new RegExp(textIdPattern)
+
+/** Whether the text can be an id. */
+export function isTextId (text: string): boolean {
+  return textId.test(text)
+}
+
+/** Whether the text can be an Idempotency-Key: 1 to 255 printable ASCII characters. */
+export function isIdempotencyKey (text: string): boolean {
+  return /^[\x20-\x7e]{1,255}$/.test(text)
+}
+
+/** The id as it stands in a path; undefined where no item can have it. */
+export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
+  if (kind === 'string') return isTextId(text) ? text : undefined
+  const read = readInteger(text)
+  // Only the one spelling that we write ourselves, so that an item has one address.
+  return 'value' in read && String(read.value) === text ? read.value : undefined
+}
