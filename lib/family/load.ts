@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Change, Storage } from '../storage/storage.js'
-import { flawsOfJson } from '../values/json.js'
+import { findJsonFlaws } from '../values/json.js'
 import { compileValidator } from '../values/validate.js'
 import type { FamilyPlugin } from './define.js'
 
@@ -31,7 +31,7 @@ export async function loadItems (
   let loaded = 0
   let batch: Change[] = []
   for await (const item of items) {
-    const [flaw] = [...flawsOfJson(item), ...validate(item)]
+    const [flaw] = [...findJsonFlaws(item), ...validate(item)]
     if (flaw !== undefined) throw new TypeError(`${family.name}, item ${loaded + batch.length + 1}: ${flaw.pointer || 'it'} ${flaw.detail}`)
     const now = new Date().toISOString()
     batch.push({ type: 'insert', family: family.name, item: { ...item as { id: number }, revision: 1, createdAt: now, updatedAt: now } })

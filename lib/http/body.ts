@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { flawsOfJson } from '../values/json.js'
+import { findJsonFlaws } from '../values/json.js'
 import { Problem } from '../problems.js'
 
 /** Reads a JSON body strictly. No bytes at all are the empty object, so that an operation without parameters needs no body. */
@@ -12,7 +12,7 @@ export function readJson (bytes: Buffer): unknown {
   } catch (error) {
     throw new Problem('malformed-json', (error as Error).message)
   }
-  const errors = [...flawsOfJson(value)]
+  const errors = [...findJsonFlaws(value)]
   if (errors.length > 0) throw new Problem('invalid-body', 'Something in the body cannot be kept as it is', { errors: errors.slice(0, 20) })
   return value
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Choice } from '../../http/negotiate.js'
 import { Problem } from '../../problems.js'
-import type { Reading } from '../../query/grammar.js'
+import type { ParsedQuery } from '../../query/grammar.js'
 import type { Rows } from '../../representations/representation.js'
 import type { Found, Query, Stored } from '../../storage/storage.js'
 import { isByKey } from './links.js'
@@ -13,7 +13,7 @@ import { represented } from './send.js'
 const batchSize = 500
 
 /** Sends everything that matches, as it is read and no faster than the client takes it. */
-export async function exportRows (request: FastifyRequest, reply: FastifyReply, choice: Choice, rows: Rows, reading: Reading, style: PageStyle): Promise<FastifyReply> {
+export async function exportRows (request: FastifyRequest, reply: FastifyReply, choice: Choice, rows: Rows, reading: ParsedQuery, style: PageStyle): Promise<FastifyReply> {
   if (!isByKey(reading) && reading.parameters.some(({ name }) => name === 'sort')) {
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
     throw new Problem('invalid-query', detail, { errors: [{ parameter: 'sort', detail }] })

@@ -1,5 +1,5 @@
 import { linkTo } from '../../http/links.js'
-import type { Reading } from '../../query/grammar.js'
+import type { ParsedQuery } from '../../query/grammar.js'
 import type { Id } from '../../storage/storage.js'
 
 export interface PageLinks {
@@ -10,7 +10,7 @@ export interface PageLinks {
 }
 
 /** The page at this path with some parameters taken out and others put in. */
-export function pageAt (path: string, { parameters }: Reading, without: readonly string[], added: readonly string[]): string {
+export function pageAt (path: string, { parameters }: ParsedQuery, without: readonly string[], added: readonly string[]): string {
   const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
   const search = [...kept, ...added].join('&')
   return search === '' ? path : `${path}?${search}`
@@ -23,11 +23,11 @@ export function withoutSuffix (path: string, suffix: string | undefined): string
 }
 
 /** Whether the order is by id, so that a page can be found by its key. */
-export function isByKey ({ query: { order } }: Reading): boolean {
+export function isByKey ({ query: { order } }: ParsedQuery): boolean {
   return order[0]?.field === 'id'
 }
 
-export function pageLinks (path: string, reading: Reading, last: Id | undefined, more: boolean): PageLinks {
+export function pageLinks (path: string, reading: ParsedQuery, last: Id | undefined, more: boolean): PageLinks {
   const { query, page } = reading
   // By key wherever the order is by id, so that no page costs more than the first; by number in every other order.
   const key = query.order[0]?.descending === true ? 'lt' : 'gt'

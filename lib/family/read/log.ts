@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../problems.js'
 import type { Endpoint } from '../../http/routes.js'
-import type { Reading } from '../../query/grammar.js'
+import type { ParsedQuery } from '../../query/grammar.js'
 import type { Condition, Found, Id, Query, Storage, Stored } from '../../storage/storage.js'
 import { visible } from '../mount/access.js'
 import { wishOf } from './send.js'
@@ -122,7 +122,7 @@ async function refuseUnknown (mount: Mount, storage: Storage, id: Id, grant: Gra
   if (!gone) throw new Problem('not-found', `There is no ${mount.family.singular} "${id}"`)
 }
 
-function only ({ fields }: Reading, document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function only ({ fields }: ParsedQuery, document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (fields === undefined) return document
   return Object.fromEntries(Object.entries(document).filter(([name]) => fields.includes(name)))
 }

@@ -1,6 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { Reading } from '../../query/grammar.js'
+import type { ParsedQuery } from '../../query/grammar.js'
 import { canShow } from '../../representations/representation.js'
 import type { FormOffer, ItemOffer, Kinds, Link, PageOffer, Refusal, Representation } from '../../representations/representation.js'
 import type { Field, Stored } from '../../storage/storage.js'
@@ -25,7 +25,7 @@ export interface RowsOffered {
   readonly fields: readonly Field[]
   /** The path of the page, without a suffix for its representation. */
   readonly path: string
-  readonly reading: Reading
+  readonly reading: ParsedQuery
   readonly hasNext: boolean
   readonly representations: readonly Representation[]
   readonly up?: Link

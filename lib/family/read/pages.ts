@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addLink } from '../../http/links.js'
 import type { Choice } from '../../http/negotiate.js'
-import type { Reading } from '../../query/grammar.js'
+import type { ParsedQuery } from '../../query/grammar.js'
 import type { PageView, Representation } from '../../representations/representation.js'
 import type { FoundText, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'
@@ -13,7 +13,7 @@ import type { PageStyle } from './page-style.js'
 import { send, sendAs } from './send.js'
 
 /** Answers with a page, or with everything, where the representation goes line by line and the client names no size. */
-export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle): Promise<FastifyReply> {
+export async function sendPage (request: FastifyRequest, reply: FastifyReply, choice: Choice, reading: ParsedQuery, style: PageStyle): Promise<FastifyReply> {
   const { representation: { rows, pageOfText } } = choice
   if (rows !== undefined && !reading.sized && !reading.parameters.some(({ name }) => name === 'page')) return await exportRows(request, reply, choice, rows, reading, style)
   if (pageOfText !== undefined && style.findText !== undefined) return await sendText(reply, choice, reading, style, pageOfText, await style.findText(reading.query))
@@ -43,14 +43,14 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, ch
 }
 
 // What the storage wrote as JSON is sent as it is.
-async function sendText (reply: FastifyReply, choice: Choice, reading: Reading, style: PageStyle, write: NonNullable<Representation['pageOfText']>, found: FoundText): Promise<FastifyReply> {
+async function sendText (reply: FastifyReply, choice: Choice, reading: ParsedQuery, style: PageStyle, write: NonNullable<Representation['pageOfText']>, found: FoundText): Promise<FastifyReply> {
   refuseEmpty(found.count, style)
   const links = pageLinks(style.path, reading, found.last, found.more)
   addLink(reply, linkHeader(links))
   return sendAs(reply, choice, write(found.text, style.bare === true ? undefined : membersOf(reading, found.total, links)))
 }
 
-function membersOf ({ page, query: { limit } }: Reading, total: number | undefined, links: PageLinks): Members {
+function membersOf ({ page, query: { limit } }: ParsedQuery, total: number | undefined, links: PageLinks): Members {
   return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
 }
 

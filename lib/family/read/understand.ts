@@ -1,10 +1,10 @@
 import { toProblem } from '../../http/to-problem.js'
 import { Problem } from '../../problems.js'
-import type { Grammar, Reading } from '../../query/grammar.js'
+import type { Grammar, ParsedQuery } from '../../query/grammar.js'
 import type { Representation } from '../../representations/representation.js'
 
 /** A query that was understood, or the problem that names all that is wrong with it. */
-export function understand (grammar: Grammar, search: string, { interactive }: Representation): Reading {
+export function understand (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
   // A form sends its empty fields too.
   const parsed = grammar.parse(interactive === true ? search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&') : search)
   if (!('flaws' in parsed)) return parsed
@@ -13,7 +13,7 @@ export function understand (grammar: Grammar, search: string, { interactive }: R
 }
 
 /** The same for one resource, of which there is nothing to filter. */
-export function understandOne (grammar: Grammar, search: string, representation: Representation): Reading {
+export function understandOne (grammar: Grammar, search: string, representation: Representation): ParsedQuery {
   const reading = understand(grammar, search, representation)
   const errors = reading.parameters
     .filter(({ name }) => name !== 'fields' && name !== 'format')

@@ -4,7 +4,7 @@ import { FormBody } from '../../http/form.js'
 import { readIdempotencyKey } from '../../http/idempotency.js'
 import { Problem } from '../../problems.js'
 import { escapePointer } from '../../values/json.js'
-import { readValue } from '../../values/read.js'
+import { readValue } from '../../query/values.js'
 import type { MemberFlaw } from '../../values/validate.js'
 import type { Members, Params } from '../model/params.js'
 
