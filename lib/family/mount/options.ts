@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { nearest } from '../../values/nearest.js'
-import { flawOfRepresentations } from '../../representations/representation.js'
+import { findRepresentationsFlaw } from '../../representations/all.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Condition, Id, Storage, Stored } from '../../storage/storage.js'
 import type { Family } from '../model/family.js'
@@ -121,7 +121,7 @@ const checks: Record<keyof FamilyOptions, Check> = {
   deprecation: date,
   sunset: date,
   successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
-  representations: flawOfRepresentations,
+  representations: findRepresentationsFlaw,
   publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
 }
 

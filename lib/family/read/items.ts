@@ -95,7 +95,7 @@ export function viewOfItem (mount: Mount, request: FastifyRequest, { representat
     kind: 'one',
     name: mount.family.singular,
     document: pick(fields)(item),
-    offer: () => offerOfItem(mount, request, item, submission)
+    affordances: () => offerOfItem(mount, request, item, submission)
   }
 }
 

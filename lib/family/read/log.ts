@@ -94,7 +94,7 @@ export async function sendEntry (mount: Mount, request: FastifyRequest, reply: F
     kind: 'one',
     name: 'command',
     document: only(reading, { ...commandDocument(family, record), links }),
-    offer: async () => offerOfEntry(mount, request, record, links.self as string)
+    affordances: async () => offerOfEntry(mount, request, record, links.self as string)
   })
 }
 

@@ -2,7 +2,7 @@ import type { TObject } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { ParsedQuery } from '../../query/grammar.js'
 import { canShow } from '../../representations/representation.js'
-import type { FormOffer, ItemOffer, Kinds, Link, PageOffer, Refusal, Representation } from '../../representations/representation.js'
+import type { FormAffordance, ItemAffordances, Kinds, Link, PageAffordances, Refusal, Representation } from '../../representations/representation.js'
 import type { Field, Stored } from '../../storage/storage.js'
 import { uuidv7 } from '../../values/uuid.js'
 import { CommandMembers } from '../model/command.js'
@@ -33,12 +33,12 @@ export interface RowsOffered {
 }
 
 /** What people can do with an item now. */
-export async function offerOfItem (mount: Mount, request: FastifyRequest, item: Stored, submission?: Submission): Promise<ItemOffer> {
+export async function offerOfItem (mount: Mount, request: FastifyRequest, item: Stored, submission?: Submission): Promise<ItemAffordances> {
   const { family, urls, forms, preconditions, representations } = mount
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
-  const form = (name: string, title: string, noun: string, schema: TObject): FormOffer => ({
+  const form = (name: string, title: string, noun: string, schema: TObject): FormAffordance => ({
     ...formOf(name, title, `${self}/${noun}`, schema, key, submission),
     ...(preconditions === 'required' ? { revision: item.revision } : {})
   })
@@ -59,7 +59,7 @@ export async function offerOfItem (mount: Mount, request: FastifyRequest, item: 
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
-export function offerOfEntry ({ family, urls, representations }: Mount, request: FastifyRequest, record: CommandRecord, self: string): ItemOffer {
+export function offerOfEntry ({ family, urls, representations }: Mount, request: FastifyRequest, record: CommandRecord, self: string): ItemAffordances {
   const target = targetOf(family, record)
   return {
     kinds: kindsOf(logFields),
@@ -70,7 +70,7 @@ export function offerOfEntry ({ family, urls, representations }: Mount, request:
 }
 
 /** What people can do with a page of the family. */
-export function offerOfPage (mount: Mount, request: FastifyRequest, rows: RowsOffered, submission?: Submission): PageOffer {
+export function offerOfPage (mount: Mount, request: FastifyRequest, rows: RowsOffered, submission?: Submission): PageAffordances {
   const { family, urls } = mount
   const create = family.lifecycle && formOf('create', `Create a ${family.singular}`, urls.collection(request), family.lifecycle.params.schema, uuidv7(), submission)
   return { ...offerOfRows(rows, submission), ...(create === undefined ? {} : { create }) }
@@ -80,7 +80,7 @@ export function offerOfPage (mount: Mount, request: FastifyRequest, rows: RowsOf
 const dropped = ['page', 'gt', 'lt']
 
 /** The same for any page: filters, order, and the pages around it. */
-export function offerOfRows ({ fields, path, reading, hasNext, representations, up, address }: RowsOffered, submission?: Submission): PageOffer {
+export function offerOfRows ({ fields, path, reading, hasNext, representations, up, address }: RowsOffered, submission?: Submission): PageAffordances {
   const searched = submission !== undefined && submission.action === undefined ? submission : { entered: new Map(reading.parameters.map(({ name, value }) => [name, value])) }
   const filters = filterFields(fields, searched)
   const others = representations.filter(each => each.interactive !== true && canShow(each, 'page'))
@@ -113,12 +113,12 @@ function kindsOf (fields: readonly Field[]): Kinds {
 
 const logFields = fieldsOf(CommandMembers)
 
-function formOf (name: string, title: string, action: string, schema: TObject, key: string, submission: Submission | undefined): FormOffer {
+function formOf (name: string, title: string, action: string, schema: TObject, key: string, submission: Submission | undefined): FormAffordance {
   return { name, title, action, key, fields: formFields(schema, submission?.action === action ? submission : undefined) }
 }
 
 /** @param forms those that are offered; undefined where the one that was sent always is */
-function refusedOf (submission: Submission | undefined, forms: readonly FormOffer[] | undefined): { refused?: Refusal } {
+function refusedOf (submission: Submission | undefined, forms: readonly FormAffordance[] | undefined): { refused?: Refusal } {
   if (submission === undefined) return {}
   const isOffered = forms === undefined || forms.some(({ action }) => action === submission.action)
   return { refused: { problem: submission.problem.document(), entered: isOffered ? [] : [...submission.entered] } }

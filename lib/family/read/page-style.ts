@@ -1,5 +1,5 @@
 import { Problem } from '../../problems.js'
-import type { PageOffer } from '../../representations/representation.js'
+import type { PageAffordances } from '../../representations/representation.js'
 import type { Found, FoundText, Query, Stored } from '../../storage/storage.js'
 import type { Members } from '../model/params.js'
 
@@ -17,7 +17,7 @@ export interface PageStyle {
   /** The same as text, where the storage can. */
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
-  offer? (items: readonly Stored[], hasNext: boolean): PageOffer
+  offer? (items: readonly Stored[], hasNext: boolean): PageAffordances
 }
 
 /** An empty list may be a problem, as the mount says. */

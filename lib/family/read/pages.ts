@@ -35,7 +35,7 @@ export async function sendPage (request: FastifyRequest, reply: FastifyReply, ch
     items,
     members: style.members,
     document: style.bare === true ? items : { items, ...membersOf(reading, found.total, links) },
-    ...(style.offer === undefined ? {} : { offer: style.offer.bind(style, stored, hasNext) })
+    ...(style.offer === undefined ? {} : { affordances: style.offer.bind(style, stored, hasNext) })
   }
   if (rows === undefined) return await send(reply, choice, view)
   const text = rows.head(style.members) + items.map(item => rows.row(item, style.members)).join('')
