@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Intent } from '../lib/family/mount/options.js'
+import type { Intent } from '../lib/service/caller.js'
 import { memoryStorage } from '../lib/storage/memory.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Sent } from './deals/app.js'

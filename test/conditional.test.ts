@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isLater, judgeRead, listMatches, readTags } from '../lib/http/conditional.js'
 import { readHttpDate, writeHttpDate } from '../lib/http/dates.js'
-import { etagOf } from '../lib/http/etag.js'
+import { makeEtag } from '../lib/http/conditional.js'
 import { makeChooser } from '../lib/http/negotiate.js'
 import { json } from '../lib/index.js'
 import type { Representation } from '../lib/index.js'
@@ -111,8 +111,8 @@ t.test('the order of conditions', async t => {
 })
 
 t.test('tags', async t => {
-  t.equal(etagOf({ revision: 7 }, {}, json), '"7-json"')
-  const [one, other] = [etagOf({ revision: 0 }, { a: 1 }, json), etagOf({ revision: 0 }, { a: 2 }, json)]
+  t.equal(makeEtag({ revision: 7 }, {}, json), '"7-json"')
+  const [one, other] = [makeEtag({ revision: 0 }, { a: 1 }, json), makeEtag({ revision: 0 }, { a: 2 }, json)]
   t.match(one, /^"[\w-]{22}-json"$/)
   t.not(one, other, 'without a revision the content decides')
 })

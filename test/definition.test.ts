@@ -3,8 +3,8 @@ import type { TObject } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { deals } from '../lib/deals/deals.js'
-import { defineFamily, defineQuery } from '../lib/family/define.js'
-import type { FamilyDefinition } from '../lib/family/model/definition.js'
+import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
+import type { FamilyDefinition } from '../lib/family/definition.js'
 import { memoryStorage } from '../lib/storage/memory.js'
 
 const fields = Type.Object({ id: Type.String(), title: Type.String(), pages: Type.Optional(Type.Integer()), tags: Type.Optional(Type.Array(Type.String())) })

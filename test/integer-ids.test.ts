@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { defineFamily } from '../lib/family/define.js'
+import { defineFamily } from '../lib/plugin/define-family.js'
 import { storages } from './storages.js'
 import type { Answer } from './deals/app.js'
 

@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { customers } from '../lib/customers.js'
 import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/family/define.js'
+import { defineFamily } from '../lib/plugin/define-family.js'
 import { memoryStorage } from '../lib/storage/memory.js'
 import { operations } from './deals/operations.js'
 

@@ -190,7 +190,7 @@ t.test('what a host sets', async t => {
     [{ css: '</STYLE >' }, /must not contain/],
     [{ css: 1 }, /"css" must be a string/],
     [{ titel: 'x' }, /unknown option "titel"/]
-  ] as const) t.throws(() => html(options as object), { message })
+  ] as const) t.throws(() => html(options as object), { code: 'FST_DEALBOOK_INVALID_HTML_OPTION', message })
 
   await t.test('its CSS is let in by the policy', needsBrowser, async t => {
     const tab = await openTab(await openBrowser(t))

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { compileGrammar } from '../lib/query/grammar.js'
-import type { Reading } from '../lib/query/grammar.js'
+import type { ParsedQuery } from '../lib/query/grammar.js'
 import type { Condition, Field, Order } from '../lib/storage/storage.js'
 
 const fields: Field[] = [
@@ -18,7 +18,7 @@ const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 3, maxPatternLength
 const grammar = compileGrammar(fields, limits)
 const largest = String(Number.MAX_SAFE_INTEGER)
 
-function read (search: string): Reading {
+function read (search: string): ParsedQuery {
   const parsed = grammar.parse(search)
   if ('flaws' in parsed) throw new Error(`${search}: ${JSON.stringify(parsed.flaws)}`)
   return parsed
@@ -127,9 +127,12 @@ t.test('what filters', async t => {
     ['gt=5&gt=3', bound('id', 'gt', 3)],
     ['age>30&age>20', bound('age', 'gt', 20)],
     ['age>30&age%3E20', bound('age', 'gt', 20)],
+    ['age>=30&age%3E%3D20', bound('age', 'gte', 20)],
     ['name.lt=b&name.lt=c', bound('name', 'lt', 'c')],
     // different names: all of them, also where they say the same
     ['age=30&age.eq=40', eq('age', 30), eq('age', 40)],
+    ['age>30&age>=20', bound('age', 'gt', 30), bound('age', 'gte', 20)],
+    ['age.gt=30&age>20', bound('age', 'gt', 30), bound('age', 'gt', 20)],
     ['min-age=30&age.gte=20&age>=10', bound('age', 'gte', 30), bound('age', 'gte', 20), bound('age', 'gte', 10)]
   ]
   for (const [search, ...where] of table) t.same(read(search).query.where, where, search || '(nothing)')
@@ -169,7 +172,7 @@ t.test('order, members and format', async t => {
   ]
   for (const [search, ...order] of orders) t.same(read(search).query.order, order, search || '(nothing)')
 
-  const own = compileGrammar(fields, limits, [down('seen')]).parse('') as Reading
+  const own = compileGrammar(fields, limits, [down('seen')]).parse('') as ParsedQuery
   t.same(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
 
   t.equal(read('').fields, undefined)
@@ -237,6 +240,11 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
     [`name.regex=${'a'.repeat(21)}`, 'name.regex', 'at most 20 characters'],
     // too often
     ['age=1&age=2&age=3&age=4', 'age', 'at most 3 times'],
+    ['age>1&age>2&age>3&age>4', 'age>4', 'at most 3 times'],
+    // signs on what is no field
+    ['min-age>5', 'min-age>5', 'Unknown'],
+    ['age.gt>5', 'age.gt>5', 'Unknown'],
+    ['page>5', 'page>5', 'Unknown'],
     // lists
     ['sort=', 'sort', 'no field', 'id, age, price'],
     ['sort=agee', 'sort', '"agee"', 'Did you mean "age"?'],

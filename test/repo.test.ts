@@ -54,7 +54,7 @@ function membersOf (path: string, type: string): readonly ts.TypeElement[] {
 }
 
 t.test('every option has its row in the README, and its TSDoc', async t => {
-  const options = membersOf('lib/family/mount/options.ts', 'FamilyOptions')
+  const options = membersOf('lib/plugin/options.ts', 'FamilyOptions')
   t.ok(options.length > 15)
   for (const member of options) {
     const name = member.name?.getText() as string

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { customers } from '../lib/customers.js'
 import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/family/define.js'
-import type { FamilyOptions } from '../lib/family/mount/options.js'
+import { defineFamily } from '../lib/plugin/define-family.js'
+import type { FamilyOptions } from '../lib/plugin/options.js'
 import { memoryStorage } from '../lib/storage/memory.js'
 
 const invoices = defineFamily({

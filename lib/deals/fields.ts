@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { ItemOf } from '../family/model/definition.js'
+import type { ItemOf } from '../family/definition.js'
 
 /** A name, a reason: text that people write. */
 export const text = (description: string, maxLength: number) => Type.String({ minLength: 1, maxLength, description })

@@ -1,5 +1,5 @@
 import type { Static, TObject } from '@sinclair/typebox'
-import type { Context, Operation } from '../family/model/operation.js'
+import type { Context, Operation } from '../family/operation.js'
 import type { Deal } from './fields.js'
 
 /**

@@ -6,7 +6,7 @@ import { readIdempotencyKey } from '../http/request-headers.js'
 import { invalidBody, Problem } from '../problems.js'
 import { escapePointer } from '../values/json.js'
 import type { Members } from '../values/json.js'
-import { readValue } from '../values/read.js'
+import { readValue } from '../query/values.js'
 import type { MemberFlaw } from '../values/validate.js'
 
 /** The JSON body of a request; none at all is the empty object. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { Problem } from '../problems.js'
-import { flawsOfJson } from '../values/json.js'
+import { findJsonFlaws } from '../values/json.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
 export function readJson (bytes: Buffer): unknown {
@@ -13,7 +13,7 @@ export function readJson (bytes: Buffer): unknown {
   } catch (error) {
     throw new Problem('malformed-json', (error as Error).message)
   }
-  const errors = [...flawsOfJson(value)]
+  const errors = [...findJsonFlaws(value)]
   if (errors.length === 0) return value
   throw new Problem('invalid-body', 'Something in the body cannot be kept as it is', { errors: errors.slice(0, 20) })
 }

@@ -1,6 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
+import { errorCodes } from '../errors.js'
 import type { FamilyDefinition, OperationParams, QueryDefinition } from '../family/definition.js'
 import { extendDefinition } from '../family/extension.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
@@ -50,9 +51,16 @@ export interface FamilyPlugin<
 // The compiled families are nobody's business outside.
 const families = new WeakMap<object, Family>()
 
+/** A family, whatever its fields and operations are. */
+export interface AnyFamily {
+  readonly definition: { readonly name: string }
+}
+
 /** The compiled family of a plugin. */
-export function getFamily (plugin: object): Family {
-  return families.get(plugin) as Family
+export function getFamily (plugin: AnyFamily): Family {
+  const family = families.get(plugin)
+  if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
+  return family
 }
 
 /**

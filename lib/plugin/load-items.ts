@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Change, Id, Storage } from '../storage/storage.js'
-import { flawsOfJson } from '../values/json.js'
+import { findJsonFlaws } from '../values/json.js'
 import { compileValidator } from '../values/validate.js'
 import { getFamily } from './define-family.js'
-import type { FamilyPlugin } from './define-family.js'
+import type { AnyFamily } from './define-family.js'
 
 /** How a load goes. */
 export interface LoadOptions {
@@ -24,24 +24,24 @@ export interface LoadOptions {
  */
 export async function loadItems (
   storage: Storage,
-  plugin: Pick<FamilyPlugin, 'definition'>,
+  family: AnyFamily,
   items: Iterable<unknown> | AsyncIterable<unknown>,
   { batchSize = 1000, onProgress }: LoadOptions = {}
 ): Promise<number> {
-  const family = getFamily(plugin)
-  const validate = compileValidator(Type.Object(family.schema.properties, { additionalProperties: false }))
-  await storage.prepare(family.shape)
+  const { name, schema, shape } = getFamily(family)
+  const validate = compileValidator(Type.Object(schema.properties, { additionalProperties: false }))
+  await storage.prepare(shape)
   let loaded = 0
   let batch: Change[] = []
   for await (const item of items) {
-    const [flaw] = [...flawsOfJson(item), ...validate(item)]
+    const [flaw] = [...findJsonFlaws(item), ...validate(item)]
     if (flaw !== undefined) {
       const number = loaded + batch.length + 1
-      throw new errorCodes.FST_DEALBOOK_INVALID_LOAD(family.name, number, flaw.pointer || 'it', flaw.detail)
+      throw new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, flaw.pointer || 'it', flaw.detail)
     }
     const now = new Date().toISOString()
     const stored = { ...item as { id: Id }, revision: 1, createdAt: now, updatedAt: now }
-    batch.push({ type: 'insert', family: family.name, item: stored })
+    batch.push({ type: 'insert', family: name, item: stored })
     if (batch.length >= batchSize) await flush()
   }
   if (batch.length > 0) await flush()

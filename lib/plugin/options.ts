@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { forms } from '../forms/forms.js'
 import type { FormName } from '../forms/forms.js'
-import { flawOfRepresentations } from '../representations/representation.js'
+import { findRepresentationsFlaw } from '../representations/all.js'
 import type { Representation } from '../representations/representation.js'
 import type { Committed, Grant, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
@@ -99,7 +99,7 @@ const checks: Record<keyof FamilyOptions, Check> = {
   deprecation: checkDate,
   sunset: checkDate,
   successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
-  representations: flawOfRepresentations,
+  representations: findRepresentationsFlaw,
   publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
 }
 

@@ -1,7 +1,7 @@
 import type { Condition, Field, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
-import { readValue } from '../values/read.js'
-import { operatorsOf } from './names.js'
+import { readValue } from './values.js'
+import { listOperators } from './names.js'
 import type { Operator } from './names.js'
 
 /** Names what is wrong with conditions that a program made; undefined where nothing is. */
@@ -21,7 +21,7 @@ function findFlaw (fields: readonly Field[], condition: Partial<Condition>): str
     const hint = didYouMean(name, fields.map(({ name }) => name))
     return `conditions on "${name}", which is no field that can be filtered.${hint}`
   }
-  const operators = operatorsOf(field)
+  const operators = listOperators(field)
   if (!operators.includes(condition.op as Operator)) {
     return `the operator "${String(condition.op)}" on "${name}"; there are ${operators.join(', ')}`
   }

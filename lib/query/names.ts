@@ -10,9 +10,10 @@ export interface Filter {
 }
 
 /** Parameters with a meaning of their own; no field may be named like one. */
-export const reservedNames = ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format'] as const
+export const reservedNames =
+  ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format'] as const
 
-const words: Record<Operator, string> = {
+const descriptions: Record<Operator, string> = {
   eq: 'equal to',
   ne: 'not equal to',
   gt: 'greater than',
@@ -22,13 +23,13 @@ const words: Record<Operator, string> = {
   regex: 'in which this pattern (RE2 syntax) is found:'
 }
 
-/** Every name that filters, in all its spellings. */
-export function filterNames (fields: readonly Field[]): Map<string, Filter> {
-  const names = new Map<string, Filter>()
+/** Lists every name that filters, in all its spellings. */
+export function listFilters (fields: readonly Field[]): Map<string, Filter> {
+  const filters = new Map<string, Filter>()
   for (const field of fields) {
     if (field.kind === 'json') continue
     const add = (name: string, op: Operator) => {
-      names.set(name, { field, op, description: `Only items whose ${field.name} is ${words[op]} this value` })
+      filters.set(name, { field, op, description: `Only items whose ${field.name} is ${descriptions[op]} this value` })
     }
     if (field.name === 'id') {
       add('gt', 'gt')
@@ -41,9 +42,9 @@ export function filterNames (fields: readonly Field[]): Map<string, Filter> {
       add(`min-${field.name}`, 'gte')
       add(`max-${field.name}`, 'lte')
     }
-    for (const op of operatorsOf(field)) add(`${field.name}.${op}`, op)
+    for (const op of listOperators(field)) add(`${field.name}.${op}`, op)
   }
-  return names
+  return filters
 }
 
 /** Whether greater and less mean something for the field. */
@@ -51,6 +52,7 @@ export function isOrdered (field: Field): boolean {
   return field.kind !== 'boolean' && field.kind !== 'json' && field.values === undefined
 }
 
-export function operatorsOf (field: Field): readonly Operator[] {
+/** What a field can be compared by. */
+export function listOperators (field: Field): readonly Operator[] {
   return isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex'] : ['eq', 'ne', 'regex']
 }

@@ -32,7 +32,7 @@ function decode (text: string): string | undefined {
   }
 }
 
-/** The value of one parameter, for those who have no use for the others. */
+/** Reads one parameter only, where the others do not matter. */
 export function readTextParameter (search: string, name: string): string | undefined {
   for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
   return undefined

@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { makePicker } from '../family/fields.js'
 import type { Endpoint } from '../http/routes.js'
-import type { Exchange, Mount } from '../mount/mount.js'
+import type { Mount } from '../mount/mount.js'
 import { describePage, describeProblems } from '../openapi/answers.js'
 import { describePaging } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'

@@ -6,12 +6,25 @@ export const json: Representation = {
   extension: 'json',
   mediaTypes: ['application/json'],
   problemType: 'application/problem+json',
-  one: write,
-  page: write,
-  problem: write,
-  pageOfText: (items, others) => others === undefined ? `[${items}]` : `{"items":[${items}],${JSON.stringify(others).slice(1)}`
+  one: writeDocument,
+  page: writeDocument,
+  problem: writeDocument,
+  pageOfText: (items, others) => others === undefined
+    ? `[${items}]`
+    : `{"items":[${items}],${JSON.stringify(others).slice(1)}`
 }
 
-function write (view: View): string {
+/** One JSON object per line, for collections. */
+export const ndjson: Representation = {
+  name: 'ndjson',
+  extension: 'ndjson',
+  mediaTypes: ['application/x-ndjson', 'application/ndjson'],
+  rows: {
+    head: () => '',
+    row: item => `${JSON.stringify(item)}\n`
+  }
+}
+
+function writeDocument (view: View): string {
   return JSON.stringify(view.document)
 }

@@ -1,7 +1,5 @@
 import type { Kind } from '../storage/storage.js'
-
-/** The members of a resource as they are shown. */
-export type Document = Readonly<Record<string, unknown>>
+import type { Members } from '../values/json.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
@@ -12,9 +10,9 @@ export interface OneView {
   /** The singular of the family, or `command`. */
   readonly name: string
   /** The members to show, links included where the answer has them. */
-  readonly document: Document
-  /** What people can do from here; worked out only for representations that show it. */
-  readonly offer?: () => Promise<ItemOffer>
+  readonly document: Members
+  /** What people can do from here; only representations that show it call this. */
+  readonly affordances?: () => Promise<ItemAffordances>
 }
 
 /** A page of resources about to be shown. */
@@ -24,46 +22,46 @@ export interface PageView {
   readonly name: string
   /** The singular, for one item of the page. */
   readonly singular: string
-  readonly items: readonly Document[]
+  readonly items: readonly Members[]
   /** The members that the items can have, in order. */
   readonly members: readonly string[]
   /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
-  readonly document: Document | readonly Document[]
-  /** What people can do from here; worked out only for representations that show it. */
-  readonly offer?: () => PageOffer
+  readonly document: Members | readonly Members[]
+  /** What people can do from here; only representations that show it call this. */
+  readonly affordances?: () => PageAffordances
 }
 
 /** A problem about to be shown. */
 export interface ProblemView {
   readonly kind: 'problem'
-  readonly document: Document
+  readonly document: Members
 }
 
-/** A place to go to, and what it is called. */
+/** A link, with its text. */
 export interface Link {
   readonly href: string
   readonly title: string
 }
 
-/** What kinds of values members have. */
+/** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, Kind>>
 
 /** What people can do with an item. */
-export interface ItemOffer {
+export interface ItemAffordances {
   readonly kinds: Kinds
   /** What the item belongs to. */
   readonly up: Link
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The operations that are allowed now. */
-  readonly operations: readonly FormOffer[]
-  readonly remove?: FormOffer
-  readonly log?: { readonly href: string, readonly entries: readonly Document[], readonly kinds: Kinds }
+  readonly operations: readonly FormAffordance[]
+  readonly remove?: FormAffordance
+  readonly log?: { readonly href: string, readonly entries: readonly Members[], readonly kinds: Kinds }
   readonly refused?: Refusal
 }
 
 /** What people can do with a page. */
-export interface PageOffer {
+export interface PageAffordances {
   readonly kinds: Kinds
   /** What the page belongs to. */
   readonly up?: Link
@@ -78,7 +76,7 @@ export interface PageOffer {
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
-  readonly create?: FormOffer
+  readonly create?: FormAffordance
   readonly refused?: Refusal
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
@@ -88,20 +86,20 @@ export interface PageOffer {
 
 /** Why what a person sent was refused. */
 export interface Refusal {
-  readonly problem: Document
-  /** What was entered, where the form that it was entered in is offered no more. */
+  readonly problem: Members
+  /** What was entered, if the form it was entered in is no longer on the page. */
   readonly entered: readonly (readonly [name: string, value: string])[]
 }
 
 /** A form that POSTs what a person enters. */
-export interface FormOffer {
+export interface FormAffordance {
   readonly name: string
   readonly title: string
   readonly action: string
   readonly fields: readonly FormField[]
-  /** Sent along, so that sending the form twice does nothing twice. */
+  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
   readonly key: string
-  /** Sent along where a write must say what it was decided on. */
+  /** Sent along where a write must name the revision that it is based on. */
   readonly revision?: number
 }
 
@@ -121,10 +119,10 @@ export interface FormField {
   readonly error?: string
 }
 
-/** Collections line by line, so that a page can be of any length. */
+/** Writes collections line by line, so that they can be of any length. */
 export interface Rows {
   head (members: readonly string[]): string
-  row (item: Document, members: readonly string[]): string
+  row (item: Members, members: readonly string[]): string
 }
 
 /**
@@ -140,7 +138,7 @@ export interface Rows {
 export interface Representation {
   /** In `?format=` and in entity tags. */
   readonly name: string
-  /** Behind the dot of a path suffix. */
+  /** The path suffix, without its dot. */
   readonly extension: string
   /** What Accept can ask for; the first is what it is by itself. */
   readonly mediaTypes: readonly [string, ...string[]]
@@ -148,13 +146,13 @@ export interface Representation {
   readonly problemType?: string
   /** Headers of all its answers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether people use it: forms are answered by redirection or by the page they stand on, and empty filters are left out. */
+  /** For people: forms are answered by a redirect or by the page they are on, and empty filters are ignored. */
   readonly interactive?: boolean
   readonly one?: (view: OneView) => string | Promise<string>
   readonly page?: (view: PageView) => string | Promise<string>
-  /** The page from items that a storage hands over as JSON text, and its other members; undefined where it is a bare list. */
-  readonly pageOfText?: (items: string, others: Document | undefined) => string
-  /** In place of `page`: without a page size, everything is sent as it is read. */
+  /** The page from items that a storage returns as JSON text and the page's other members; a bare list has none. */
+  readonly pageOfText?: (items: string, others: Members | undefined) => string
+  /** Instead of `page`: without a page size, everything is streamed. */
   readonly rows?: Rows
   readonly problem?: (view: ProblemView) => string
 }
@@ -162,24 +160,4 @@ export interface Representation {
 /** Whether a representation can show this kind of view. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
-}
-
-/** What is wrong with a host's list of representations; undefined where nothing is. */
-export function flawOfRepresentations (value: unknown): string | undefined {
-  if (!Array.isArray(value) || !value.some(each => each?.problem !== undefined)) return 'must be a list of representations, one of which shows problems'
-  const representations = value as readonly Representation[]
-  for (const member of ['name', 'extension'] as const) {
-    const words = representations.map(each => each[member])
-    const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
-    if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
-    const twice = words.find((word, index) => words.indexOf(word) < index)
-    if (twice !== undefined) return `must not have the same one twice: two of them have the ${member} "${twice}"`
-  }
-  for (const { name, mediaTypes, ...functions } of representations) {
-    if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
-    const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
-    if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
-    if (functions.one === undefined && functions.page === undefined && functions.rows === undefined) return `is wrong: "${name}" shows nothing`
-  }
-  return undefined
 }

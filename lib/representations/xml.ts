@@ -1,8 +1,9 @@
-import { showable } from '../values/text.js'
-import type { Document, OneView, PageView, ProblemView, Representation } from './representation.js'
+import { replaceUnsupported } from '../values/json.js'
+import type { Members } from '../values/json.js'
+import type { OneView, PageView, ProblemView, Representation } from './representation.js'
 
 /**
- * XML: members become elements, lists elements of the same name. By hand: the strings that we accept need four
+ * XML: members become elements, lists become elements of the same name. By hand: the strings that we accept need four
  * replacements to be well-formed, and the packages that check names and characters are slower than that.
  */
 export const xml: Representation = {
@@ -10,42 +11,44 @@ export const xml: Representation = {
   extension: 'xml',
   mediaTypes: ['application/xml', 'text/xml'],
   problemType: 'application/problem+xml',
-  one: ({ name, document }: OneView) => file(element(name, document, 'item')),
-  page: ({ name, singular, document }: PageView) => file(element(name, document, singular)),
+  one: ({ name, document }: OneView) => writeFile(writeElement(name, document, 'item')),
+  page: ({ name, singular, document }: PageView) => writeFile(writeElement(name, document, singular)),
   // The names of RFC 9457, appendix B.
-  problem: ({ document }: ProblemView) => file(`<problem xmlns="urn:ietf:rfc:7807">${members(document, 'i')}</problem>`)
+  problem: ({ document }: ProblemView) =>
+    writeFile(`<problem xmlns="urn:ietf:rfc:7807">${writeMembers(document, 'i')}</problem>`)
 }
 
-function file (root: string): string {
+function writeFile (root: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${root}\n`
 }
 
 /** @param entry the name of the elements of a list */
-function element (name: string, value: unknown, entry: string): string {
+function writeElement (name: string, value: unknown, entry: string): string {
   // A member of a nested value can have any name.
   const open = /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
   const close = open === name ? name : 'member'
-  return `<${open}>${content(value, entry)}</${close}>`
+  return `<${open}>${writeContent(value, entry)}</${close}>`
 }
 
-function content (value: unknown, entry: string): string {
+function writeContent (value: unknown, entry: string): string {
   if (value === null || value === undefined) return ''
-  if (Array.isArray(value)) return value.map(each => element(entry, each, 'item')).join('')
-  return typeof value === 'object' ? members(value as Document, entry) : escape(String(value))
+  if (Array.isArray(value)) return value.map(each => writeElement(entry, each, 'item')).join('')
+  return typeof value === 'object' ? writeMembers(value as Members, entry) : escapeText(String(value))
 }
 
-function members (document: Document, entry: string): string {
-  return Object.entries(document).map(([name, value]) => element(name, value, entry)).join('')
+function writeMembers (members: Members, entry: string): string {
+  return Object.entries(members).map(([name, value]) => writeElement(name, value, entry)).join('')
 }
 
-const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
+const references: Record<string, string> =
+  { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
 
 // A bare carriage return would be read as a line feed.
-function escape (text: string): string {
-  return showable(text).replace(/[&<>"\r]/g, character => references[character] as string)
+function escapeText (text: string): string {
+  return replaceUnsupported(text).replace(/[&<>"\r]/g, character => references[character] as string)
 }
 
 // In an attribute, line feeds and tabs would be read as spaces.
 function escapeAttribute (text: string): string {
-  return showable(text).replace(/[&<>"\r\n\t]/g, character => references[character] as string)
+  return replaceUnsupported(text).replace(/[&<>"\r\n\t]/g, character => references[character] as string)
 }

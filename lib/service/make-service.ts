@@ -10,7 +10,7 @@ import { compileGrammar } from '../query/grammar.js'
 import type { Grammar } from '../query/grammar.js'
 import type { Found, Id, Query } from '../storage/storage.js'
 import { isIdempotencyKey, isTextId } from '../values/ids.js'
-import { flawsOfJson } from '../values/json.js'
+import { findJsonFlaws } from '../values/json.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import { checkGrant, intendToRead } from './caller.js'
@@ -131,7 +131,7 @@ function checkOptions ({ name }: Family, options: ServiceOptions): void {
 
 function checkParams (params: Params, sent: unknown): Members {
   // What a body cannot hold, a storage could not keep as it is.
-  const [flaw] = flawsOfJson(sent)
+  const [flaw] = findJsonFlaws(sent)
   if (flaw !== undefined) throw invalidBody([flaw])
   return readParams(params, sent)
 }

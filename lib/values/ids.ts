@@ -1,6 +1,4 @@
-import { readInteger } from './read.js'
-
-/** Ids that are text, of items and of commands: what needs no encoding in a URL, and fits Fastify's `maxParamLength`. */
+/** Ids that are text, of items and of commands: no encoding in a URL, and no longer than Fastify's `maxParamLength`. */
 export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
 
 const textId = new RegExp(textIdPattern)
@@ -18,7 +16,7 @@ export function isIdempotencyKey (text: string): boolean {
 /** The id as it stands in a path; undefined where no item can have it. */
 export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
   if (kind === 'string') return isTextId(text) ? text : undefined
-  const read = readInteger(text)
+  const value = Number(text)
   // Only the one spelling that we write ourselves, so that an item has one address.
-  return 'value' in read && String(read.value) === text ? read.value : undefined
+  return Number.isSafeInteger(value) && String(value) === text ? value : undefined
 }

@@ -1,17 +1,18 @@
-/** A hint for the end of a message, with a blank before it; nothing where no known name is near. */
+/** A hint for the end of a message, with a blank before it; empty if no known name is close. */
 export function didYouMean (name: string, known: Iterable<string>): string {
-  const meant = nearest(name, known)
-  return meant === undefined ? '' : ` Did you mean "${meant}"?`
+  const suggestion = nearest(name, known)
+  return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`
 }
 
-/** The known name that is most like the given one, if one is near enough to be meant. */
+/** The known name most like the given one, if one is close enough to be a typing error. */
 export function nearest (name: string, known: Iterable<string>): string | undefined {
+  // The distance takes quadratic time, and no name of ours is that long.
   if (name.length > 50) return undefined
   let best: string | undefined
   let least = Math.max(1, Math.floor(name.length / 3)) + 1
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= least) continue
-    const steps = distance(name.toLowerCase(), candidate.toLowerCase())
+    const steps = countEdits(name.toLowerCase(), candidate.toLowerCase())
     if (steps < least) {
       least = steps
       best = candidate
@@ -20,16 +21,16 @@ export function nearest (name: string, known: Iterable<string>): string | undefi
   return best
 }
 
-// Levenshtein's distance, one row at a time; two letters that changed places are one step.
-function distance (a: string, b: string): number {
+// Levenshtein's distance, one row at a time; two swapped letters are one edit.
+function countEdits (a: string, b: string): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const substituted = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
       const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? (before[j - 2] as number) + 1 : Infinity
-      next.push(Math.min(substitution, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+      next.push(Math.min(substituted, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1))
     }
     before = row
     row = next

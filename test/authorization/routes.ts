@@ -2,6 +2,7 @@ import Fastify from 'fastify'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { invoices } from '../../examples/own-family.js'
 import { customers, deals } from '../../lib/index.js'
+import { getFamily } from '../../lib/plugin/define-family.js'
 import type { FamilyOptions } from '../../lib/index.js'
 
 /** What a client sends to the families of the walk. */
@@ -58,7 +59,7 @@ export async function requestsFor (app: FastifyInstance, { method, url }: Route)
     return await Promise.all((['deals', 'invoices'] as const).map(async name => {
       const [action, params] = Object.entries(families[name].params)[0] as [string, object]
       const { id, command } = await itemFor(app, name, action, method === 'GET' || method === 'HEAD')
-      return { ...sent, url: url.replace(':command', command), payload: method === 'PUT' ? { [families[name].plugin.family.singular]: id, action, params } : '' }
+      return { ...sent, url: url.replace(':command', command), payload: method === 'PUT' ? { [families[name].plugin.definition.singular]: id, action, params } : '' }
     }))
   }
   const name = third?.replace('.:extension', '') as Name
@@ -66,7 +67,8 @@ export async function requestsFor (app: FastifyInstance, { method, url }: Route)
 }
 
 async function requestForItem (app: FastifyInstance, name: Name, sent: InjectOptions & { readonly method: 'GET' }, tail: string): Promise<InjectOptions> {
-  const { create, params, plugin: { family } } = families[name]
+  const { create, params, plugin } = families[name]
+  const family = getFamily(plugin)
   const method = sent.method as 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   const word = /^\/:id\/([a-z-]+)/.exec(tail)?.[1]
   const spoken = [...family.operations.values()].find(({ operation: { verb, participle, noun } }) => word !== undefined && [verb, participle, noun].includes(word))?.operation
@@ -108,7 +110,7 @@ export async function trusted (app: FastifyInstance, request: InjectOptions) {
 }
 
 function actionsOf (name: Name): string[] {
-  const { operations, lifecycle } = families[name].plugin.family
+  const { operations, lifecycle } = getFamily(families[name].plugin)
   return [...operations.keys(), lifecycle?.createAction ?? '', lifecycle?.deletion.operation.action ?? '']
 }
 

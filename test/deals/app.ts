@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
-import type { FamilyOptions } from '../../lib/family/mount/options.js'
+import type { FamilyOptions } from '../../lib/plugin/options.js'
 import type { Storage } from '../../lib/storage/storage.js'
 
 /** Where the deals of the tests live. */

@@ -1,35 +1,41 @@
-import type { Document, ItemOffer, Kinds, OneView } from '../representation.js'
-import { form } from './form.js'
+import type { Members } from '../../values/json.js'
+import type { ItemAffordances, Kinds, OneView } from '../representation.js'
+import { renderForm } from './form.js'
 import { markup } from './markup.js'
 import type { Markup } from './markup.js'
-import { refusal } from './refusal.js'
-import { table } from './table.js'
-import { label, valueText } from './values.js'
+import { renderRefusal } from './refusal.js'
+import { renderTable } from './table.js'
+import { renderValue, toLabel } from './values.js'
 
-/** One resource: its members, what can be done with it now, and what was done. */
-export function itemPage ({ document }: OneView, offer: ItemOffer | undefined): Markup {
-  if (offer === undefined) return definition(document, {})
-  const { operations, log, remove, refused, kinds } = offer
-  return markup`${refusal(refused, operations)}
-${definition(document, kinds)}
+/** Renders one resource: its members, what can be done with it now, and what was done. */
+export function renderItem ({ document }: OneView, affordances: ItemAffordances | undefined): Markup {
+  if (affordances === undefined) return renderMembers(document, {})
+  const { operations, log, remove, refused, kinds } = affordances
+  return markup`${renderRefusal(refused, operations)}
+${renderMembers(document, kinds)}
 ${operations.length > 0 && markup`<h2>What can be done now</h2>
 <div class="forms">
-${operations.map(operation => form(operation))}
+${operations.map(operation => renderForm(operation))}
 </div>`}
-${log && markup`<h2>Log</h2>
-${table('Log', log.entries, ['createdAt', 'action', 'params', 'revision'], log.kinds)}
-<p><a href="${log.href}">The whole log</a></p>`}
+${log && renderLog(log)}
 ${remove && markup`<h2>Delete</h2>
 <div class="forms">
-${form(remove, true)}
+${renderForm(remove, true)}
 </div>`}`
 }
 
-function definition (document: Document, kinds: Kinds): Markup {
+function renderLog ({ entries: items, kinds, href }: NonNullable<ItemAffordances['log']>): Markup {
+  const members = ['createdAt', 'action', 'params', 'revision']
+  return markup`<h2>Log</h2>
+${renderTable({ caption: 'Log', items, members, kinds })}
+<p><a href="${href}">The whole log</a></p>`
+}
+
+function renderMembers (document: Members, kinds: Kinds): Markup {
   const entries = Object.entries(document).filter(([name]) => name !== 'links')
   const links = Object.entries(document.links ?? {}) as [string, string][]
   return markup`<dl>
-${entries.map(([name, value]) => markup`<dt>${label(name)}</dt><dd>${valueText(value, kinds[name])}</dd>
-`)}${links.map(([rel, href]) => markup`<dt>${label(rel)}</dt><dd><a href="${href}">${href}</a></dd>
+${entries.map(([name, value]) => markup`<dt>${toLabel(name)}</dt><dd>${renderValue(value, kinds[name])}</dd>
+`)}${links.map(([rel, href]) => markup`<dt>${toLabel(rel)}</dt><dd><a href="${href}">${href}</a></dd>
 `)}</dl>`
 }

@@ -21,11 +21,12 @@ interface PageParts {
   readonly others?: readonly Link[] | undefined
 }
 
-/** Makes whole pages around their contents. */
-export function layout ({ title = 'Dealbook', home }: HtmlOptions, css: string): (parts: PageParts) => string {
+/** Makes the function that puts content into a whole page. */
+export function makeLayout ({ title = 'Dealbook', home }: HtmlOptions, css: string): (parts: PageParts) => string {
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
   const sheet = new Markup(css)
-  return ({ heading, content, up, others = [] }) => `<!DOCTYPE html>\n${markup`<html lang="en">
+  return ({ heading, content, up, others = [] }) => {
+    const page = markup`<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -39,9 +40,15 @@ export function layout ({ title = 'Dealbook', home }: HtmlOptions, css: string):
 <h1>${heading}</h1>
 ${content}
 </main>
-${others.length > 0 && markup`<footer>This as ${others.map(({ href, title }, index) => markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</footer>
+${others.length > 0 && markup`<footer>This as ${others.map(renderOther)}</footer>
 `}</body>
-</html>`.text}\n`
+</html>`
+    return `<!DOCTYPE html>\n${page.text}\n`
+  }
+}
+
+function renderOther ({ href, title }: Link, index: number): Markup {
+  return markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`
 }
 
 function shorten (text: string): string {

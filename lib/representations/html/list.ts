@@ -1,26 +1,42 @@
-import type { PageOffer, PageView } from '../representation.js'
-import { filterForm, form } from './form.js'
+import type { PageAffordances, PageView } from '../representation.js'
+import { renderFilterForm, renderForm } from './form.js'
 import { markup } from './markup.js'
 import type { Markup } from './markup.js'
-import { refusal } from './refusal.js'
-import { table } from './table.js'
-import { label } from './values.js'
+import { renderRefusal } from './refusal.js'
+import { renderTable } from './table.js'
+import { toLabel } from './values.js'
 
-/** A page of a collection: filters, rows, the pages around it, and what a new item starts with. */
-export function listPage (view: PageView, offer: PageOffer | undefined): Markup {
-  if (offer === undefined) return table(label(view.name), view.items, view.members, {})
-  const { create, filters, kept, kinds, page, hasNext, refused } = offer
+/** Renders a page of a collection: filters, rows, the pages around it, and a form for a new item. */
+export function renderList (view: PageView, affordances: PageAffordances | undefined): Markup {
+  const { items, members } = view
+  const table = { caption: toLabel(view.name), items, members }
+  if (affordances === undefined) return renderTable({ ...table, kinds: {} })
+  const { create, filters, kept, kinds, refused } = affordances
+  const forms = [{ name: 'filter', fields: filters }, ...(create === undefined ? [] : [create])]
   const { total } = view.document as { total?: number }
-  return markup`${refusal(refused, [{ name: 'filter', fields: filters }, ...(create === undefined ? [] : [create])])}
-${filterForm(filters, offer.url({}).replace(/\?.*$/s, ''), kept)}
-${view.items.length === 0 ? markup`<p>There are none${page > 1 ? ' on this page' : filters.some(({ value }) => value !== undefined) ? ' that match' : ''}.</p>` : table(label(view.name), view.items, view.members, kinds, offer)}
-<nav class="pages" aria-label="Pages">
-${page > 1 && markup`<a rel="prev" href="${offer.url({ page: page === 2 ? undefined : String(page - 1) })}">Previous</a>`}
-<span>Page ${page}${total !== undefined && `, ${total} in all`}</span>
-${hasNext && markup`<a rel="next" href="${offer.url({ page: String(page + 1) })}">Next</a>`}
-</nav>
+  return markup`${renderRefusal(refused, forms)}
+${renderFilterForm(filters, affordances.url({}).replace(/\?.*$/s, ''), kept)}
+${items.length === 0 ? renderEmpty(affordances) : renderTable({ ...table, kinds, affordances })}
+${renderPaging(affordances, total)}
 ${create && markup`<h2>${create.title}</h2>
 <div class="forms">
-${form({ ...create, title: 'What it starts with' })}
+${renderForm({ ...create, title: 'What it starts with' })}
 </div>`}`
+}
+
+function renderEmpty ({ page, filters }: PageAffordances): Markup {
+  const isFiltered = filters.some(({ value }) => value !== undefined)
+  return markup`<p>There are none${page > 1 ? ' on this page' : isFiltered && ' that match'}.</p>`
+}
+
+function renderPaging (affordances: PageAffordances, total: number | undefined): Markup {
+  const { page, hasNext } = affordances
+  // The first page has no number in its address.
+  const previous = page > 1 && affordances.url({ page: page === 2 ? undefined : String(page - 1) })
+  const next = hasNext && affordances.url({ page: String(page + 1) })
+  return markup`<nav class="pages" aria-label="Pages">
+${previous !== false && markup`<a rel="prev" href="${previous}">Previous</a>`}
+<span>Page ${page}${total !== undefined && `, ${total} in all`}</span>
+${next !== false && markup`<a rel="next" href="${next}">Next</a>`}
+</nav>`
 }

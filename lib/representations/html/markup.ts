@@ -1,4 +1,4 @@
-import { showable } from '../../values/text.js'
+import { replaceUnsupported } from '../../values/json.js'
 
 /** Text that is markup already. */
 export class Markup {
@@ -13,18 +13,19 @@ export type Content = Markup | string | number | boolean | undefined | readonly 
  */
 export function markup (strings: TemplateStringsArray, ...values: readonly Content[]): Markup {
   let text = strings[0] as string
-  values.forEach((value, index) => { text += write(value) + (strings[index + 1] as string) })
+  values.forEach((value, index) => { text += render(value) + (strings[index + 1] as string) })
   return new Markup(text)
 }
 
-function write (value: Content): string {
+function render (value: Content): string {
   if (value instanceof Markup) return value.text
-  if (Array.isArray(value)) return (value as readonly Content[]).map(write).join('')
+  if (Array.isArray(value)) return (value as readonly Content[]).map(render).join('')
   return value === undefined || value === false ? '' : escape(String(value))
 }
 
-const references: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
+const references: Record<string, string> =
+  { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
 
 function escape (text: string): string {
-  return showable(text).replace(/[&<>"'\r]/g, character => references[character] as string)
+  return replaceUnsupported(text).replace(/[&<>"'\r]/g, character => references[character] as string)
 }

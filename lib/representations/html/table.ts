@@ -1,35 +1,55 @@
-import type { Document, Kinds, PageOffer } from '../representation.js'
+import type { Kind } from '../../storage/storage.js'
+import type { Members } from '../../values/json.js'
+import type { Kinds, PageAffordances } from '../representation.js'
 import { markup } from './markup.js'
 import type { Markup } from './markup.js'
-import { label, valueText } from './values.js'
+import { renderValue, toLabel } from './values.js'
 
-/** @param offer where there is one, its columns can be sorted by and its rows lead to their items */
-export function table (caption: string, items: readonly Document[], members: readonly string[], kinds: Kinds, offer?: PageOffer): Markup {
+export interface Table {
+  readonly caption: string
+  readonly items: readonly Members[]
+  readonly members: readonly string[]
+  readonly kinds: Kinds
+  /** With them, columns can be sorted by and rows lead to their items. */
+  readonly affordances?: PageAffordances
+}
+
+export function renderTable ({ caption, items, members, kinds, affordances }: Table): Markup {
   return markup`<section class="wide" aria-label="${caption}" tabindex="0">
 <table>
-<thead><tr>${members.map(member => heading(member, offer))}</tr></thead>
+<thead><tr>${members.map(member => renderHeading(member, affordances))}</tr></thead>
 <tbody>
-${items.map((item, index) => markup`<tr>${members.map((member, column) => cell(item[member], kinds[member], column === 0 ? offer?.address(index) : undefined))}</tr>
+${items.map((item, index) => markup`<tr>${renderCells(item, affordances?.address(index))}</tr>
 `)}</tbody>
 </table>
 </section>`
 
-  function cell (value: unknown, kind: Kinds[string] | undefined, href: string | undefined): Markup {
-    const shown = valueText(value, kind)
-    const look = lookOf(value, kind)
-    return markup`<td${look !== undefined && markup` class="${look}"`}>${href === undefined ? shown : markup`<a href="${href}">${shown}</a>`}</td>`
+  // The first cell leads to the item.
+  function renderCells (item: Members, href: string | undefined): Markup[] {
+    return members.map((member, column) => renderCell(item[member], kinds[member], column === 0 ? href : undefined))
   }
 }
 
-// The first click sorts upwards, the second downwards.
-function heading (member: string, offer: PageOffer | undefined): Markup {
-  if (offer === undefined || !offer.sortable.includes(member)) return markup`<th scope="col">${label(member)}</th>`
-  const order = offer.sort === member ? 'ascending' : offer.sort === `-${member}` ? 'descending' : undefined
-  const next = order === 'ascending' ? `-${member}` : member
-  return markup`<th scope="col"${order !== undefined && markup` aria-sort="${order}"`}><a href="${offer.url({ sort: next, page: undefined })}">${label(member)}${order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ''}</a></th>`
+function renderCell (value: unknown, kind: Kind | undefined, href: string | undefined): Markup {
+  const className = chooseClass(value, kind)
+  const shown = renderValue(value, kind)
+  const content = href === undefined ? shown : markup`<a href="${href}">${shown}</a>`
+  return markup`<td${className !== undefined && markup` class="${className}"`}>${content}</td>`
 }
 
-function lookOf (value: unknown, kind: Kinds[string] | undefined): string | undefined {
+// The first click sorts upwards, the second downwards.
+function renderHeading (member: string, affordances: PageAffordances | undefined): Markup {
+  const label = toLabel(member)
+  if (affordances === undefined || !affordances.sortable.includes(member)) return markup`<th scope="col">${label}</th>`
+  const { sort } = affordances
+  const order = sort === member ? 'ascending' : sort === `-${member}` ? 'descending' : undefined
+  const href = affordances.url({ sort: order === 'ascending' ? `-${member}` : member, page: undefined })
+  const sorted = order !== undefined && markup` aria-sort="${order}"`
+  const arrow = order !== undefined && (order === 'ascending' ? ' ↑' : ' ↓')
+  return markup`<th scope="col"${sorted}><a href="${href}">${label}${arrow}</a></th>`
+}
+
+function chooseClass (value: unknown, kind: Kind | undefined): string | undefined {
   if (typeof value === 'number') return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'
   if (typeof value === 'object' || (typeof value === 'string' && /\s/.test(value))) return 'text'

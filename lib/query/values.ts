@@ -1,9 +1,9 @@
 import type { Field, Scalar } from '../storage/storage.js'
-import { isDate, readDateTime } from './dates.js'
-import { flawOfText } from './text.js'
+import { isDate, readDateTime } from '../values/dates.js'
+import { findTextFlaw } from '../values/json.js'
 
-/** A value, or what was expected in its place. */
-export type Read = { readonly value: Scalar } | { readonly expected: string }
+/** A value, or what was expected instead. */
+export type Read<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
 
 /** Reads text (of a query or a form) as a value of the field's kind. */
 export function readValue (field: Field, text: string): Read {
@@ -26,10 +26,7 @@ const readers: Record<Field['kind'], (text: string) => Read> = {
     return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
   },
 
-  string (text) {
-    const flaw = flawOfText(text)
-    return flaw === undefined ? { value: text } : { expected: flaw }
-  },
+  string: readText,
 
   date (text) {
     return isDate(text) ? { value: text } : { expected: 'must be a date that exists, as in 2026-03-31' }
@@ -46,9 +43,15 @@ const readers: Record<Field['kind'], (text: string) => Read> = {
 }
 
 /** Reads an integer that a double holds exactly. */
-export function readInteger (text: string): { readonly value: number } | { readonly expected: string } {
+export function readInteger (text: string): Read<number> {
   const value = /^-?\d+$/.test(text) ? Number(text) : NaN
   // Adding 0 turns -0 into 0.
   if (Number.isSafeInteger(value)) return { value: value + 0 }
   return { expected: `must be an integer from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
+}
+
+/** Reads text that every storage can keep. */
+export function readText (text: string): Read<string> {
+  const flaw = findTextFlaw(text)
+  return flaw === undefined ? { value: text } : { expected: flaw }
 }
