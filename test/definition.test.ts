@@ -56,7 +56,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
 t.test('a definition in which names clash is an error that says which', async t => {
   t.doesNotThrow(() => defineFamily({ ...base, operations: { lend, sell } as never }), 'where nothing clashes')
   for (const [name, change, says] of clashes) {
-    t.throws(() => defineFamily({ ...base, ...change }), { name: 'TypeError', message: says }, name)
+    t.throws(() => defineFamily({ ...base, ...change }), { code: 'FST_DEALBOOK_INVALID_DEFINITION', message: says }, name)
   }
 })
 

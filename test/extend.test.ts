@@ -174,11 +174,11 @@ t.test('clashes are errors that say which', async t => {
     ['creation with what is no field', { create: ['regoin'] }, /"regoin" is no field that a client can send/],
     ['creation with what is sent already', { create: ['name'] }, /^extend "deals": a client sends "name" at creation already$/],
     ['a query by what is no field', { queries: { 'deals-by-colour': { field: 'colour' } } }, /by "colour", which is no field/],
-    ['a member that is none', { feilds: free }, /^extend "deals": unknown member "feilds", did you mean "fields"\?$/],
+    ['a member that is none', { feilds: free }, /^extend "deals": unknown member "feilds"\. Did you mean "fields"\?$/],
     ['another name', { name: 'offers' }, /^extend "deals": unknown member "name"/]
   ]
   for (const [name, extension, message] of table) {
-    t.throws(() => deals.extend(extension as FamilyExtension<{}, {}, {}>), { name: 'TypeError', message }, name)
+    t.throws(() => deals.extend(extension as FamilyExtension<{}, {}, {}>), { code: /^FST_DEALBOOK_INVALID_(EXTENSION|DEFINITION)$/, message }, name)
   }
   t.throws(() => customers.extend({ create: ['age'] }), { message: /"children" needs a default/ })
 })

@@ -61,7 +61,7 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
   ]
   for (const [wrong, message] of table) {
     const storage = memoryStorage()
-    await t.rejects(loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }), { name: 'TypeError', message }, JSON.stringify(wrong))
+    await t.rejects(loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }), { code: 'FST_DEALBOOK_INVALID_LOAD', message }, JSON.stringify(wrong))
     t.same(await idsIn(storage), [1, 2])
   }
   const taken = memoryStorage()

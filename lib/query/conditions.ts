@@ -5,9 +5,11 @@ import { listOperators } from './names.js'
 import type { Operator } from './names.js'
 
 /** Names what is wrong with conditions that a program made; undefined where nothing is. */
-export function findFlawInConditions (fields: readonly Field[], conditions: unknown): string | undefined {
-  if (!Array.isArray(conditions)) return 'conditions that are no list'
-  for (const condition of conditions as Partial<Condition>[]) {
+export function findFlawInConditions (
+  fields: readonly Field[],
+  conditions: readonly (Partial<Condition> | undefined)[]
+): string | undefined {
+  for (const condition of conditions) {
     const flaw = findFlaw(fields, condition ?? {})
     if (flaw !== undefined) return flaw
   }

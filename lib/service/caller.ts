@@ -77,6 +77,7 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
     return 'gave back a principal that is no text: "principal" must be a string'
   }
   if (where === undefined) return undefined
+  if (!Array.isArray(where)) return 'gave back conditions that are no list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `gave back ${flaw}`
 }
