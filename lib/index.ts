@@ -29,7 +29,7 @@ export type {
   Representation, Rows, View
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
-export type { Committed, Grant, Intent } from './service/caller.js'
+export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export type {
   CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
 } from './service/service.js'

@@ -27,9 +27,10 @@ interface Action {
   readonly isTargeted: boolean
 }
 
-/** `POST /command/{action}/` for every operation, creating and deleting: the properties as the body, 200 without one. */
+/** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
 export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
-  return listActions(mount.family).flatMap(action => shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+  return listActions(mount.family).flatMap(action =>
+    shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {

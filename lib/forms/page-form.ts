@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { FormBody } from '../http/body.js'
+import type { FormBody } from '../http/body.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Exchange } from '../mount/mount.js'
 import type { Problem } from '../problems.js'
@@ -9,11 +9,6 @@ import type { Read } from '../reads/read.js'
 import type { Outcome } from '../service/execute.js'
 import { Reader } from '../service/reader.js'
 import { readTarget } from '../service/record.js'
-
-/** Whether a person sent this by a form of a page, and is to see a page again. */
-export function isFromPage ({ request, choice }: Exchange): boolean {
-  return request.body instanceof FormBody && choice.representation.interactive === true
-}
 
 /** To the item, or to those that are left where it was deleted. */
 export function redirect ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readTextParameter } from '../query/split.js'
+import { readTextParameter } from '../query/query-string.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
 import type { Choice, Chooser, Wish } from './negotiate.js'
 import { toProblem } from './to-problem.js'

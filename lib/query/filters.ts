@@ -2,7 +2,7 @@ import { compareScalars } from '../storage/compare.js'
 import { compilePattern } from '../storage/pattern.js'
 import type { Condition, Scalar } from '../storage/storage.js'
 import type { Filter } from './names.js'
-import type { Parameter } from './split.js'
+import type { Parameter } from './query-string.js'
 import { readText, readValue } from './values.js'
 import type { Read } from './values.js'
 

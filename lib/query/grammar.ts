@@ -6,8 +6,8 @@ import { listFilters, reservedNames } from './names.js'
 import type { Filter } from './names.js'
 import { makeSettingReaders } from './settings.js'
 import type { Settings } from './settings.js'
-import { splitQuery } from './split.js'
-import type { Parameter } from './split.js'
+import { splitQuery } from './query-string.js'
+import type { Parameter } from './query-string.js'
 
 /** Bounds of what a query may ask. */
 export interface QueryLimits extends FilterLimits {

@@ -22,8 +22,7 @@ import type { Id } from '../storage/storage.js'
 import { sendOne } from './item.js'
 import { loadPage, sendPage } from './page.js'
 import type { LoadedPage } from './page.js'
-import { parseFields, parsePageQuery } from './query.js'
-import { readHandler } from './read.js'
+import { parseFields, parsePageQuery, readHandler } from './read.js'
 import type { Loading, Read } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */

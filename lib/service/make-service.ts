@@ -8,7 +8,7 @@ import { invalidBody, invalidQuery, notFound, preconditionFailed, Problem } from
 import { findFlawInConditions } from '../query/conditions.js'
 import { compileGrammar } from '../query/grammar.js'
 import type { Grammar } from '../query/grammar.js'
-import type { Found, Id, Query } from '../storage/storage.js'
+import type { Found, Id, Query, Stored } from '../storage/storage.js'
 import { isIdempotencyKey, isTextId } from '../values/ids.js'
 import { findJsonFlaws } from '../values/json.js'
 import type { Members } from '../values/json.js'
@@ -20,7 +20,9 @@ import { execute } from './execute.js'
 import { logOrder } from './log.js'
 import { authorizeReader } from './reader.js'
 import { showCommand } from './record.js'
-import type { CallOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions } from './service.js'
+import type {
+  CallOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
+} from './service.js'
 import { isStorage, makeStorageAccess } from './storage-access.js'
 
 // A program may ask for as much at once as it likes.
@@ -66,10 +68,11 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async find (query = '', options = {}) {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
       const reader = await authorizeReader(family, makeCaller(options), intent)
-      if (typeof query === 'string') return await findPage(parse(grammar, query, options), query => reader.find(query), pick)
+      const find = (query: Query) => reader.find(query)
+      if (typeof query === 'string') return await findPage(parse(grammar, query, options), find, pick)
       const flaw = findFlawInConditions(family.shape.fields, query)
       if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
-      return await findPage({ ...parse(grammar, '', options), where: query }, query => reader.find(query), pick)
+      return await findPage({ ...parse(grammar, '', options), where: query }, find, pick)
     },
 
     async log (id, options = {}) {
@@ -83,13 +86,11 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   async function run (command: Command, options: RunOptions): Promise<Done<never>> {
-    const { item, record, recorded, replayed, problem } = await execute(family, makeCaller(options), {
-      ...command,
-      ...readIds(options),
-      ...(options.revision !== undefined && { precondition: ({ revision }) => {
-        if (revision !== options.revision) throw preconditionFailed(family.singular, revision)
-      } })
-    })
+    const precondition = ({ revision }: Stored) => {
+      if (revision !== (options.revision ?? revision)) throw preconditionFailed(family.singular, revision)
+    }
+    const asked = { ...command, ...readIds(options), precondition }
+    const { item, record, recorded, replayed, problem } = await execute(family, makeCaller(options), asked)
     if (problem !== undefined) throw problem
     return {
       item: (item && pick(item)) as never,
@@ -103,7 +104,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     return {
       async authorize (intent) {
         const grant = checkGrant(family, await authorize?.(call, intent))
-        return call.principal === undefined || grant.principal !== undefined ? grant : { ...grant, principal: call.principal }
+        const principal = grant.principal ?? call.principal
+        return principal === undefined ? grant : { ...grant, principal }
       },
       storage: () => access(storage)
     }
@@ -155,10 +157,9 @@ function parse (grammar: Grammar, search: string, { limit, page, sort, count }: 
   const parsed = grammar.parse([search, ...settings].join('&'))
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   const misplaced = parsed.parameters.filter(({ name }) => name === 'fields' || name === 'format')
-  if (misplaced.length > 0) {
-    throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail: `${name} has no place here: items come whole` })))
-  }
-  return parsed.query
+  if (misplaced.length === 0) return parsed.query
+  const explain = (name: string) => ({ parameter: name, detail: `${name} has no place here: items come whole` })
+  throw invalidQuery(misplaced.map(({ name }) => explain(name)))
 }
 
 async function findPage<T> (

@@ -37,3 +37,15 @@ export function readTextParameter (search: string, name: string): string | undef
   for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
   return undefined
 }
+
+/** The page at this path with some parameters taken out and others put in. */
+export function makePageUrl (
+  path: string,
+  { parameters }: { readonly parameters: readonly Parameter[] },
+  without: readonly string[] = [],
+  added: readonly string[] = []
+): string {
+  const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
+  const search = [...kept, ...added].join('&')
+  return search === '' ? path : `${path}?${search}`
+}
