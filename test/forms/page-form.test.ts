@@ -11,7 +11,10 @@ interface Line {
 }
 
 /** A deal, and a form that is refused; the page that it stands on fails as the test says. */
-async function sendRefusedForm (failure: Error | undefined, action: string): Promise<{ status: number, body: string, lines: Line[] }> {
+async function sendRefusedForm (
+  failure: Error | undefined,
+  action: string
+): Promise<{ status: number, body: string, lines: Line[] }> {
   const lines: Line[] = []
   const app = Fastify({ logger: { level: 'warn', stream: { write: line => { lines.push(JSON.parse(line)) } } } })
   const storage = memoryStorage()
