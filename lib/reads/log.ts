@@ -13,7 +13,7 @@ import { commandIdSchema, describeId, describePaging } from '../openapi/paramete
 import { describeRoute } from '../openapi/route.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { affordRows } from '../pages/page-affordances.js'
-import { notFound, Problem } from '../problems.js'
+import { notFound } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
@@ -97,7 +97,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
       return await reader.getFromLog(id, name, operation)
     },
     represent: (exchange, fields, record) => sendEntry(exchange, fields, record, operation?.noun),
-    miss: (name, refusal) => refusal ?? new Problem('not-found', `There is no command "${name}" here`)
+    miss: (name, refusal) => refusal ?? notFound('command', name)
   }
 }
 
