@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import Fastify from 'fastify'
 import { customers, loadItems, memoryStorage } from '../lib/index.js'
 import type { Storage } from '../lib/index.js'
-import { postgresStorage } from '../lib/storage/postgres.js'
-import { sqliteStorage } from '../lib/storage/sqlite.js'
+import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
+import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 import { startServer } from '../test/postgres/server.js'
 
 const sizes = [1_000, 1_000_000]

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance.js'
-import { memoryStorage } from '../../lib/storage/memory.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Condition, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
 
 /** The names of the cases that a storage fails. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance.js'
-import { memoryStorage } from '../../lib/storage/memory.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 
 storageConformance(t.test, () => ({ storage: memoryStorage() }))

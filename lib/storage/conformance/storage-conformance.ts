@@ -1,13 +1,13 @@
-import { commits } from './conformance/commits.js'
-import { concurrency } from './conformance/concurrency.js'
-import { filters } from './conformance/filters.js'
-import { notes, things } from './conformance/fixture.js'
-import { lifetime } from './conformance/lifetime.js'
-import { pages } from './conformance/pages.js'
-import { patterns } from './conformance/patterns.js'
-import { texts } from './conformance/texts.js'
-import { values } from './conformance/values.js'
-import type { Storage } from './storage.js'
+import { commits } from './commits.js'
+import { concurrency } from './concurrency.js'
+import { filters } from './filters.js'
+import { notes, things } from './fixture.js'
+import { lifetime } from './lifetime.js'
+import { pages } from './pages.js'
+import { patterns } from './patterns.js'
+import { texts } from './texts.js'
+import { values } from './values.js'
+import type { Storage } from '../storage.js'
 
 /** Whatever runs one named case: `test` of node:test, `t.test` of tap. The case fails by rejecting. */
 export type ConformanceTest = (name: string, run: () => Promise<void>) => unknown

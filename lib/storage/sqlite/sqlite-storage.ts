@@ -1,16 +1,16 @@
-import { union } from './sql/layout.js'
-import type { TableMappings } from './sql/layout.js'
-import { CommitQueue, TableWriter, writerOf } from './sqlite/commits.js'
-import { openDatabase } from './sqlite/driver.js'
-import type { SqliteDatabase } from './sqlite/driver.js'
-import { find, findText } from './sqlite/find.js'
-import { canWriteJson } from './sqlite/json.js'
-import { TableReader } from './sqlite/reader.js'
-import { prepareTable } from './sqlite/tables.js'
-import type { FamilyShape, Storage } from './storage.js'
+import { union } from '../sql/layout.js'
+import type { TableMappings } from '../sql/layout.js'
+import { CommitQueue, TableWriter, writerOf } from './commits.js'
+import { openDatabase } from './driver.js'
+import type { SqliteDatabase } from './driver.js'
+import { find, findText } from './find.js'
+import { canWriteJson } from './json.js'
+import { TableReader } from './reader.js'
+import { prepareTable } from './tables.js'
+import type { FamilyShape, Storage } from '../storage.js'
 
-export type { SqliteDatabase, SqliteStatement } from './sqlite/driver.js'
-export type { TableMapping, TableMappings } from './sql/layout.js'
+export type { SqliteDatabase, SqliteStatement } from './driver.js'
+export type { TableMapping, TableMappings } from '../sql/layout.js'
 
 interface Opened {
   readonly database: SqliteDatabase

@@ -1,5 +1,5 @@
-import { compareScalars } from './compare.js'
-import type { Id, Stored } from './storage.js'
+import { compareScalars } from '../compare.js'
+import type { Id, Stored } from '../storage.js'
 
 const blockSize = 256
 

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { Blocks } from './blocks.js'
-import { matcher } from './match.js'
-import { Matches } from './matches.js'
-import { ConflictError, DuplicateError } from './storage.js'
-import type { Change, Condition, Found, Id, Query, Storage, Stored } from './storage.js'
+import { Blocks } from './sorted-items.js'
+import { matcher } from '../match.js'
+import { Matches } from '../matches.js'
+import { ConflictError, DuplicateError } from '../storage.js'
+import type { Change, Condition, Found, Id, Query, Storage, Stored } from '../storage.js'
 
 // How long a search may hold the event loop before other requests get their turn.
 const sliceMs = 5

@@ -1,16 +1,16 @@
-import { CommitQueue } from './postgres/commits.js'
-import { openPool, Runner } from './postgres/driver.js'
-import type { PostgresPool } from './postgres/driver.js'
-import { effectsOf } from './postgres/effects.js'
-import { TableReader } from './postgres/find.js'
-import { prepareTable } from './postgres/tables.js'
-import { union } from './sql/layout.js'
-import type { TableMappings } from './sql/layout.js'
-import { ReadOnlyError } from './storage.js'
-import type { FamilyShape, Storage } from './storage.js'
+import { CommitQueue } from './commits.js'
+import { openPool, Runner } from './driver.js'
+import type { PostgresPool } from './driver.js'
+import { effectsOf } from './effects.js'
+import { TableReader } from './find.js'
+import { prepareTable } from './tables.js'
+import { union } from '../sql/layout.js'
+import type { TableMappings } from '../sql/layout.js'
+import { ReadOnlyError } from '../storage.js'
+import type { FamilyShape, Storage } from '../storage.js'
 
-export type { PostgresPool, PostgresClient, PostgresQuery } from './postgres/driver.js'
-export type { TableMapping, TableMappings } from './sql/layout.js'
+export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
+export type { TableMapping, TableMappings } from '../sql/layout.js'
 
 /** How a PostgreSQL storage works, besides the connection string or the pool. */
 export interface PostgresOptions {
