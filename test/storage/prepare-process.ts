@@ -4,7 +4,9 @@ import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 
 const [where, schema, id] = process.argv.slice(2) as [string, string, string]
-const storage = where.startsWith('postgres') ? postgresStorage({ connectionString: where, schema }) : sqliteStorage({ file: where })
+const storage = where.startsWith('postgres')
+  ? postgresStorage({ connectionString: where, schema })
+  : sqliteStorage({ file: where })
 await storage.prepare(things)
 await storage.commit(insert('things', thing(Number(id))))
 await storage.close()

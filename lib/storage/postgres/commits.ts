@@ -19,9 +19,9 @@ const maxAttempts = 10
 type Revisions = Map<string, number | undefined>
 
 /**
- * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the server
- * in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait for the
- * next.
+ * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the
+ * server in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait
+ * for the next.
  */
 export class CommitQueue {
   #pending: PendingCommit[] = []

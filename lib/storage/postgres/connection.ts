@@ -5,7 +5,7 @@ import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
 import { CommitQueue } from './commits.js'
 import { openPool, StatementRunner } from './driver.js'
-import type { ConnectionOptions, PostgresPool } from './driver.js'
+import type { PoolSettings, PostgresPool } from './driver.js'
 import { TableReader } from './reader.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
@@ -21,7 +21,7 @@ export interface PostgresTable {
 /** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
 export type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
-export interface PostgresSettings extends Omit<ConnectionOptions, 'connectionString'> {
+export interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
 }
 
@@ -32,7 +32,7 @@ export async function openConnection (
   limits: PlanLimits = planLimits
 ): Promise<SqlConnection<Write, PostgresTable>> {
   const { schema, preparedStatements, statementTimeout } = settings
-  const pool = 'pool' in source ? source.pool : await openPool({ ...settings, connectionString: source.connectionString })
+  const pool = 'pool' in source ? source.pool : await openPool(source.connectionString, settings)
   // An idle connection that breaks is replaced by the next; unheard, the event would end the process.
   const ignore = (): void => {}
   pool.on('error', ignore)

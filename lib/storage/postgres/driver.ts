@@ -29,8 +29,7 @@ export interface PostgresQuery {
   query_timeout?: number
 }
 
-export interface ConnectionOptions {
-  readonly connectionString: string
+export interface PoolSettings {
   readonly poolSize: number
   readonly connectionTimeout: number
   readonly statementTimeout: number
@@ -38,15 +37,15 @@ export interface ConnectionOptions {
 }
 
 /** A pool of our own. It connects when it is asked, and again after the server was away. */
-export async function openPool (options: ConnectionOptions): Promise<PostgresPool> {
+export async function openPool (connectionString: string, settings: PoolSettings): Promise<PostgresPool> {
   const { Pool } = await loadDriver()
   return new Pool({
-    connectionString: options.connectionString,
-    max: options.poolSize,
-    connectionTimeoutMillis: options.connectionTimeout,
+    connectionString,
+    max: settings.poolSize,
+    connectionTimeoutMillis: settings.connectionTimeout,
     keepAlive: true,
     // A pooling proxy refuses settings that belong to a session; there only the driver's own clock is left.
-    ...options.preparedStatements ? { statement_timeout: options.statementTimeout } : {}
+    ...settings.preparedStatements ? { statement_timeout: settings.statementTimeout } : {}
   })
 }
 
@@ -61,7 +60,8 @@ async function loadDriver (): Promise<Driver> {
     return module.default ?? module
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING('PostgreSQL needs the package pg: npm install pg', { cause: error })
+    const message = 'PostgreSQL needs the package pg: npm install pg'
+    throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING(message, { cause: error })
   }
 }
 

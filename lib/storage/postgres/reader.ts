@@ -67,8 +67,8 @@ export class TableReader {
   /** The page, where the step settles it. */
   async #runStep (step: Step, query: Query): Promise<Stored[] | undefined> {
     switch (step.type) {
-      case 'read':
-      // Nobody else waits while PostgreSQL walks.
+      case 'read': return await this.statements.readItems(query)
+      // In one go: nobody else waits while PostgreSQL walks.
       case 'walk': return await this.statements.readItems(query)
       case 'read-index': return await this.statements.readItems({ ...query, ...followIndex(step, query.order) })
       case 'look': {
@@ -98,7 +98,8 @@ export class TableReader {
 
 /**
  * Conditions and order that make PostgreSQL go along an index, or along the key. The values are given as ranges from a
- * value to itself: of a field that is plainly equal it knows that it needs no order, and may go along the key after all.
+ * value to itself: of a field that is plainly equal it knows that it needs no order, and may go along the key after
+ * all.
  */
 function followIndex ({ equal, range }: Bounds, order: readonly Order[]): { where: Condition[], order: Order[] } {
   const descending = order[0]?.descending === true

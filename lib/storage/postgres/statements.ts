@@ -72,7 +72,8 @@ export class ReadStatements {
     const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
     const text = this.#texts.get(`windows\n${key}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
-      return `SELECT ${windows.map(window => `(SELECT count(*) FROM ${this.#writeWindow(clauses, window)})`).join(', ')}`
+      const counts = windows.map(window => `(SELECT count(*) FROM ${this.#writeWindow(clauses, window)})`)
+      return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
     const [counts = []] = await this.runner.run(text, values)

@@ -78,10 +78,12 @@ export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
 
 /**
  * One statement for a whole batch: locks the rows that are to change, in the order of their ids, finds the commits for
- * which everything is as expected, and does those. It returns the rows that were not as expected, with the revision there.
+ * which everything is as expected, and does those. It returns the rows that were not as expected, with the revision
+ * there.
  *
- * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert or
- * update touches fewer rows than it should; then the division by zero at the end undoes the whole, to be tried again.
+ * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
+ * or update touches fewer rows than it should; then the division by zero at the end undoes the whole, to be tried
+ * again.
  */
 export function writeBatch (batches: readonly TableBatch[]): string {
   const parts = batches.map(writeTable)
@@ -114,8 +116,9 @@ function writeTable ({ layout, types }: TableBatch, p: number): TableParts {
   const columns = layout.columns.flatMap(({ name, kind }) =>
     name === undefined ? [] : [{ name: quoteName(name), type: recordTypes[kind] }])
   const names = columns.map(({ name }) => name).join(', ')
-  const record = ['"$n" integer', '"$c" integer', '"$t" text', '"$x" bigint', ...columns.map(({ name, type }) => `${name} ${type}`)]
-  const given = [`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record.join(', ')}))`]
+  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, ' +
+    columns.map(({ name, type }) => `${name} ${type}`).join(', ')
+  const given = [`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`]
   const refused: string[] = []
   const done = [`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`]
 

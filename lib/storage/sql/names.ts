@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 // PostgreSQL cuts longer names without a word.
 const maxNameBytes = 63
 
-/** `holdReason` is the column `hold_reason`, `line-items` the table `line_items`: in lower case, as SQL people write. */
+/** `holdReason` is the column `hold_reason`, `line-items` the table `line_items`: as SQL people write. */
 export function toSnakeCase (name: string): string {
   const lowerCase = name.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (capitals, at: number) =>
     (at === 0 ? '' : '_') + capitals.toLowerCase())

@@ -25,7 +25,8 @@ export type Step =
   /** Reads the page along an index in which its rows are in the order of the id. */
   | { readonly type: 'read-index', readonly index: Index } & Bounds
   /** Looks at so many rows along such an index, or along the key, filtered by what is left; settles a page it fills. */
-  | { readonly type: 'look', readonly index: Index | undefined, readonly rows: number, readonly filters: Condition[] } & Bounds
+  | { readonly type: 'look', readonly index: Index | undefined, readonly filters: readonly Condition[] } & Bounds &
+    { readonly rows: number }
   /** Reads by the index that has fewest entries for its conditions, if they are few. */
   | { readonly type: 'fewest', readonly choices: readonly IndexChoice[], readonly maxEntries: number }
   /** Reads along the key, however far. */
@@ -48,10 +49,10 @@ export interface IndexChoice {
 }
 
 /**
- * How to read a page. Databases know too little of the values to choose well: SQLite nothing without ANALYZE, PostgreSQL
- * takes them to be spread evenly over the ids, and a statement that is kept is planned without values. So for pages in
- * the order of the id the way is chosen here: a bounded look first; if that does not fill the page, the index with few
- * entries if there is one; else along the key.
+ * How to read a page. Databases know too little of the values to choose well: SQLite nothing without ANALYZE,
+ * PostgreSQL takes them to be spread evenly over the ids, and a statement that is kept is planned without values. So
+ * for pages in the order of the id the way is chosen here: a bounded look first; if that does not fill the page, the
+ * index with few entries if there is one; else along the key.
  */
 export function planPage (query: Query, indexes: readonly Index[], limits: PlanLimits = planLimits): Step[] {
   const range = query.where.filter(isRangeOfId)

@@ -30,7 +30,7 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
 }
 
 /**
- * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each family.
+ * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
  *
  * @returns also the tables, for what only some databases can do
  */

@@ -21,7 +21,8 @@ export function enableJson (database: SqliteDatabase): boolean {
 const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
 /**
- * A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left out.
+ * A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left
+ * out.
  */
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const parts = members.flatMap((column, index) => {

@@ -86,7 +86,7 @@ export class TableReader {
   }
 
   /** The page, where the step settles it. */
-  #runStep<Row> (step: Exclude<Step, { type: 'walk' }>, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
+  #runStep<Row> (step: DirectStep, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
     const { where, order, limit, offset } = query
     switch (step.type) {
       case 'read': return read({ where, order, limit, offset })
@@ -166,7 +166,10 @@ export class TableReader {
   }
 }
 
-function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total: number | undefined): FoundText {
+/** A step that is one statement or two, without a pause. */
+type DirectStep = Exclude<Step, { type: 'walk' }>
+
+function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
   const page = { text: texts.join(','), count: texts.length, more }
   return { ...page, ...last === undefined ? {} : { last }, ...total === undefined ? {} : { total } }
 }

@@ -19,12 +19,13 @@ export interface SqliteOptions {
  * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when it is answered.
  *
  * Takes the name of a file (made where it is missing), or an open database: a `DatabaseSync` of node:sqlite or
- * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps the settings it has and is not closed here.
+ * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps the settings it has and is not closed
+ * here.
  *
- * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER, REAL,
- * TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent member is
- * NULL. Fields that are added later become columns that are NULL in the rows from before, whether they are optional or
- * not.
+ * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
+ * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
+ * member is NULL. Fields that are added later become columns that are NULL in the rows from before, whether they are
+ * optional or not.
  *
  * @example
  * const storage = sqliteStorage({ file: 'dealbook.db' })

@@ -73,7 +73,8 @@ export class ReadStatements {
     return (statement(encodeParameters(this.layout, dialect, where)) as [[number]])[0][0]
   }
 
-  #run ({ where, order, limit, offset, index, byKey, within }: Select, selected: string, write: () => string): unknown[][] {
+  #run (select: Select, selected: string, write: () => string): unknown[][] {
+    const { where, order, limit, offset, index, byKey, within } = select
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where)}`
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
     const key = `${selected}\n${limit} ${index ?? ''} ${byKey === true}\n` +

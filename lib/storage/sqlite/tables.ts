@@ -48,7 +48,8 @@ function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   return statements
 }
 
-function listMissingColumns ({ family, table, tableName, columns }: Layout, present: ReadonlyMap<string, string>): string[] {
+function listMissingColumns (layout: Layout, present: ReadonlyMap<string, string>): string[] {
+  const { family, table, tableName, columns } = layout
   return columns.flatMap(({ name, kind, field }) => {
     const expected = dialect.types[kind]
     const type = present.get(name as string)
@@ -59,7 +60,8 @@ function listMissingColumns ({ family, table, tableName, columns }: Layout, pres
   })
 }
 
-// An integer id is the row's number; a table with other ids is ordered by them. Either way every index ends with the id.
+// An integer id is the row's number; a table with other ids is ordered by them. Either way every index ends with the
+// id.
 function writeCreate ({ table, columns, id }: Layout): string {
   const required = ['revision', 'createdAt', 'updatedAt']
   const definitions = columns.map(({ name, kind, field }) => {

@@ -35,11 +35,12 @@ export class TableWriter {
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     const asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const values = names.map(() => '?').join(', ')
+    const assignments = names.map(name => `${name} = ?`).join(', ')
     this.#statements = {
       // A taken id is no error of SQL but a row that was not inserted, which reads alike with every driver.
       insert: prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
         `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`),
-      replace: prepareWrite(database, `UPDATE ${table} SET ${names.map(name => `${name} = ?`).join(', ')} ${asExpected}`),
+      replace: prepareWrite(database, `UPDATE ${table} SET ${assignments} ${asExpected}`),
       delete: prepareWrite(database, `DELETE FROM ${table} ${asExpected}`)
     }
   }
