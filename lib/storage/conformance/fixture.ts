@@ -110,7 +110,7 @@ export async function assertComesBack (storage: Storage, members: Record<string,
 /** How many of the promises were fulfilled, and why the others were not. */
 export async function settle (
   attempts: readonly Promise<unknown>[]
-): Promise<{ fulfilled: number; reasons: unknown[] }> {
+): Promise<{ fulfilled: number, reasons: unknown[] }> {
   const settled = await Promise.allSettled(attempts)
   const reasons = settled.flatMap(result => (result.status === 'rejected' ? [result.reason as unknown] : []))
   return { fulfilled: settled.length - reasons.length, reasons }

@@ -52,25 +52,25 @@ export interface IndexChoice {
  * How to read a page. Databases know too little of the values to choose well: SQLite nothing without ANALYZE,
  * PostgreSQL takes them to be spread evenly over the ids, and a statement that is kept is planned without values. So
  * for pages in the order of the id the way is chosen here: a bounded look first; if that does not fill the page, the
- * index with few entries if there is one; else along the key.
+ * index with few entries if there is one; else along the key. Steps are worked out when they are asked for: most pages
+ * need the first alone.
  */
-export function planPage (query: Query, indexes: readonly Index[], limits: PlanLimits = planLimits): Step[] {
-  const range = query.where.filter(isRangeOfId)
-  const filters = query.where.filter(condition => !isRangeOfId(condition))
+export function * planPage (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, void> {
+  const range: Condition[] = []
+  const filters: Condition[] = []
+  for (const condition of query.where) (isRangeOfId(condition) ? range : filters).push(condition)
   const namesIds = filters.some(({ field, op }) => field === 'id' && op === 'eq')
-  if (query.order[0]?.field !== 'id' || filters.length === 0 || namesIds) return [{ type: 'read' }]
+  if (query.order[0]?.field !== 'id' || filters.length === 0 || namesIds) return yield { type: 'read' }
 
   const { index, equal } = chooseSortedIndex(indexes, filters)
-  const left = filters.filter(condition => !equal.includes(condition as Equality))
-  if (index !== undefined && left.length === 0) return [{ type: 'read-index', index, equal, range }]
+  const left = index === undefined ? filters : filters.filter(condition => !equal.includes(condition as Equality))
+  if (index !== undefined && left.length === 0) return yield { type: 'read-index', index, equal, range }
 
-  const steps: Step[] = []
   // With an offset nobody knows how far to look.
-  if (query.offset === 0) steps.push({ type: 'look', index, equal, range, filters: left, rows: limits.lookRows })
+  if (query.offset === 0) yield { type: 'look', index, equal, range, filters: left, rows: limits.lookRows }
   const choices = listChoices(indexes, filters)
-  if (choices.length > 0) steps.push({ type: 'fewest', choices, maxEntries: limits.fewEntries })
-  steps.push({ type: 'walk' })
-  return steps
+  if (choices.length > 0) yield { type: 'fewest', choices, maxEntries: limits.fewEntries }
+  yield { type: 'walk' }
 }
 
 /** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */
@@ -78,8 +78,9 @@ function chooseSortedIndex (
   indexes: readonly Index[],
   filters: readonly Condition[]
 ): { index: Index | undefined, equal: readonly Equality[] } {
-  const given = filters.filter(condition => condition.op === 'eq' && condition.values.length === 1) as Equality[]
   let best: { index: Index | undefined, equal: readonly Equality[] } = { index: undefined, equal: [] }
+  const given = filters.filter(condition => condition.op === 'eq' && condition.values.length === 1) as Equality[]
+  if (given.length === 0) return best
   for (const index of indexes) {
     if (!index.sortedById || index.fields.length <= best.equal.length) continue
     const equal = index.fields.flatMap(field => given.find(condition => condition.field === field) ?? [])

@@ -170,6 +170,11 @@ export class TableReader {
 type DirectStep = Exclude<Step, { type: 'walk' }>
 
 function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
-  const page = { text: texts.join(','), count: texts.length, more }
-  return { ...page, ...last === undefined ? {} : { last }, ...total === undefined ? {} : { total } }
+  return {
+    text: texts.join(','),
+    count: texts.length,
+    more,
+    ...last === undefined ? {} : { last },
+    ...total === undefined ? {} : { total }
+  }
 }
