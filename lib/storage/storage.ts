@@ -111,7 +111,7 @@ export interface Storage {
   get (family: string, id: Id): Promise<Stored | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
-   * refused with the error that `checkChanges` throws.
+   * refused, as `checkChanges` does.
    */
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */

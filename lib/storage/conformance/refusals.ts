@@ -114,12 +114,17 @@ export const refusals: readonly Case[] = [
     }
   },
   {
+    name: 'duplicate: two inserts with one id in one commit',
+    async run ({ storage }) {
+      await assertRefused(storage, insert('things', thing(1), thing(2), thing(1)), DuplicateError, 'things', 1)
+    }
+  },
+  {
     name: 'refusal: two changes of one item in one commit',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1)))
       const before = await readAll(storage)
       const repeated: Change[][] = [
-        insert('things', thing(2), thing(2)),
         [...insert('things', thing(3)), replace('things', thing(3, {}, 2))],
         [replace('things', thing(1, {}, 2)), ...insert('notes', note('a')), replace('things', thing(1, {}, 3))],
         [remove('things', 1), ...insert('things', thing(1))],
