@@ -36,7 +36,10 @@ export const errorCodes = makeErrors({
     'Name the column in tables.%s.columns', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
-  FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error]
+  FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
+  FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
+  FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })
 
 type Definition = readonly [message: string, base: ErrorConstructor]

@@ -6,14 +6,14 @@ export type Predicate = (item: Stored) => boolean
 
 /** The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own. */
 export function matcher (where: readonly Condition[]): Predicate {
-  const predicates = where.map(predicate)
+  const predicates = where.map(makePredicate)
   return item => {
     for (const holds of predicates) if (!holds(item)) return false
     return true
   }
 }
 
-function predicate (condition: Condition): Predicate {
+function makePredicate (condition: Condition): Predicate {
   const { field } = condition
   switch (condition.op) {
     case 'eq': {
@@ -24,10 +24,10 @@ function predicate (condition: Condition): Predicate {
       const values = new Set<unknown>(condition.values)
       return item => !values.has(item[field])
     }
-    case 'gt': return comparison(field, condition.value, order => order > 0)
-    case 'gte': return comparison(field, condition.value, order => order >= 0)
-    case 'lt': return comparison(field, condition.value, order => order < 0)
-    case 'lte': return comparison(field, condition.value, order => order <= 0)
+    case 'gt': return makeComparison(field, condition.value, order => order > 0)
+    case 'gte': return makeComparison(field, condition.value, order => order >= 0)
+    case 'lt': return makeComparison(field, condition.value, order => order < 0)
+    case 'lte': return makeComparison(field, condition.value, order => order <= 0)
     case 'regex': {
       const patterns = condition.patterns.map(compilePattern)
       return item => {
@@ -38,7 +38,7 @@ function predicate (condition: Condition): Predicate {
   }
 }
 
-function comparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
+function makeComparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
   return item => {
     const value = item[field] as Scalar | undefined
     return value !== undefined && holds(compareScalars(value, bound))

@@ -5,8 +5,8 @@ export type Id = string | number
 export type Scalar = string | number | boolean
 
 /**
- * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order of
- * their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
+ * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
+ * of their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
  */
 export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
@@ -39,8 +39,9 @@ export interface Stored {
 }
 
 /**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing, so
- * `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's text.
+ * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing,
+ * so `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's
+ * text.
  */
 export type Condition =
   | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
@@ -75,7 +76,10 @@ export interface Found {
 
 /** A page as text that can be sent as it is. */
 export interface FoundText {
-  /** The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the order asked for. */
+  /**
+   * The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the
+   * order asked for.
+   */
   readonly text: string
   readonly count: number
   /** The id of the last of them. */
@@ -85,7 +89,7 @@ export interface FoundText {
   readonly total?: number
 }
 
-/** One change of a commit, with the revision that must be there for it. */
+/** One change of one item, with the revision that must be there for it. A commit has at most one for an item. */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
   | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number }
@@ -100,12 +104,15 @@ export interface Storage {
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query): Promise<Found>
   /**
-   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to `find`
-   * where a storage has none.
+   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to
+   * `find` where a storage has none.
    */
   findText? (family: string, query: Query, members: readonly string[]): Promise<FoundText>
   get (family: string, id: Id): Promise<Stored | undefined>
-  /** All changes or none of them; durable when the promise is fulfilled. */
+  /**
+   * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
+   * refused, as `checkChanges` does.
+   */
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>

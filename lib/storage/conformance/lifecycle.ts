@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { insert, note, query, replace, thing, things, notes } from './fixture.js'
+import { insert, note, notes, query, replace, thing, things } from './fixture.js'
 import type { Case } from './fixture.js'
 
-export const lifetime: readonly Case[] = [
+export const lifecycle: readonly Case[] = [
   {
     name: 'get: an id that is not there',
     async run ({ storage }) {
@@ -50,8 +50,8 @@ export const lifetime: readonly Case[] = [
     name: 'what a reader changes does not change what is stored',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { json: { list: [1] } })))
-      const { items: [found] } = await storage.find('things', query())
-      const list = (found as unknown as { json: { list: number[] } }).json.list
+      const { items: [item] } = await storage.find('things', query())
+      const list = (item as unknown as { json: { list: number[] } }).json.list
       // A storage may hand out what cannot be changed.
       try { list.push(2) } catch (error) { assert.ok(error instanceof TypeError) }
       assert.deepEqual((await storage.get('things', 1))?.['json'], { list: [1] })
@@ -66,8 +66,8 @@ export const lifetime: readonly Case[] = [
   },
   {
     name: 'reopened: what was committed is there',
+    needs: 'reopen',
     async run ({ storage, reopen }) {
-      if (reopen === undefined) return
       const item = thing(1, { integer: 0, number: 0.1, string: 'ä\n', boolean: false, json: { a: [null] } })
       await storage.commit([...insert('things', item), ...insert('notes', note('a'))])
       const again = await reopen()
@@ -79,8 +79,8 @@ export const lifetime: readonly Case[] = [
   },
   {
     name: 'reopened: revisions and taken ids still count',
+    needs: 'reopen',
     async run ({ storage, reopen }) {
-      if (reopen === undefined) return
       await storage.commit(insert('things', thing(1), thing(2)))
       await storage.commit([replace('things', thing(1, {}, 2))])
       const again = await reopen()
@@ -92,11 +92,14 @@ export const lifetime: readonly Case[] = [
   },
   {
     name: 'reopened: a field added later is absent in the items from before',
+    needs: 'reopen',
     async run ({ storage, reopen }) {
-      if (reopen === undefined) return
       await storage.commit(insert('things', thing(1, { integer: 1 })))
       const again = await reopen()
-      await again.prepare({ ...things, fields: [...things.fields, { name: 'addedLater', kind: 'string', optional: true }] })
+      await again.prepare({
+        ...things,
+        fields: [...things.fields, { name: 'addedLater', kind: 'string', optional: true }]
+      })
       assert.deepEqual({ ...await again.get('things', 1) }, thing(1, { integer: 1 }))
       await again.commit([replace('things', thing(1, { addedLater: 'now' }, 2))])
       assert.equal((await again.get('things', 1))?.['addedLater'], 'now')
