@@ -33,7 +33,7 @@ export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export type {
   CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
 } from './service/service.js'
-export { checkChanges } from './storage/changes.js'
+export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export { pageOf } from './storage/page.js'

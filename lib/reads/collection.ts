@@ -1,4 +1,4 @@
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { describePage, describeProblems } from '../openapi/answers.js'

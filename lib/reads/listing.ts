@@ -1,4 +1,4 @@
-import { formatLink } from '../http/url.js'
+import { formatLink } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import { Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'

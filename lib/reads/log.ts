@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { CommandMembers, logFields } from '../family/command-schema.js'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'

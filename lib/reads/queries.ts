@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { shareEndpoint } from '../mount/shared-paths.js'

@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import { commandsShape, logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import { readParams } from '../family/params.js'
 import type { Params } from '../family/params.js'
 import { invalidBody, invalidQuery, notFound, preconditionFailed, Problem } from '../problems.js'

@@ -1,5 +1,6 @@
+import { RE2JS } from 're2js'
+import { BoundedCache } from '../cache.js'
 import { compareScalars } from './compare.js'
-import { compilePattern } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
 
 export type Predicate = (item: Stored) => boolean
@@ -43,4 +44,12 @@ function makeComparison (field: string, bound: Scalar, holds: (order: number) =>
     const value = item[field] as Scalar | undefined
     return value !== undefined && holds(compareScalars(value, bound))
   }
+}
+
+// Compiling takes far longer than matching, and clients repeat their patterns page after page.
+const compiled = new BoundedCache<RE2JS>(200)
+
+/** A client's pattern in an engine that needs linear time, whatever the pattern. Throws where the syntax is wrong. */
+export function compilePattern (pattern: string): RE2JS {
+  return compiled.get(pattern, text => RE2JS.compile(text))
 }

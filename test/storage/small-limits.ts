@@ -31,14 +31,9 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     close: () => { database.close() },
     function: (name, options, run) => { database.function(name, options, run) }
   }
-  const { storage, getTable } = createSqlStorage(() => openSqlite({ database: recording }, 5000, limits), {})
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, 5000, limits), {}, true)
   return {
-    storage: {
-      ...storage,
-      async findText (family, query, members) {
-        return await getTable(family).reader.findText(query, members)
-      }
-    },
+    storage,
     statements,
     async dispose () {
       await storage.close()
@@ -68,7 +63,7 @@ export async function makePostgres (): Promise<RecordedStorage> {
     poolSize: 4,
     preparedStatements: true
   }
-  const { storage } = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {}, false)
   return {
     storage,
     statements,

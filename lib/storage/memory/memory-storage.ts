@@ -1,5 +1,5 @@
 import { errorCodes } from '../../errors.js'
-import { checkChanges, getId } from '../changes.js'
+import { checkChanges, getId } from '../storage.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Change, Condition, Found, Id, Query, Storage, Stored } from '../storage.js'

@@ -45,5 +45,5 @@ export function postgresStorage (
     poolSize: options.poolSize ?? 10,
     preparedStatements: options.preparedStatements ?? true
   }
-  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}).storage
+  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
 }

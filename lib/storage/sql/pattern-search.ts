@@ -21,10 +21,6 @@ export interface CandidateSource {
   getMany (ids: readonly Id[]): Stored[] | Promise<Stored[]>
 }
 
-export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {
-  return where.some(({ op }) => op === 'regex')
-}
-
 /**
  * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The database hands over
  * what the other conditions leave, and only the columns that matter; then the items of the page.

@@ -103,3 +103,7 @@ export function listChoices (indexes: readonly Index[], where: readonly Conditio
 export function isRangeOfId ({ field, op }: Condition): boolean {
   return field === 'id' && op !== 'eq' && op !== 'ne' && op !== 'regex'
 }
+
+export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {
+  return where.some(({ op }) => op === 'regex')
+}

@@ -1,7 +1,7 @@
 import { errorCodes } from '../../errors.js'
-import { checkChanges } from '../changes.js'
+import { checkChanges } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
-import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage.js'
+import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
@@ -10,6 +10,7 @@ export interface SqlTable<Write> {
   readonly reader: {
     get (id: Id): Stored | undefined | Promise<Stored | undefined>
     find (query: Query): Promise<Found>
+    findText? (query: Query, members: readonly string[]): Promise<FoundText>
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -32,19 +33,20 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
 /**
  * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
  *
- * @returns also the tables, for what only some databases can do
+ * @param hasText whether its readers have `findText`
  */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  mappings: TableMappings
-): { storage: Storage, getTable: (family: string) => Table } {
+  mappings: TableMappings,
+  hasText: boolean
+): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
   let opening: Promise<SqlConnection<Write, Table>> | undefined
   let connection: SqlConnection<Write, Table> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
-  const storage: Storage = {
+  return {
     async prepare (shape) {
       // One after the other: two at once would alter one table, or open two transactions on one connection.
       const prepared = preparing.then(() => prepare(shape))
@@ -55,6 +57,13 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     async find (family, query) {
       return await getTable(family).reader.find(query)
     },
+
+    ...(hasText && {
+      async findText (family, query, members) {
+        const { reader } = getTable(family) as { reader: Required<Table['reader']> }
+        return await reader.findText(query, members)
+      }
+    }),
 
     async get (family, id) {
       return await getTable(family).reader.get(id)
@@ -79,7 +88,6 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       await (await closing)?.close()
     }
   }
-  return { storage, getTable }
 
   async function prepare (shape: FamilyShape): Promise<void> {
     opening ??= open()

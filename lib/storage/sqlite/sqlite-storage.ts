@@ -35,11 +35,5 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   const { tables = {}, busyTimeout = 5000 } = options
-  const { storage, getTable } = createSqlStorage(() => openConnection(options, busyTimeout), tables)
-  return {
-    ...storage,
-    async findText (family, query, members) {
-      return await getTable(family).reader.findText(query, members)
-    }
-  }
+  return createSqlStorage(() => openConnection(options, busyTimeout), tables, true)
 }

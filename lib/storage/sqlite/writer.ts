@@ -1,4 +1,4 @@
-import { getId } from '../changes.js'
+import { getId } from '../storage.js'
 import { getColumn } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readTextParameter } from '../query/query-string.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
-import type { Choice, Chooser, Wish } from './negotiate.js'
+import type { Choice, Chooser } from './negotiate.js'
+import { readWish, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
-import { splitUrl } from './url.js'
 
 /** Sends a view in the chosen representation. */
 export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
@@ -50,9 +49,15 @@ function readSuffix (request: FastifyRequest): string | undefined {
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
 }
 
-/** What a request says of the representation it wants. */
-export function readWish (request: FastifyRequest, suffix?: string): Wish {
-  const { search } = splitUrl(request)
-  const format = search === '' ? undefined : readTextParameter(search, 'format')
-  return { suffix, format, accept: request.headers.accept }
+/** Adds to the Link header, beside what is there already. */
+export function addLink (reply: FastifyReply, link: string): FastifyReply {
+  const before = reply.getHeader('link')
+  return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
+}
+
+/** One link as it stands in the header (RFC 8288). */
+export function formatLink (url: string, rel: string): string {
+  // Not all that a query may hold unencoded may stand between the angle brackets.
+  const target = url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
+  return `<${target}>; rel="${rel}"`
 }

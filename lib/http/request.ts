@@ -1,7 +1,23 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../problems.js'
+import { readTextParameter } from '../query/query-string.js'
 import { isIdempotencyKey } from '../values/ids.js'
+import type { Wish } from './negotiate.js'
+
+/** The path and the query string of a request, as they were sent. */
+export function splitUrl (request: FastifyRequest): { path: string, search: string } {
+  const url = request.raw.url as string
+  const mark = url.indexOf('?')
+  return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+}
+
+/** What a request says of the representation it wants. */
+export function readWish (request: FastifyRequest, suffix?: string): Wish {
+  const { search } = splitUrl(request)
+  const format = search === '' ? undefined : readTextParameter(search, 'format')
+  return { suffix, format, accept: request.headers.accept }
+}
 
 /** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */
 export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {

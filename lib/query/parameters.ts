@@ -1,9 +1,10 @@
 import { compareScalars } from '../storage/compare.js'
-import { compilePattern } from '../storage/pattern.js'
-import type { Condition, Scalar } from '../storage/storage.js'
+import { compilePattern } from '../storage/match.js'
+import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
+import { didYouMean } from '../values/nearest.js'
 import type { Filter } from './names.js'
 import type { Parameter } from './query-string.js'
-import { readText, readValue } from './values.js'
+import { readInteger, readText, readValue } from './values.js'
 import type { Read } from './values.js'
 
 /** Bounds of what filters may ask. */
@@ -86,4 +87,83 @@ function toCondition ({ field: { name: field }, op }: Filter, values: readonly S
   // Above any of the values is above the least of them; below any, below the greatest.
   const sign = op === 'gt' || op === 'gte' ? 1 : -1
   return { field, op, value: values.reduce((best, value) => compareScalars(value, best) * sign < 0 ? value : best) }
+}
+
+/** What a query says besides its filters, by the names of the parameters. */
+export interface Settings {
+  page?: number
+  maxpagesize?: number
+  sort?: Order[]
+  fields?: string[]
+  count?: boolean
+  format?: string
+}
+
+/** Reads the text of a parameter into the settings, or returns what is wrong with it. */
+export type SettingReader = (text: string, settings: Settings) => string | undefined
+
+/**
+ * Makes the readers of all parameters that do not filter.
+ *
+ * @param maxValues how many fields a list may name
+ */
+export function makeSettingReaders (fields: readonly Field[], maxValues: number): ReadonlyMap<string, SettingReader> {
+  const showable = fields.map(({ name }) => name)
+  const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
+
+  const readers: Record<keyof Settings, SettingReader> = {
+    page: readPositive('page'),
+
+    maxpagesize: readPositive('maxpagesize'),
+
+    sort (text, settings) {
+      const sort = text.split(',').map(readOrder)
+      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues)
+      if (flaw === undefined) settings.sort = sort
+      return flaw
+    },
+
+    fields (text, settings) {
+      const names = text.split(',')
+      const flaw = findListFlaw(names, showable, maxValues)
+      if (flaw === undefined) settings.fields = names
+      return flaw
+    },
+
+    count (text, settings) {
+      if (text !== 'exact') return 'must be "exact"'
+      settings.count = true
+      return undefined
+    },
+
+    format (text, settings) {
+      settings.format = text
+      return undefined
+    }
+  }
+  return new Map(Object.entries(readers))
+}
+
+function readPositive (name: 'page' | 'maxpagesize'): SettingReader {
+  return (text, settings) => {
+    const read = readInteger(text)
+    if ('expected' in read || read.value < 1) return 'must be an integer from 1'
+    settings[name] = read.value
+    return undefined
+  }
+}
+
+function readOrder (text: string): Order {
+  return text.startsWith('-') ? { field: text.slice(1), descending: true } : { field: text, descending: false }
+}
+
+function findListFlaw (names: readonly string[], allowed: readonly string[], maxValues: number): string | undefined {
+  if (names.length > maxValues) return `may name at most ${maxValues} fields`
+  const unknown = names.find(name => !allowed.includes(name))
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, allowed)
+    return `names "${unknown}", which is no field.${hint} Allowed, separated by commas: ${allowed.join(', ')}`
+  }
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  return repeated === undefined ? undefined : `names "${repeated}" twice`
 }
