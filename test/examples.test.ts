@@ -139,6 +139,19 @@ for (const { name, make } of storages) {
     await book.run('unhold', held)
     t.same(await completeDueDeals(storage, day), { completed: 0, refused: [held] }, 'a refusal stands for the day')
     t.same(await completeDueDeals(storage, '2030-02-01'), { completed: 4, refused: [] }, 'and not for the next')
+
+    // More than a page of them, which are found again and again by who does not go on.
+    for (const { item } of await makeDeals(101, day)) await book.run('hold', item.id, { reason: 'Papers' })
+    let reads = 0
+    const watched: Storage = {
+      ...storage,
+      async find (family, query) {
+        if (++reads > 2) throw new Error('it goes round in circles')
+        return await storage.find(family, query)
+      }
+    }
+    const { refused } = await completeDueDeals(watched, '2030-02-02')
+    t.equal(new Set(refused).size, 101, 'what is held is passed over')
   })
 
   t.test(`second-version over ${name}`, async t => {

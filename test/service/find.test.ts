@@ -51,11 +51,16 @@ testOverStorages(async (t, { book }) => {
   })
 
   t.test('the log is read in parts', async t => {
-    const id = await dealAfter(book, 'hold', 'unhold', 'hold')
+    const id = await dealAfter(book)
+    const run = randomUUID()
+    // Ids whose order is not that of the changes.
+    await book.run('hold', id, { reason: 'a' }, { command: `z-${run}` })
+    await book.run('unhold', id, {}, { command: `.-${run}` })
+    await book.run('complete', id, {}, { command: `a-${run}` })
     const actions = async (options: object) => (await book.log(id, options)).items.map(({ action }) => action)
-    t.same(await actions({}), ['CreateDeal', 'HoldDeal', 'UnholdDeal', 'HoldDeal'])
-    t.same(await actions({ sort: '-revision', limit: 2 }), ['HoldDeal', 'UnholdDeal'])
-    t.same(await actions({ limit: 3, page: 2 }), ['HoldDeal'])
+    t.same(await actions({}), ['CreateDeal', 'HoldDeal', 'UnholdDeal', 'CompleteDeal'])
+    t.same(await actions({ sort: '-revision', limit: 2 }), ['CompleteDeal', 'UnholdDeal'])
+    t.same(await actions({ limit: 3, page: 2 }), ['CompleteDeal'])
     t.match(await book.log(id, { limit: 1, count: true }), { total: 4, hasNext: true })
     await book.remove(id)
     const { items } = await book.log(id, { sort: '-revision', limit: 1 })
