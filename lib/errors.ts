@@ -21,7 +21,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
   FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
     'it should throw a problem', TypeError],
-  FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s"%s', TypeError],
+  FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is no family; defineFamily makes one', TypeError],

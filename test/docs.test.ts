@@ -100,7 +100,7 @@ t.test('every json block is JSON', async t => {
 
 t.test('every block is in a language that is checked', async t => {
   for (const [page, text] of pages) {
-    for (const [, language] of text.matchAll(/^```(\w*)\n.*?^```$/gms)) t.match(language, /^(ts|js|sh|json|sql|xml)$/, page)
+    for (const [, language] of text.matchAll(/^```(\w*)\n.*?^```$/gms)) t.match(language, /^(ts|js|sh|json|sql|xml|text)$/, page)
   }
 })
 

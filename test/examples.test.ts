@@ -1,13 +1,17 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { buildApp as basicAuth } from '../examples/basic-auth.js'
 import { buildApp as bearerAuth } from '../examples/bearer-auth.js'
+import { completeDueDeals } from '../examples/job.js'
 import { buildApp as limits } from '../examples/limits.js'
 import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { buildApp as tenants } from '../examples/tenants.js'
-import { memoryStorage } from '../lib/index.js'
+import { deals, memoryStorage } from '../lib/index.js'
+import type { Storage } from '../lib/index.js'
 import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
@@ -80,7 +84,76 @@ t.test('tenants', async t => {
   t.same(closed, ['north', 'south'], 'what was opened is closed')
 })
 
+t.test('service-test', async t => {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', 'build/examples/service-test.js'])
+  t.match(stdout, /^# pass 4$/m)
+  t.match(stdout, /^# fail 0$/m)
+})
+
 for (const { name, make } of storages) {
+  t.test(`job over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const book = deals.service({ storage })
+    const makeDeals = async (count: number, completionDate: string) =>
+      await Promise.all(Array.from({ length: count }, () => book.create({ ...tea, completionDate })))
+    const day = '2030-01-31'
+    const due = await makeDeals(205, '2030-01-30')
+    await makeDeals(3, day)
+    const held = due[7]?.item.id as string
+    await book.run('hold', held, { reason: 'Papers' })
+
+    // Killed half way: in the middle of the second page, nothing more is written.
+    let left = 150
+    const killed: Storage = {
+      ...storage,
+      async commit (changes) {
+        if (left-- <= 0) throw new Error('killed')
+        await storage.commit(changes)
+      }
+    }
+    await t.rejects(completeDueDeals(killed, day), { code: 'storage-unavailable' })
+    const { total: before = 0 } = await book.find('status=completed', { count: true, limit: 1 })
+    t.ok(before >= 149 && before <= 150, `${before} are completed`)
+
+    const reports = await Promise.all([completeDueDeals(storage, day), completeDueDeals({ ...storage }, day)])
+    t.equal(reports.reduce((sum, { completed }) => sum + completed, before), 204, 'started again, twice at once')
+    t.same(reports.map(({ refused }) => refused), [[held], [held]])
+    t.same(await completeDueDeals(storage, day), { completed: 0, refused: [held] }, 'there is nothing left to do')
+    const revisions = (await book.find('status=completed', { limit: 1000 })).items.map(({ revision }) => revision)
+    t.ok(revisions.length === 204 && revisions.every(revision => revision === 2), 'each was changed once')
+    t.equal((await book.find(`status=open&completionDate=${day}`)).items.length, 3, 'which are not yet due')
+
+    const [added] = await makeDeals(1, '2030-01-30')
+    const id = added?.item.id as string
+    const shrinking: Storage = {
+      ...storage,
+      async find (family, query) {
+        const found = await storage.find(family, query)
+        await book.remove(id, { command: 'gone' })
+        return found
+      }
+    }
+    t.same(await completeDueDeals(shrinking, day), { completed: 0, refused: [held, id] }, 'deleted after it was found')
+
+    await book.run('unhold', held)
+    t.same(await completeDueDeals(storage, day), { completed: 0, refused: [held] }, 'a refusal stands for the day')
+    t.same(await completeDueDeals(storage, '2030-02-01'), { completed: 4, refused: [] }, 'and not for the next')
+
+    // More than a page of them, which are found again and again by who does not go on.
+    for (const { item } of await makeDeals(101, day)) await book.run('hold', item.id, { reason: 'Papers' })
+    let reads = 0
+    const watched: Storage = {
+      ...storage,
+      async find (family, query) {
+        if (++reads > 2) throw new Error('it goes round in circles')
+        return await storage.find(family, query)
+      }
+    }
+    const { refused } = await completeDueDeals(watched, '2030-02-02')
+    t.equal(new Set(refused).size, 101, 'what is held is passed over')
+  })
+
   t.test(`second-version over ${name}`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)

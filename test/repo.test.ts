@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
-import { problemCodes } from '../lib/index.js'
+import { errorCodes, problemCodes } from '../lib/index.js'
 import { pages } from './docs/pages.js'
 
 const readme = pages.get('README.md') as string
@@ -72,6 +72,18 @@ t.test('every problem has its row in the documentation, with its status', async 
   }
   const rows = [...documentation.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
   t.same(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
+})
+
+t.test('every error of a host has its row in the documentation, its code and its use', async t => {
+  const sources = filesIn('lib').filter(path => path !== 'lib/errors.ts').map(path => readFileSync(path, 'utf8')).join('\n')
+  const rows = [...documentation.matchAll(/^\| `(FST_\w+)` \| (.+) \|$/gm)].map(([, code]) => code)
+  t.same(rows, Object.keys(errorCodes), 'in the order of the table')
+  for (const [code, HostError] of Object.entries(errorCodes)) {
+    t.match(code, /^FST_DEALBOOK(_[A-Z]+)+$/)
+    t.match(new HostError(...'abcdefgh'), { code, name: 'FastifyError', message: /^[^%]+$/ }, code)
+    t.ok(sources.includes(`errorCodes.${code}(`), `${code} is thrown`)
+  }
+  for (const [, code] of documentation.matchAll(/\b(FST_DEALBOOK_\w+)/g)) t.ok(Object.hasOwn(errorCodes, code as string), `${code}`)
 })
 
 t.test('every script or file that the documentation names is there', async t => {

@@ -79,7 +79,7 @@ export function getFamily (plugin: AnyFamily): Family {
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties, O extends OperationParams> (
+export function defineFamily<P extends TProperties, O extends OperationParams = {}> (
   definition: FamilyDefinition<P, O>
 ): FamilyPlugin<P, O> {
   // Inside, definitions are of no particular family; the types are for those who write them.

@@ -47,13 +47,16 @@ export interface FindOptions extends CallOptions {
 }
 
 /** A command as it stands in the log; the member named like the family's singular holds the id of the item. */
-export type LoggedCommand = Static<typeof CommandMembers> & { readonly [member: string]: unknown }
+export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown }
+
+type CommandEntry = Static<typeof CommandMembers>
 
 /** What became of a command. */
 export interface Done<I> {
   /** The item after it; where the command was done before, as it is now, and undefined if it is gone. */
   readonly item: I
-  readonly command: LoggedCommand
+  /** Its entry; without an id where nothing was changed and no id or key was given, so that it is not in the log. */
+  readonly command: Omit<CommandEntry, 'id'> & { readonly id?: string, readonly [member: string]: unknown }
   /** Whether the command changed anything, now or when it was first done. */
   readonly changed: boolean
   /** Whether the command was done before, and nothing now. */

@@ -75,8 +75,14 @@ t.test('what is allowed is listed in the order of the operations', async t => {
     operations: {
       ...deals.definition.operations,
       never: {
-        name: 'never', verb: 'never', participle: 'nevered', noun: 'nevers', action: 'Never',
-        params: Type.Object({}), allowed: () => false, apply: (item: object) => ({ ...item, price: 1 })
+        name: 'never',
+        verb: 'never',
+        participle: 'nevered',
+        noun: 'nevers',
+        action: 'Never',
+        params: Type.Object({}),
+        allowed: () => false,
+        apply: (item: object) => ({ ...item, price: 1 })
       }
     }
   } as unknown as FamilyDefinition)

@@ -95,7 +95,13 @@ t.test('a refusal that was recorded is the same refusal again', async t => {
 t.test('what clients see of a command', async t => {
   const record = makeRecord(family, decided({ decision: { outcome: 'refused', problem: refused } }))
   t.strictSame(showCommand(family, record), {
-    id: 'c-1', deal: 'd-1', action: 'HoldDeal', params: { reason: 'a' }, outcome: 'refused', revision: 3, createdAt: now,
+    id: 'c-1',
+    deal: 'd-1',
+    action: 'HoldDeal',
+    params: { reason: 'a' },
+    outcome: 'refused',
+    revision: 3,
+    createdAt: now,
     problem: refused.document()
   })
   t.notOk('id' in showCommand(family, record, false), 'what is not in the log has no id to be found by')

@@ -60,7 +60,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
     ...(hasText && {
       async findText (family, query, members) {
-        const { reader } = getTable(family) as { reader: Required<Table['reader']> }
+        const reader = getTable(family).reader as Required<SqlTable<Write>['reader']>
         return await reader.findText(query, members)
       }
     }),

@@ -1,0 +1,48 @@
+// A nightly job without HTTP, on the server's data: STORAGE=sqlite:./dealbook.db node build/examples/job.js 2030-01-31
+import { deals, Problem } from 'fastify-dealbook'
+import type { Storage } from 'fastify-dealbook'
+import { defaultStorage, openStorage } from './storage-from-url.js'
+
+const principal = 'nightly job'
+
+/** What a run of the job came to: how many deals it completed, and which it had to pass over, as those that are held. */
+export interface Report {
+  completed: number
+  refused: string[]
+}
+
+/**
+ * Completes the open deals whose completion date lies before this day. Safe to run twice and to be killed at any moment:
+ * each deal is completed under a command id of its own, and under one id a command is done once.
+ */
+export async function completeDueDeals (storage: Storage, day: string): Promise<Report> {
+  const book = deals.service({ storage })
+  const report: Report = { completed: 0, refused: [] }
+  // By key and not by page number: what is completed is no longer found, so the pages would shift.
+  let position = ''
+  for (let hasNext = true; hasNext;) {
+    const page = await book.find(`status=open&completionDate.lt=${day}${position}`, { limit: 100, principal })
+    for (const { id } of page.items) {
+      try {
+        // With the day in it: what is refused today stays refused today, and is tried again tomorrow.
+        const command = `complete-${id}-${day}`
+        const done = await book.run('complete', id, { comment: `Due before ${day}` }, { principal, command })
+        // Else somebody else was faster: another run of this job under the same id, or a person.
+        if (done.changed && !done.replayed) report.completed++
+      } catch (error) {
+        if (!(error instanceof Problem && ['wrong-state', 'not-found'].includes(error.code))) throw error
+        report.refused.push(id)
+      }
+    }
+    position = `&gt=${page.items.at(-1)?.id}`
+    hasNext = page.hasNext
+  }
+  return report
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const storage = await openStorage(process.env.STORAGE ?? defaultStorage)
+  const day = process.argv[2] ?? new Date().toISOString().slice(0, 10)
+  console.log(JSON.stringify(await completeDueDeals(storage, day)))
+  await storage.close()
+}

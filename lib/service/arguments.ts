@@ -1,0 +1,122 @@
+import { errorCodes } from '../errors.js'
+import type { Family } from '../family/family.js'
+import { readParams } from '../family/params.js'
+import type { Params } from '../family/params.js'
+import { invalidBody, invalidQuery, Problem } from '../problems.js'
+import { findFlawInConditions } from '../query/conditions.js'
+import type { Grammar, QueryFlaw } from '../query/grammar.js'
+import type { Condition, Query } from '../storage/storage.js'
+import { isIdempotencyKey, isTextId } from '../values/ids.js'
+import { escapePointer, findJsonFlaws, findTextFlaw } from '../values/json.js'
+import type { Members } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
+import type { Command } from './command.js'
+import type { FindOptions, RunOptions, ServiceOptions } from './service.js'
+import { isStorage } from './storage-access.js'
+
+// What a caller of the service hands over, judged as strictly as what a client sends.
+
+const optionNames: readonly string[] = ['storage', 'authorize'] satisfies (keyof ServiceOptions)[]
+
+export function checkOptions ({ name }: Family, options: ServiceOptions | undefined): void {
+  const flaw = findFlawInOptions(options ?? {})
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+}
+
+function findFlawInOptions (options: Partial<ServiceOptions>): string | undefined {
+  const unknown = Object.keys(options).find(option => !optionNames.includes(option))
+  if (unknown !== undefined) return `unknown option "${unknown}".${didYouMean(unknown, optionNames)}`
+  if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
+  if (options.authorize === undefined || typeof options.authorize === 'function') return undefined
+  return 'the option "authorize" must be a function'
+}
+
+/** The principal of a call, which is written into the log. */
+export function checkPrincipal (principal: unknown): string | undefined {
+  if (principal === undefined) return undefined
+  const flaw = typeof principal === 'string' ? findTextFlaw(principal) : 'must be a string'
+  if (flaw !== undefined) throw new Problem('bad-request', `principal ${flaw}`)
+  return principal as string
+}
+
+/** Reads what is sent with a command, as from a body. */
+export function checkParams (params: Params, sent: unknown): Members {
+  const [flaw] = findJsonFlaws(sent)
+  if (flaw !== undefined) throw invalidBody([flaw])
+  return copyJson(readParams(params, sent), '') as Members
+}
+
+// A copy, so that nobody can change it any more, and as JSON would carry it, so that every storage keeps the same.
+function copyJson (value: unknown, pointer: string): unknown {
+  if (Array.isArray(value)) return Array.from(value, (member, index) => copyJson(member ?? null, `${pointer}/${index}`))
+  if (Object.prototype.toString.call(value) === '[object Object]') {
+    return Object.fromEntries(Object.entries(value as object)
+      .filter(([, member]) => member !== undefined)
+      .map(([name, member]) => [name, copyJson(member, `${pointer}/${escapePointer(name)}`)]))
+  }
+  const isJson = value === null || ['string', 'number', 'boolean', 'undefined'].includes(typeof value)
+  if (!isJson) throw invalidBody([{ pointer, detail: 'must be a value that JSON has' }])
+  return value
+}
+
+/** The ids under which a command is done once. */
+export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' | 'key'> {
+  if (id !== undefined && key !== undefined) throw new Problem('bad-request', 'Give command or key, not both')
+  if (id !== undefined && !(typeof id === 'string' && isTextId(id))) {
+    throw new Problem('bad-request', 'A command id has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -')
+  }
+  if (key !== undefined && !(typeof key === 'string' && isIdempotencyKey(key))) {
+    throw new Problem('bad-request', 'A key must be 1 to 255 printable ASCII characters')
+  }
+  return { id, key }
+}
+
+/** A creation has no item with a revision, and what is given again for it is kept under its key only. */
+export function refuseInCreation (options: RunOptions): void {
+  for (const name of ['command', 'revision'] as const) {
+    if (options[name] === undefined) continue
+    throw new Problem('bad-request', `A creation takes no ${name}; a key makes it safe to repeat`)
+  }
+}
+
+// The options are parameters of the grammar, this one by another name.
+const limitParameter = 'maxpagesize'
+
+/** The query of a text and of the options beside it, or the problem that names all that is wrong with them. */
+export function parseQuery (grammar: Grammar, search: string, { limit, page, sort, count }: FindOptions): Query {
+  const settings = Object.entries({ [limitParameter]: limit, page, sort, count: count === true ? 'exact' : undefined })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encode(value)}`)
+  const parsed = grammar.parse([search, ...settings].join('&'))
+  if ('flaws' in parsed) throw invalidQuery(limit === undefined ? parsed.flaws : parsed.flaws.map(nameLimit))
+  const misplaced = parsed.parameters.map(({ name }) => name).filter(name => name === 'fields' || name === 'format')
+  if (misplaced.length === 0) return parsed.query
+  throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} has no place here` })))
+}
+
+// The caller is told of the option by the name that was used.
+function nameLimit (flaw: QueryFlaw): QueryFlaw {
+  if (flaw.parameter !== limitParameter) return flaw
+  return { parameter: 'limit', detail: flaw.detail.replace(limitParameter, 'limit') }
+}
+
+function encode (value: unknown): string {
+  return encodeURIComponent(String(value).toWellFormed())
+}
+
+/** Checks conditions that a caller made; a storage would take a wrong one for a failure of its own. */
+export function checkConditions (family: Family, grammar: Grammar, conditions: readonly Condition[]): void {
+  if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
+  const flaw = findFlawInConditions(family.shape.fields, conditions)
+  if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
+  const { maxValues } = grammar.limits
+  for (const condition of conditions) {
+    const { field, op } = condition
+    const values = op === 'regex' ? condition.patterns : 'values' in condition ? condition.values : []
+    if (values.length > maxValues) {
+      throw invalidQuery([{ parameter: field, detail: `${field} may have at most ${maxValues} values` }])
+    }
+    // The grammar knows the syntax of patterns.
+    if (op === 'regex') for (const pattern of values) parseQuery(grammar, `${field}.regex=${encode(pattern)}`, {})
+  }
+}

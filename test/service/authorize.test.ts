@@ -1,0 +1,111 @@
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { deals } from '../../lib/deals/deals.js'
+import { Problem } from '../../lib/problems.js'
+import type { Intent } from '../../lib/service/caller.js'
+import type { CallOptions } from '../../lib/service/service.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { recordingStorage } from '../recording-storage.js'
+import { makeDeal, openBook, testOverStorages } from './book.js'
+
+t.test('authorize hears of every call before the storage does', async t => {
+  const events: string[] = []
+  const heard: [CallOptions, Intent][] = []
+  const storage = recordingStorage(events)
+  const id = await makeDeal(openBook(storage))
+  let refuses = false
+  const book = openBook(storage, {
+    authorize (...args) {
+      events.push('authorize')
+      heard.push(args)
+      if (refuses) throw new Problem('forbidden', 'Not you')
+    }
+  })
+  const options = { principal: 'ann', key: 'k' }
+  const fields = { name: 'Tea', price: 5 }
+  const calls: [call: () => Promise<unknown>, intent: Omit<Intent, 'family'>][] = [
+    [() => book.find('status=open', options), { action: 'list', id: undefined, params: {} }],
+    [() => book.get(id, options), { action: 'read', id, params: {} }],
+    [() => book.log(id, options), { action: 'read', id, params: {} }],
+    [() => book.create(fields, options), { action: 'CreateDeal', id: undefined, params: fields }],
+    [() => book.run('hold', id, { reason: 'a' }, options), { action: 'HoldDeal', id, params: { reason: 'a' } }],
+    [() => book.remove(id, options), { action: 'DeleteDeal', id, params: {} }]
+  ]
+  for (const isRefused of [true, false]) {
+    refuses = isRefused
+    for (const [call, intent] of calls) {
+      events.length = heard.length = 0
+      // The key is that of another command by now, which is told only to those who are let in.
+      const outcome = await call().then(() => 'done', (problem: Problem) => problem.code)
+      t.match(outcome, isRefused ? 'forbidden' : /done|id-reused/, intent.action)
+      t.same(heard, [[options, { family: 'deals', ...intent }]])
+      t.equal(events[0], 'authorize')
+      t.equal(events.length === 1, isRefused, 'who is refused has asked nothing of the storage')
+    }
+  }
+})
+
+t.test('who is refused learns nothing of the fields', async t => {
+  const book = openBook(memoryStorage(), { async authorize () { throw new Problem('unauthorized', 'Who are you?') } })
+  for (const query of ['nonsense=1', 'name.regex=(', [{ field: 'nmae' }], null, 'fields=id']) {
+    await t.rejects(book.find(query as never), { code: 'unauthorized' })
+  }
+  await t.rejects(book.find('', { limit: -1 }), { code: 'unauthorized' })
+  await t.rejects(book.log('a', { sort: 'nonsense' }), { code: 'unauthorized' })
+})
+
+t.test('a principal that authorize gives back counts in place of the call\'s', async t => {
+  const storage = memoryStorage()
+  const makers = {
+    ann: openBook(storage, { authorize: () => ({ principal: 'ann' }) }),
+    bob: openBook(storage, { authorize: async () => ({}) }),
+    cay: openBook(storage, { authorize: () => {} })
+  }
+  for (const [name, book] of Object.entries(makers)) {
+    const { command } = await book.create({ name: 'Tea', price: 5 }, { principal: name === 'ann' ? 'eve' : name })
+    t.equal(command.principal, name)
+  }
+  const { command } = await openBook(storage).create({ name: 'Tea', price: 5 })
+  t.notOk('principal' in command, 'without any, nobody stands in the log')
+})
+
+t.test('a grant that cannot be is an error', async t => {
+  for (const grant of ['ann', { who: 'ann' }, { principal: 5 }, { where: {} }, { where: [{ field: 'nmae' }] }]) {
+    const book = openBook(memoryStorage(), { authorize: () => grant as never })
+    await t.rejects(book.find(), { code: 'FST_DEALBOOK_INVALID_GRANT' }, JSON.stringify(grant))
+  }
+})
+
+testOverStorages(async (t, { storage }) => {
+  const ownedDeals = deals.extend({ fields: Type.Object({ owner: Type.String() }), create: ['owner'] })
+  const all = ownedDeals.service({ storage })
+  const owned = ownedDeals.service({
+    storage,
+    authorize: ({ principal = '' }) => ({ where: [{ field: 'owner', op: 'eq', values: [principal] }] })
+  })
+  const ann = { principal: 'ann' }
+
+  t.test('what the conditions of a grant leave out is not there', async t => {
+    const fields = { name: 'Tea', price: 5 }
+    const { item: hers } = await owned.create({ ...fields, owner: 'ann' }, ann)
+    const { item: { id } } = await all.create({ ...fields, owner: 'bob' })
+    await all.run('hold', id, { reason: 'a' }, { command: 'b1', principal: 'ann' })
+    const missing = { name: 'Problem', code: 'not-found' }
+    await t.rejects(owned.get(id, ann), missing)
+    await t.rejects(owned.log(id, ann), missing)
+    await t.rejects(owned.run('unhold', id, {}, ann), missing)
+    await t.rejects(owned.run('hold', id, { reason: 'a' }, { ...ann, command: 'b1' }), missing, 'nor by a replay')
+    await t.rejects(owned.remove(id, ann), missing)
+    const found = await owned.find('', { ...ann, count: true })
+    t.same(found, { items: [hers], hasNext: false, total: 1 })
+    t.same((await owned.find([{ field: 'owner', op: 'eq', values: ['bob'] }], ann)).items, [])
+    await t.rejects(owned.create({ ...fields, owner: 'bob' }, ann), { code: 'forbidden' })
+    t.match(await all.get(id), { owner: 'bob', held: true, revision: 2 })
+
+    t.match(await owned.run('hold', hers.id, { reason: 'a' }, ann), { item: { held: true }, changed: true })
+    t.match(await owned.get(hers.id, ann), { revision: 2 })
+    t.match(await owned.log(hers.id, ann), { items: [{}, {}] })
+    t.match(await owned.remove(hers.id, ann), { changed: true })
+    await t.rejects(owned.log(hers.id, ann), missing, 'a condition cannot judge what is gone')
+  })
+})

@@ -1,0 +1,101 @@
+import t from 'tap'
+import { errorCodes } from '../../lib/errors.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { Storage } from '../../lib/storage/storage.js'
+import { makeDeal, openBook, refusal } from './book.js'
+import type { Book } from './book.js'
+
+type Method = 'prepare' | 'get' | 'find' | 'commit'
+
+/** A storage of which one method fails, before or after it has done its work. */
+function makeUnreliable (): { storage: Storage, fail (method?: Method, error?: unknown, after?: boolean): void } {
+  const inner = memoryStorage()
+  let failing: { method: Method | undefined, error: unknown, after: boolean } | undefined
+  const attempt = async <T>(method: Method, work: () => Promise<T>): Promise<T> => {
+    const isFailing = failing?.method === method
+    if (isFailing && failing?.after === false) throw failing.error
+    const result = await work()
+    if (isFailing) throw failing?.error
+    return result
+  }
+  return {
+    storage: {
+      prepare: shape => attempt('prepare', () => inner.prepare(shape)),
+      get: (family, id) => attempt('get', () => inner.get(family, id)),
+      find: (family, query) => attempt('find', () => inner.find(family, query)),
+      commit: changes => attempt('commit', () => inner.commit(changes)),
+      close: () => inner.close()
+    },
+    fail (method, error = new Error('password=tiger'), after = false) { failing = { method, error, after } }
+  }
+}
+
+interface Call {
+  /** The methods of the storage that it needs. */
+  readonly methods: readonly Method[]
+  call (book: Book, id: string): Promise<unknown>
+}
+
+const calls: Readonly<Record<string, Call>> = {
+  create: { methods: ['commit'], call: book => book.create({ name: 'Tea', price: 5 }) },
+  run: { methods: ['get', 'commit'], call: (book, id) => book.run('hold', id, { reason: 'a' }) },
+  remove: { methods: ['get', 'commit'], call: (book, id) => book.remove(id) },
+  get: { methods: ['get'], call: (book, id) => book.get(id) },
+  find: { methods: ['find'], call: book => book.find() },
+  log: { methods: ['get', 'find'], call: (book, id) => book.log(id) }
+}
+
+t.test('a storage that fails is unavailable, by any call, and nothing has happened', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  const id = await makeDeal(book)
+  for (const [name, { methods, call }] of Object.entries(calls)) {
+    for (const method of methods) {
+      fail(method)
+      const problem = await refusal(call(book, id))
+      fail()
+      const expected = { name: 'Problem', code: 'storage-unavailable', headers: { 'retry-after': '1' } }
+      t.match(problem, expected, `${name}, ${method}`)
+      t.match(problem.cause, { message: 'password=tiger' }, 'whose cause a program may see')
+      t.notMatch(problem.message, 'tiger')
+    }
+  }
+  t.match(await book.get(id), { revision: 1 })
+  t.match(await book.log(id), { items: { length: 1 } })
+  t.match(await book.find(), { items: { length: 1 } })
+})
+
+t.test('a storage that cannot be prepared is unavailable, until it can', async t => {
+  const { storage, fail } = makeUnreliable()
+  for (const [name, { call }] of Object.entries(calls)) {
+    for (const error of [new Error('refused'), undefined, 'refused']) {
+      fail('prepare', error)
+      const book = openBook(storage)
+      await t.rejects(call(book, 'a'), { name: 'Problem', code: 'storage-unavailable' }, name)
+      fail()
+      t.same(await book.find(), { items: [], hasNext: false }, 'the same service serves then')
+    }
+  }
+})
+
+t.test('a mistake of the host is no failure of the storage', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  fail('prepare', new errorCodes.FST_DEALBOOK_NO_TABLE('deals', 'orders'))
+  await t.rejects(book.find(), { code: 'FST_DEALBOOK_NO_TABLE', message: /no table "orders"/ })
+})
+
+t.test('a commit that was made but not acknowledged is found by the same id', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  const id = await makeDeal(book)
+  const hold = () => book.run('hold', id, { reason: 'a' }, { command: 'c1' })
+  const create = () => book.create({ name: 'Tea', price: 5 }, { key: 'k1' })
+  for (const call of [hold, create]) {
+    fail('commit', undefined, true)
+    await t.rejects(call(), { code: 'storage-unavailable' })
+    fail()
+    t.match(await call(), { changed: true, replayed: true })
+  }
+  t.match([await book.get(id), await book.find()], [{ revision: 2 }, { items: { length: 2 } }])
+})

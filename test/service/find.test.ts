@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { Condition } from '../../lib/storage/storage.js'
+import { dealAfter, makeDeal, testOverStorages } from './book.js'
+
+testOverStorages(async (t, { book }) => {
+  t.test('items are found by the grammar of the query string, or by conditions', async t => {
+    const run = `find ${randomUUID()}`
+    for (const [index, price] of [10, 20, 20, 30, 40].entries()) {
+      const id = await makeDeal(book, { name: `${run} ${index}`, price, completionDate: `2030-01-0${index + 1}` })
+      if (index === 4) await book.run('hold', id, { reason: 'a' })
+    }
+    const ours = { field: 'name', op: 'regex', patterns: [`^${run}`] } as const
+    const oursAsText = `name.regex=${encodeURIComponent(`^${run}`)}`
+    const found: [what: string, string | readonly Condition[], options: object, expected: string, more?: true][] = [
+      ['nothing', '', {}, '01234'],
+      ['a field', 'price=20', {}, '12'],
+      ['any of several', 'price=10&price=40', {}, '04'],
+      ['bounds', 'min-price=20&max-price=30', {}, '123'],
+      ['comparisons', 'price>20&price<=40', {}, '34'],
+      ['a boolean', 'held=true', {}, '4'],
+      ['a date', 'completionDate.gte=2030-01-04', {}, '34'],
+      ['an order', 'sort=-price,id', {}, '43120'],
+      ['an order in the options', '', { sort: '-price,name' }, '43120'],
+      ['a limit', '', { limit: 2 }, '01', true],
+      ['as many as there are', '', { limit: 5 }, '01234'],
+      ['a page', '', { limit: 2, page: 2 }, '23', true],
+      ['the last page', '', { limit: 2, page: 3 }, '4'],
+      ['a page in the text', 'maxpagesize=2&page=2', {}, '23', true],
+      ['a page too far', '', { limit: 2, page: 9 }, ''],
+      ['everything at once', '', { limit: Number.MAX_SAFE_INTEGER }, '01234'],
+      ['no conditions', [], {}, '01234'],
+      ['equal', [{ field: 'price', op: 'eq', values: [20, 30] }], {}, '123'],
+      ['not equal', [{ field: 'price', op: 'ne', values: [20, 30] }], {}, '04'],
+      ['none of nothing', [{ field: 'price', op: 'ne', values: [] }], {}, '01234'],
+      ['any of nothing', [{ field: 'price', op: 'eq', values: [] }], {}, ''],
+      ['two', [{ field: 'price', op: 'gt', value: 10 }, { field: 'held', op: 'eq', values: [false] }], {}, '123'],
+      ['a pattern', [{ field: 'name', op: 'regex', patterns: ['[13]$'] }], {}, '13'],
+      ['with options', [{ field: 'price', op: 'gte', value: 20 }], { sort: '-price', limit: 2 }, '43', true]
+    ]
+    for (const [what, query, options, expected, more = false] of found) {
+      const narrowed = typeof query === 'string' ? `${query}&${oursAsText}` : [...query, ours]
+      const { items, hasNext, ...rest } = await book.find(narrowed, options)
+      t.equal(items.map(({ name }) => String(name).at(-1)).join(''), expected, what)
+      t.equal(hasNext, more, `${what}: more`)
+      t.same(rest, {}, `${what}: not counted`)
+    }
+    t.match(await book.find([ours], { limit: 2, count: true }), { total: 5, items: { length: 2 } })
+    t.match(await book.find([ours], { limit: 2, count: false }), { total: undefined })
+    for (let count = 0; count < 50; count++) await makeDeal(book)
+    t.equal((await book.find()).items.length, 50, 'fifty, where nothing is said')
+  })
+
+  t.test('the log is read in parts', async t => {
+    const id = await dealAfter(book)
+    const run = randomUUID()
+    // Ids whose order is not that of the changes.
+    await book.run('hold', id, { reason: 'a' }, { command: `z-${run}` })
+    await book.run('unhold', id, {}, { command: `.-${run}` })
+    await book.run('complete', id, {}, { command: `a-${run}` })
+    const actions = async (options: object) => (await book.log(id, options)).items.map(({ action }) => action)
+    t.same(await actions({}), ['CreateDeal', 'HoldDeal', 'UnholdDeal', 'CompleteDeal'])
+    t.same(await actions({ sort: '-revision', limit: 2 }), ['CompleteDeal', 'UnholdDeal'])
+    t.same(await actions({ limit: 3, page: 2 }), ['CompleteDeal'])
+    t.match(await book.log(id, { limit: 1, count: true }), { total: 4, hasNext: true })
+    await book.remove(id)
+    const { items } = await book.log(id, { sort: '-revision', limit: 1 })
+    t.match(items, [{ action: 'DeleteDeal', deal: id, revision: 5 }], 'also when the item is gone')
+  })
+})

@@ -1,0 +1,201 @@
+import { Type } from '@sinclair/typebox'
+import t from 'tap'
+import { deals } from '../../lib/deals/deals.js'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import { Problem } from '../../lib/problems.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { Members } from '../../lib/values/json.js'
+import { makeDeal, openBook, refusal, testOverStorages } from './book.js'
+
+/** What no type allows, and what is sent all the same by those who use none. */
+const wrong = (value: unknown) => value as never
+
+/** A value in which each member leads back to it. */
+const circle: Record<string, unknown> = {}
+circle['a'] = circle
+circle['b'] = circle
+
+let deep: Members = {}
+for (let depth = 0; depth < 100_000; depth++) deep = { deep }
+
+testOverStorages(async (t, { book, storage }) => {
+  t.test('malformed input names all that is wrong', async t => {
+    const tea = { name: 'Tea', price: 5 }
+    const creations: [fields: unknown, ...pointers: string[]][] = [
+      [undefined, ''],
+      [null, ''],
+      ['tea', ''],
+      [[], ''],
+      [{}, '/name', '/price'],
+      [{ ...tea, colour: 'green' }, '/colour'],
+      [{ ...tea, colour: undefined }, '/colour'],
+      [{ ...tea, id: 'a' }, '/id'],
+      [{ ...tea, status: 'completed', revision: 2 }, '/status', '/revision'],
+      [{ name: 5, price: '5' }, '/name', '/price'],
+      [{ name: null, price: -1 }, '/name', '/price'],
+      [{ name: undefined, price: undefined }, '/name', '/price'],
+      [{ ...tea, completionDate: '2030-02-30' }, '/completionDate'],
+      [{ ...tea, completionDate: new Date() }, '/completionDate'],
+      [{ ...tea, price: 5n }, '/price'],
+      [{ ...tea, price: NaN }, '/price'],
+      [{ ...tea, price: Infinity }, '/price'],
+      [{ ...tea, price: 2 ** 53 }, '/price'],
+      [{ ...tea, name: 'a\u0000b' }, '/name'],
+      [{ ...tea, name: '\ud800' }, '/name'],
+      [{ ...tea, name: Symbol('tea') }, '/name'],
+      [{ ...tea, name: () => 'tea' }, '/name'],
+      [{ ...tea, 'a/b~c': 1 }, '/a~1b~0c']
+    ]
+    for (const [fields, ...pointers] of creations) {
+      const problem = await refusal(book.create(wrong(fields)))
+      t.ok(problem instanceof Problem)
+      t.equal(problem.code, 'invalid-body')
+      t.same(problem.errors?.map(flaw => 'pointer' in flaw && flaw.pointer), pointers)
+    }
+    for (const nested of [circle, deep]) {
+      await t.rejects(book.create({ ...tea, name: wrong(nested) }), { name: 'Problem', code: 'invalid-body' })
+    }
+    const id = await makeDeal(book)
+    for (const params of [null, 'a', {}, { reason: '' }, { reason: 1 }, { reason: 'a', why: 'b' }, circle, deep]) {
+      await t.rejects(book.run('hold', id, wrong(params)), { name: 'Problem', code: 'invalid-body' })
+    }
+    t.match(await book.log(id), { items: { length: 1 } }, 'and nothing was done')
+  })
+
+  t.test('what is nested is kept as JSON has it, and refused where JSON has no such value', async t => {
+    const notes = defineFamily({
+      name: 'notes',
+      singular: 'note',
+      fields: Type.Object({ id: Type.Integer(), data: Type.Unknown() }),
+      create: ['data']
+    }).service({ storage })
+    for (const data of [1n, () => 1, Symbol('a'), new Date(0), new Map(), new Uint8Array(2)]) {
+      const refused = (pointer: string) => ({ code: 'invalid-body', errors: [{ pointer }] })
+      await t.rejects(notes.create({ data }), refused('/data'))
+      await t.rejects(notes.create({ data: { a: [data] } }), refused('/data/a/0'))
+    }
+    await t.rejects(notes.create({ data: circle }), { code: 'invalid-body' })
+    await t.rejects(notes.create({ data: deep }), { code: 'invalid-body' })
+    const data = { a: undefined, b: [1, undefined, { c: null }], ['__proto__']: 'd' }
+    const kept = JSON.parse('{ "b": [1, null, { "c": null }], "__proto__": "d" }')
+    const { item } = await notes.create({ data }, { key: 'nested' })
+    t.equal(JSON.stringify((await notes.get(item.id)).data), JSON.stringify(kept))
+    t.match(await notes.create({ data: kept }, { key: 'nested' }), { replayed: true }, 'what is kept alike is alike')
+
+    const changing = { list: [1] }
+    const creating = notes.create({ data: changing })
+    changing.list.push(2)
+    const { item: { id } } = await creating
+    t.same((await notes.get(id)).data, { list: [1] }, 'it is what it was when it was handed over')
+    t.same((await notes.log(id)).items[0]?.params, { data: { list: [1] } })
+  })
+
+  t.test('ids, keys and names that cannot be', async t => {
+    const id = await makeDeal(book)
+    const commands = ['', 'a b', 'a/b', 'ä', 'x'.repeat(101), 5, null]
+    const keys = ['', 'ä', 'a\n', 'x'.repeat(256), 5, null]
+    const flawed: [options: object, message: RegExp][] = [
+      [{ command: 'a', key: 'b' }, /command or key/],
+      ...commands.map((command): [object, RegExp] => [{ command }, /A command id has/]),
+      ...keys.map((key): [object, RegExp] => [{ key }, /A key must/]),
+      [{ principal: 5 }, /principal must be a string/],
+      [{ principal: null }, /principal must be a string/],
+      [{ principal: 'a\u0000b' }, /principal must not contain/],
+      [{ principal: '\udc00' }, /principal must not contain/]
+    ]
+    for (const [options, message] of flawed) {
+      const refused = { name: 'Problem', code: 'bad-request', message }
+      await t.rejects(book.run('hold', id, { reason: 'a' }, options), refused, JSON.stringify(options))
+      await t.rejects(book.remove(id, options), refused)
+    }
+    for (const options of [{ command: 'a' }, { revision: 1 }]) {
+      const creation = book.create({ name: 'Tea', price: 5 }, wrong(options))
+      await t.rejects(creation, { code: 'bad-request', message: `A creation takes no ${Object.keys(options)[0]}` })
+    }
+    t.match(await book.get(id), { revision: 1 })
+  })
+
+  t.test('queries that cannot be', async t => {
+    const queries: [query: unknown, options: object, parameter: string | undefined][] = [
+      ['nonsense=1', {}, 'nonsense'],
+      ['?status=open', {}, '?status'],
+      ['price=much', {}, 'price'],
+      ['name.regex=(', {}, 'name.regex'],
+      ['name=%', {}, 'name=%'],
+      ['fields=id', {}, 'fields'],
+      ['format=json', {}, 'format'],
+      ['', { limit: 0 }, 'limit'],
+      ['', { limit: -1 }, 'limit'],
+      ['', { limit: 1.5 }, 'limit'],
+      ['', { limit: Infinity }, 'limit'],
+      ['', { limit: '1&page=2' }, 'limit'],
+      ['maxpagesize=0', {}, 'maxpagesize'],
+      ['maxpagesize=1', { limit: 1 }, 'limit'],
+      ['', { page: 0 }, 'page'],
+      ['page=1', { page: 1 }, 'page'],
+      ['', { page: 2 ** 52, limit: 1000 }, 'page'],
+      ['', { sort: 'nonsense' }, 'sort'],
+      ['', { sort: '\ud800' }, 'sort'],
+      [[], { limit: 0 }, 'limit'],
+      [[{ field: 'name', op: 'regex', patterns: ['('] }], {}, 'name.regex'],
+      [[{ field: 'name', op: 'regex', patterns: ['a\u0000'] }], {}, 'name.regex'],
+      [[{ field: 'name', op: 'eq', values: Array(1001).fill('a') }], {}, 'name'],
+      [null, {}, undefined],
+      [5, {}, undefined],
+      [{ field: 'name', op: 'eq', values: ['a'] }, {}, undefined],
+      [[null], {}, undefined],
+      [['name=a'], {}, undefined],
+      [[{ field: 'nmae', op: 'eq', values: ['a'] }], {}, undefined],
+      [[{ field: 'name', op: 'like', value: 'a' }], {}, undefined],
+      [[{ field: 'held', op: 'gt', value: true }], {}, undefined],
+      [[{ field: 'name', op: 'eq', values: 'a' }], {}, undefined],
+      [[{ field: 'name', op: 'eq', value: 'a' }], {}, undefined],
+      [[{ field: 'name', op: 'eq', values: [5] }], {}, undefined],
+      [[{ field: 'price', op: 'gt', value: '5' }], {}, undefined],
+      [[{ field: 'price', op: 'gt', value: undefined }], {}, undefined],
+      [[{ field: 'price', op: 'gt', value: NaN }], {}, undefined],
+      [[{ field: 'status', op: 'eq', values: ['opened'] }], {}, undefined],
+      [[{ field: 'name', op: 'regex', patterns: 'a' }], {}, undefined]
+    ]
+    for (const [query, options, parameter] of queries) {
+      const problem = await refusal(book.find(wrong(query), options))
+      const what = `${JSON.stringify(query)?.slice(0, 80)} ${JSON.stringify(options)}`
+      t.ok(problem instanceof Problem, what)
+      t.equal(problem.code, 'invalid-query', what)
+      t.same(problem.errors?.map(flaw => 'parameter' in flaw && flaw.parameter), parameter && [parameter], what)
+    }
+    const id = await makeDeal(book)
+    await t.rejects(book.log(id, { sort: 'price' }), { code: 'invalid-query', errors: [{ parameter: 'sort' }] })
+    await t.rejects(book.log(id, { limit: 0 }), { code: 'invalid-query', errors: [{ parameter: 'limit' }] })
+    await t.rejects(book.find('nmae=a'), { message: /Did you mean "name"/ })
+    await t.rejects(book.find([{ field: 'nmae', op: 'eq', values: [] }]), { message: /Did you mean "name"/ })
+  })
+})
+
+t.test('an operation that there is not', async t => {
+  const book = openBook(memoryStorage())
+  const id = await makeDeal(book)
+  const names = { hodl: ' Did you mean "hold"?', HoldDeal: '', constructor: '', create: '' }
+  for (const [name, hint] of Object.entries(names)) {
+    const message = `fastify-dealbook, deals: there is no operation "${name}".${hint}`
+    await t.rejects(book.run(name, id), { code: 'FST_DEALBOOK_UNKNOWN_OPERATION', message }, name)
+  }
+})
+
+t.test('options that cannot be', async t => {
+  const storage = memoryStorage()
+  const flawed: [options: unknown, message: RegExp][] = [
+    [undefined, /"storage" must be a storage/],
+    [null, /"storage" must be a storage/],
+    [{}, /"storage" must be a storage/],
+    [{ storage: 'memory' }, /"storage" must be a storage/],
+    [{ storage: () => storage }, /"storage" must be a storage/],
+    [{ storage, authorize: true }, /"authorize" must be a function/],
+    [{ storage, authorize: null }, /"authorize" must be a function/],
+    [{ storage, authorise () {} }, /unknown option "authorise". Did you mean "authorize"\?/],
+    [{ storage, pageSize: 5 }, /unknown option "pageSize"/]
+  ]
+  for (const [options, message] of flawed) {
+    t.throws(() => deals.service(wrong(options)), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
+  }
+})

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { Type } from '@sinclair/typebox'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import { dealsApp, home } from '../deals/app.js'
+import { dealAfter, openBook, refusal, testOverStorages } from './book.js'
+
+const principal = 'ann'
+
+testOverStorages(async (t, { book, storage, another }) => {
+  t.test('a command is done once under its id, or its key', async t => {
+    for (const how of ['command', 'key'] as const) {
+      const id = await dealAfter(book)
+      const options = { [how]: randomUUID(), principal }
+      const first = await book.run('hold', id, { reason: 'a' }, options)
+      await book.run('unhold', id)
+      const again = await book.run('hold', id, { reason: 'a' }, { ...options, revision: 1 })
+      t.match(again, { changed: true, replayed: true, item: { held: false, revision: 3 } }, how)
+      t.same(again.command, first.command)
+      if (how === 'command') t.equal(first.command.id, options.command)
+      const other = await dealAfter(book)
+      for (const [what, work] of Object.entries<() => Promise<unknown>>({
+        parameters: () => book.run('hold', id, { reason: 'b' }, options),
+        operation: () => book.run('complete', id, {}, options),
+        item: () => book.run('hold', other, { reason: 'a' }, options),
+        deletion: () => book.remove(id, options)
+      })) await t.rejects(work(), { name: 'Problem', code: 'id-reused', statusCode: 422 }, `other ${what}`)
+      t.match([await book.get(id), await book.get(other)], [{ revision: 3 }, { revision: 1 }])
+      await book.remove(id)
+      const late = await book.run('hold', id, { reason: 'a' }, options)
+      t.match(late, { item: undefined, changed: true, replayed: true }, 'also when the item is gone')
+    }
+  })
+
+  t.test('a creation and a deletion are done once', async t => {
+    const key = randomUUID()
+    const first = await book.create({ name: 'Tea', price: 1 }, { key, principal })
+    const { id } = first.item
+    await book.run('hold', id, { reason: 'a' })
+    const again = await book.create({ price: 1, name: 'Tea' }, { key, principal })
+    t.same(again, { ...first, replayed: true }, 'the item as it was made')
+    await t.rejects(book.create({ name: 'Tea', price: 2 }, { key, principal }), { code: 'id-reused' })
+    const bobs = await book.create({ name: 'Tea', price: 2 }, { key, principal: 'bob' })
+    t.match(bobs, { replayed: false, item: { price: 2 } }, 'a key belongs to its principal')
+    const removed = await book.remove(id, { command: key, principal })
+    t.same(await book.remove(id, { command: key, principal }), { ...removed, replayed: true })
+    await t.rejects(book.remove(id), { code: 'not-found' })
+  })
+
+  t.test('under an id a refusal is kept, and given again', async t => {
+    for (const how of ['command', 'key'] as const) {
+      const id = await dealAfter(book, 'hold')
+      const options = { [how]: randomUUID(), principal }
+      const first = await refusal(book.run('complete', id, {}, options))
+      t.equal(first.code, 'wrong-state')
+      t.same(first.members, { state: 'held', operation: 'complete', allowed: ['unhold', 'cancel'] })
+      await book.run('unhold', id)
+      const again = await refusal(book.run('complete', id, {}, options))
+      t.same(again.document(), first.document(), how)
+      const { items } = await book.log(id)
+      t.match(items, [{}, {}, { outcome: 'refused', problem: { status: 409 } }, { outcome: 'done' }])
+      t.match(await book.get(id), { status: 'open', revision: 3 }, 'a late duplicate does nothing')
+    }
+  })
+
+  t.test('what changes nothing succeeds', async t => {
+    const id = await dealAfter(book)
+    const unnamed = await book.run('change-price', id, { newPrice: 100, reason: 'None' })
+    t.match(unnamed, { item: { revision: 1 }, command: { outcome: 'unchanged' }, changed: false, replayed: false })
+    t.notOk('id' in unnamed.command, 'it is not in the log')
+    const command = randomUUID()
+    const named = await book.run('unhold', id, {}, { command })
+    t.match(named, { command: { id: command, outcome: 'unchanged' }, changed: false, replayed: false })
+    t.match(await book.run('unhold', id, {}, { command }), { changed: false, replayed: true })
+    t.same((await book.log(id)).items.map(({ id }) => id).slice(1), [command])
+  })
+
+  t.test('a command is one and the same by the service and by HTTP', async t => {
+    const app = await dealsApp(storage, { authorize: () => ({ principal }) })
+    t.teardown(() => app.close())
+    const id = await dealAfter(book)
+    const [command, key] = [randomUUID(), randomUUID()]
+    const params = { reason: 'Papers' }
+    const put = async (command: string, { action, params }: { action: string, params: object }) =>
+      await app.inject({ method: 'PUT', url: `${home}/${id}/commands/${command}`, payload: { action, params } })
+    const post = async (key: string, payload: object) =>
+      await app.inject({ method: 'POST', url: `${home}/`, headers: { 'idempotency-key': key }, payload })
+
+    const ours = await book.run('hold', id, params, { command, principal })
+    const theirs = await put(command, { action: 'HoldDeal', params })
+    t.match(theirs, { statusCode: 200, headers: { 'idempotent-replayed': 'true' } })
+    t.match(theirs.json(), ours.command)
+    t.equal((await put(command, { action: 'UnholdDeal', params: {} })).statusCode, 422)
+
+    t.equal((await put(key, { action: 'UnholdDeal', params: {} })).statusCode, 201)
+    t.match(await book.run('unhold', id, {}, { command: key, principal }), { changed: true, replayed: true })
+    await t.rejects(book.run('unhold', id, {}, { command: key, principal: 'bob' }), { code: 'id-reused' })
+    await t.rejects(book.run('unhold', id, {}, { command: key }), { code: 'id-reused' })
+    t.equal((await book.get(id)).revision, 3)
+
+    const fields = { name: 'Tea', price: 5 }
+    const { item } = await book.create(fields, { key: `a ${key}`, principal })
+    const again = await post(`a ${key}`, fields)
+    t.match([again.statusCode, again.headers['idempotent-replayed'], again.json().id], [201, 'true', item.id])
+    const posted = await post(`b ${key}`, fields)
+    const replayed = await book.create(fields, { key: `b ${key}`, principal })
+    t.match(replayed, { replayed: true, item: { id: posted.json().id } })
+  })
+
+  t.test('a revision that is not the current one is refused', async t => {
+    const id = await dealAfter(book)
+    const command = randomUUID()
+    for (const revision of [0, 2, 1.5, -1]) {
+      const work = book.run('hold', id, { reason: 'a' }, { revision, command })
+      await t.rejects(work, { code: 'precondition-failed', members: { revision: 1 } }, String(revision))
+      await t.rejects(book.remove(id, { revision }), { code: 'precondition-failed' })
+    }
+    t.match(await book.run('hold', id, { reason: 'a' }, { revision: 1, command }), { changed: true, replayed: false })
+    t.match(await book.remove(id, { revision: 2 }), { changed: true })
+  })
+
+  t.test('many at once', async t => {
+    const books = [book, ...(another === undefined ? [] : [openBook(another())])]
+    const bookOf = (index: number) => books[index % books.length] as typeof book
+    const fifty = Array.from({ length: 50 }, (_, index) => index)
+
+    const id = await dealAfter(book)
+    await Promise.all(fifty.map(index => bookOf(index).run('change-price', id, { newPrice: index, reason: 'a' })))
+    const { items } = await book.log(id, { limit: 100 })
+    t.same(items.map(({ revision }) => revision), [...fifty, 50].map(index => index + 1), 'each is a change of its own')
+    t.equal((await book.get(id)).revision, 51)
+
+    const command = randomUUID()
+    const hold = (index: number) => bookOf(index).run('hold', id, { reason: 'a' }, { command })
+    const same = await Promise.all(fifty.map(hold))
+    t.equal(same.filter(({ replayed }) => !replayed).length, 1, 'one does it')
+    t.ok(same.every(({ changed, item }) => changed && item?.revision === 52))
+
+    const contested = randomUUID()
+    const settled = await Promise.allSettled(fifty.map(index =>
+      bookOf(index).run('cancel', id, { amercement: index, reason: 'a' }, { command: contested })))
+    const lost = settled.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
+    t.equal(lost.length, 49, 'one wins')
+    t.ok(lost.every(({ reason }) => reason.code === 'id-reused'))
+    t.match(await book.get(id), { status: 'cancelled', revision: 53 })
+
+    const key = randomUUID()
+    const made = await Promise.all(fifty.map(index => bookOf(index).create({ name: key, price: 1 }, { key })))
+    t.equal(new Set(made.map(({ item }) => item.id)).size, 1)
+    t.equal((await book.find(`name=${key}`, { count: true })).total, 1)
+  })
+
+  t.test('integers are counted', async t => {
+    const notes = defineFamily({
+      name: 'notes',
+      singular: 'note',
+      fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+      create: ['text']
+    })
+    const first = notes.service({ storage })
+    const second = another === undefined ? first : notes.service({ storage: another() })
+    const made = await Promise.all(Array.from({ length: 20 }, (_, index) =>
+      (index % 2 === 0 ? first : second).create({ text: String(index) })))
+    const ids = made.map(({ item }) => item.id).sort((a, b) => a - b)
+    t.same(ids, Array.from({ length: 20 }, (_, index) => index + 1))
+    t.match(await first.get(20), { id: 20 })
+    await t.rejects(first.get('20'), { code: 'not-found' }, 'text is no integer')
+    for (const id of [1.5, NaN, Infinity, 2 ** 53]) await t.rejects(first.get(id), { code: 'not-found' }, String(id))
+    await first.remove(20)
+    t.equal((await first.create({ text: 'a' })).item.id, 21, 'what is gone is not given again')
+  })
+})

@@ -1,0 +1,142 @@
+import { Type } from '@sinclair/typebox'
+import { customers, deals, defineFamily, memoryStorage } from 'fastify-dealbook'
+import type {
+  CallOptions, Condition, CreateOptions, Deal, Done, FindOptions, Grant, Intent, ItemPage, LoggedCommand, RunOptions,
+  Service, ServiceOptions
+} from 'fastify-dealbook'
+import { describe, expect, test } from 'tstyche'
+
+const storage = memoryStorage()
+const book = deals.service({ storage })
+
+describe('the service of deals', () => {
+  test('gives deals', () => {
+    expect(book.create({ name: 'Tea', price: 5 })).type.toBe<Promise<Done<Deal>>>()
+    expect(book.run('hold', 'a', { reason: 'b' })).type.toBe<Promise<Done<Deal | undefined>>>()
+    expect(book.get('a')).type.toBe<Promise<Deal>>()
+    expect(book.find()).type.toBe<Promise<ItemPage<Deal>>>()
+    expect(book.log('a')).type.toBe<Promise<ItemPage<LoggedCommand>>>()
+    expect(book.remove('a')).type.not.toHaveProperty('item')
+    expect<ItemPage<Deal>['items'][number]['status']>().type.toBe<'open' | 'completed' | 'cancelled'>()
+  })
+
+  test('what became of a command', () => {
+    expect<Done<Deal>['changed']>().type.toBe<boolean>()
+    expect<Done<Deal>['replayed']>().type.toBe<boolean>()
+    expect<Done<Deal>['command']['outcome']>().type.toBe<'done' | 'unchanged' | 'refused'>()
+    expect<Done<Deal>['command']['id']>().type.toBe<string | undefined>()
+    expect<LoggedCommand['id']>().type.toBe<string>()
+    expect<LoggedCommand['deal']>().type.toBe<unknown>()
+  })
+
+  test('knows its operations', () => {
+    expect(book.run).type.not.toBeCallableWith('hodl', 'a')
+    expect(book.run).type.not.toBeCallableWith('HoldDeal', 'a', { reason: 'b' })
+    expect(book.run).type.toBeCallableWith('change-price', 'a', { newPrice: 5, reason: 'b' })
+  })
+
+  test('knows their parameters', () => {
+    expect(book.run).type.not.toBeCallableWith('hold', 'a')
+    expect(book.run).type.not.toBeCallableWith('hold', 'a', {})
+    expect(book.run).type.not.toBeCallableWith('hold', 'a', { reason: 5 })
+    expect(book.run).type.not.toBeCallableWith('hold', 'a', { raison: 'b' })
+    expect(book.run).type.not.toBeCallableWith('cancel', 'a', { reason: 'b' })
+    expect(book.run).type.toBeCallableWith('cancel', 'a', { reason: 'b', amercement: 0 })
+  })
+
+  test('parameters may be left out where all of them are optional, and only there', () => {
+    expect(book.run).type.toBeCallableWith('unhold', 'a')
+    expect(book.run).type.toBeCallableWith('unhold', 'a', {}, { command: 'b' })
+    expect(book.run).type.toBeCallableWith('complete', 'a')
+    expect(book.run).type.toBeCallableWith('complete', 'a', { comment: 'b' })
+    expect(book.run).type.toBeCallableWith('complete', 'a', undefined, { key: 'b' })
+    expect(book.run).type.not.toBeCallableWith('complete', 'a', { comment: 5 })
+    expect(book.run).type.not.toBeCallableWith('hold', 'a', undefined, { key: 'b' })
+  })
+
+  test('knows the fields', () => {
+    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: '5' })
+    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5, colour: 'green' })
+    expect(book.create).type.not.toBeCallableWith({ id: 'a', name: 'Tea', price: 5 })
+  })
+
+  test('is asked by text or by conditions', () => {
+    expect(book.find).type.toBeCallableWith('status=open', { limit: 20, page: 2, sort: '-price', count: true })
+    expect(book.find).type.toBeCallableWith([{ field: 'price', op: 'gte', value: 10 } as const])
+    expect(book.find).type.toBeCallableWith([] as readonly Condition[], { principal: 'ann' })
+    expect(book.find).type.not.toBeCallableWith({ status: 'open' })
+    expect(book.find).type.not.toBeCallableWith([{ field: 'price', op: 'like', value: 10 }])
+    expect(book.find).type.not.toBeCallableWith('', { limit: '20' })
+    expect(book.find).type.not.toBeCallableWith('', { maxpagesize: 20 })
+  })
+})
+
+describe('options', () => {
+  test('of the service', () => {
+    expect(deals.service).type.toBeCallableWith({ storage })
+    expect(deals.service).type.not.toBeCallableWith({})
+    expect(deals.service).type.not.toBeCallableWith({ storage: () => storage })
+    expect(deals.service).type.not.toBeCallableWith({ storage, authorise () {} })
+    expect<ServiceOptions['authorize']>().type.toBeAssignableFrom(
+      async (call: CallOptions, intent: Intent): Promise<Grant> => ({ principal: `${call.principal} ${intent.action}` })
+    )
+    expect<ServiceOptions['authorize']>().type.not.toBeAssignableFrom(() => ({ principal: 5 }))
+  })
+
+  test('of a call', () => {
+    expect<RunOptions>().type.toBeAssignableTo<CallOptions>()
+    expect<FindOptions>().type.toBeAssignableTo<CallOptions>()
+    expect<CreateOptions>().type.toBe<{ readonly principal?: string, readonly key?: string }>()
+    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5 }, { command: 'a' })
+    expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { revision: '1' })
+    expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { comand: 'b' })
+    expect(book.get).type.not.toBeCallableWith('a', { key: 'b' })
+  })
+})
+
+describe('other families', () => {
+  test('what a host adds to deals is known', () => {
+    const service = deals.extend({
+      fields: Type.Object({ region: Type.String(), approvedBy: Type.Optional(Type.String()) }),
+      create: ['region'],
+      operations: {
+        approve: {
+          name: 'approve',
+          verb: 'approve',
+          participle: 'approved',
+          noun: 'approvals',
+          action: 'ApproveDeal',
+          params: Type.Object({ by: Type.String() }),
+          apply: (deal, { by }) => ({ ...deal, approvedBy: by })
+        }
+      }
+    }).service({ storage })
+    expect(service.run).type.toBeCallableWith('approve', 'a', { by: 'ann' })
+    expect(service.run).type.not.toBeCallableWith('approve', 'a')
+    expect(service.run).type.not.toBeCallableWith('approve', 'a', { by: 5 })
+    expect(service.run).type.toBeCallableWith('hold', 'a', { reason: 'b' })
+    expect(service.run).type.not.toBeCallableWith('refuse', 'a')
+    expect(service.create).type.toBeCallableWith({ name: 'Tea', price: 5, region: 'north' })
+    type Item = Awaited<ReturnType<typeof service.get>>
+    expect<Item>().type.toBeAssignableTo<Deal & { region: string, approvedBy?: string }>()
+  })
+
+  test('a family without operations has none to run', () => {
+    const service = customers.service({ storage })
+    expect(service.run).type.not.toBeCallableWith('hold', 1)
+    expect<Awaited<ReturnType<typeof service.get>>['age']>().type.toBe<number>()
+    expect<Awaited<ReturnType<typeof service.get>>>().type.not.toHaveProperty('name')
+  })
+
+  test('a family of the host\'s own', () => {
+    const service = defineFamily({
+      name: 'notes',
+      singular: 'note',
+      fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+      create: ['text']
+    }).service({ storage })
+    expect<Awaited<ReturnType<typeof service.create>>['item']['id']>().type.toBe<number>()
+    expect(service.create).type.not.toBeCallableWith({ text: 5 })
+    expect(service).type.toBeAssignableTo<Pick<Service, 'remove' | 'log'>>()
+  })
+})
