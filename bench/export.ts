@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { customers, loadItems } from '../lib/index.js'
-import { sqliteStorage } from '../lib/storage/sqlite.js'
+import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 
 const count = Number(process.env.COUNT ?? 1_000_000)
 const limit = 200

@@ -1,7 +1,7 @@
 // A storage of one's own: everything in memory, every commit a line of a file that is read again at the start.
 import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
+import { checkChanges, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
 
 export function journalStorage (file: string): Storage {
@@ -25,6 +25,7 @@ export function journalStorage (file: string): Storage {
     },
 
     async commit (changes) {
+      checkChanges(changes)
       for (const { family } of changes) itemsOf(family)
       const line = JSON.stringify(changes)
       // One after the other: a change is checked against all that were written before it.
@@ -59,22 +60,19 @@ export function journalStorage (file: string): Storage {
 
   async function write (line: string): Promise<void> {
     const changes = JSON.parse(line) as Change[]
-    check(changes)
+    checkRevisions(changes)
     const opened = await journal
     await opened?.appendFile(line + '\n')
     await opened?.datasync()
     apply(changes)
   }
 
-  function check (changes: readonly Change[]): void {
-    const revisions = new Map<string, number | undefined>()
+  function checkRevisions (changes: readonly Change[]): void {
     for (const change of changes) {
       const id = change.type === 'delete' ? change.id : change.item.id
-      const key = JSON.stringify([change.family, id])
-      const revision = revisions.has(key) ? revisions.get(key) : itemsOf(change.family).get(id)?.revision
+      const revision = itemsOf(change.family).get(id)?.revision
       if (change.type === 'insert' && revision !== undefined) throw new DuplicateError(change.family, id)
       if (change.type !== 'insert' && revision !== change.expected) throw new ConflictError(change.family, id)
-      revisions.set(key, change.type === 'delete' ? undefined : change.item.revision)
     }
   }
 

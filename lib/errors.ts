@@ -9,12 +9,14 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_HTML_OPTION: ['html: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
-  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family with ' +
-    'the same name and version; choose another prefix or version', Error],
+  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family ' +
+    'with the same name and version; choose another prefix or version', Error],
   FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: another scope has /rest/commands, /command and /query at "%s" ' +
     'already; register the families of one prefix in one scope, or choose another prefix', Error],
   FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
-  FST_DEALBOOK_UNVERSIONED_TWICE: ['fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error],
+  FST_DEALBOOK_UNVERSIONED_TWICE: [
+    'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
+  ],
   // what a host's functions give back
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
   FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
@@ -34,7 +36,10 @@ export const errorCodes = makeErrors({
     'Name the column in tables.%s.columns', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
-  FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error]
+  FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
+  FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
+  FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })
 
 type Definition = readonly [message: string, base: ErrorConstructor]

@@ -29,12 +29,13 @@ export type {
   Representation, Rows, View
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
-export type { Committed, Grant, Intent } from './service/caller.js'
+export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export type {
   CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
 } from './service/service.js'
+export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
-export { memoryStorage } from './storage/memory.js'
+export { memoryStorage } from './storage/memory/memory-storage.js'
 export { pageOf } from './storage/page.js'
 export { ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {

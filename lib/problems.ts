@@ -1,4 +1,4 @@
-/** Every refusal there is, by the stage that refuses. The code ends the problem's `type`: `urn:dealbook:problem:CODE`. */
+/** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
 export const problemCodes = {
   // understanding the request
   'invalid-query': { status: 400, title: 'The query is not valid' },
@@ -35,7 +35,9 @@ export const problemCodes = {
 export type ProblemCode = keyof typeof problemCodes
 
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
-export type Flaw = { readonly parameter: string, readonly detail: string } | { readonly pointer: string, readonly detail: string }
+export type Flaw =
+  | { readonly parameter: string, readonly detail: string }
+  | { readonly pointer: string, readonly detail: string }
 
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
@@ -62,7 +64,8 @@ export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
 
-  constructor (readonly code: ProblemCode, detail: string, { errors, members = {}, headers = {}, cause, status = problemCodes[code].status }: ProblemOptions = {}) {
+  constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
+    const { errors, members = {}, headers = {}, cause, status = problemCodes[code].status } = options
     super(detail, { cause })
     this.statusCode = status
     this.errors = errors

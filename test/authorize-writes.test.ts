@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Intent } from '../lib/service/caller.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Sent } from './deals/app.js'
 import { forms } from './deals/forms.js'

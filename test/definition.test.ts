@@ -5,7 +5,7 @@ import t from 'tap'
 import { deals } from '../lib/deals/deals.js'
 import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
 import type { FamilyDefinition } from '../lib/family/definition.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 
 const fields = Type.Object({ id: Type.String(), title: Type.String(), pages: Type.Optional(Type.Integer()), tags: Type.Optional(Type.Array(Type.String())) })
 const base: FamilyDefinition = { name: 'books', singular: 'book', fields, create: ['title'] }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { customers } from '../lib/customers.js'
 import { deals } from '../lib/deals/deals.js'
 import { defineFamily } from '../lib/plugin/define-family.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import { operations } from './deals/operations.js'
 
 interface Schema {

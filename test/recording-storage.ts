@@ -1,4 +1,4 @@
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import type { Storage } from '../lib/storage/storage.js'
 
 /** A storage that writes into a list what it is asked, before it answers. */

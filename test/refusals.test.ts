@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import type { Answer, Checks, Sent } from './deals/app.js'
 import { forms } from './deals/forms.js'

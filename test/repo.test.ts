@@ -8,7 +8,7 @@ import { pages } from './docs/pages.js'
 
 const readme = pages.get('README.md') as string
 const documentation = [...pages.values()].join('\n')
-const entries = ['lib/index.ts', 'lib/storage/sqlite.ts', 'lib/storage/postgres.ts', 'lib/storage/conformance.ts']
+const entries = ['lib/index.ts', 'lib/storage/sqlite/sqlite-storage.ts', 'lib/storage/postgres/postgres-storage.ts', 'lib/storage/conformance/storage-conformance.ts']
 const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
 const filesIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name))
 
@@ -42,7 +42,7 @@ t.test('every export has TSDoc, and is in the documentation', async t => {
 })
 
 t.test('every option of a storage is documented', async t => {
-  for (const [path, type] of [['lib/storage/sqlite.ts', 'SqliteOptions'], ['lib/storage/postgres.ts', 'PostgresOptions']] as const) {
+  for (const [path, type] of [['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'], ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions']] as const) {
     const members = membersOf(path, type)
     t.ok(members.length > 1, type)
     for (const { name } of members) t.match(documentation, `\n| \`${name?.getText()}\` |`, `${type}.${name?.getText()}`)

@@ -6,7 +6,7 @@ import { customers } from '../lib/customers.js'
 import { deals } from '../lib/deals/deals.js'
 import { defineFamily } from '../lib/plugin/define-family.js'
 import type { FamilyOptions } from '../lib/plugin/options.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 
 const invoices = defineFamily({
   name: 'invoices',

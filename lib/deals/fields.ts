@@ -13,8 +13,14 @@ export const dealFields = Type.Object({
   price: amount('The price agreed on'),
   held: Type.Boolean({ default: false, description: 'Whether the deal is held' }),
   holdReason: Type.Optional(text('Why the deal is held', 4000)),
-  status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], { default: 'open', description: 'Where the deal stands' }),
-  completionDate: Type.Optional(Type.String({ format: 'date', description: 'The day on which the deal is to be completed' })),
+  status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], {
+    default: 'open',
+    description: 'Where the deal stands'
+  }),
+  completionDate: Type.Optional(Type.String({
+    format: 'date',
+    description: 'The day on which the deal is to be completed'
+  })),
   amercement: Type.Optional(amount('What was charged for cancelling or for a change of the completion date'))
 })
 

@@ -13,7 +13,9 @@ import type { Deal } from './fields.js'
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal> (operation: OpenOperation<I, T>): DefinedOperation<I, T> {
+export function defineOperation<T extends TObject, I extends object = Deal> (
+  operation: OpenOperation<I, T>
+): DefinedOperation<I, T> {
   return operation as DefinedOperation<I, T>
 }
 

@@ -4,15 +4,18 @@ import type { FamilyDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
 
+const parameters: readonly string[] = reservedNames
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
 const actionWord = /^[A-Z][A-Za-z0-9]*$/
+const actionRule = 'must be letters and digits, beginning with a capital'
 
 /** Names what is wrong with a definition; undefined where nothing is. */
 export function findFlaw (definition: FamilyDefinition): string | undefined {
   const { singular, create, operations = {} } = definition
   // Creating and deleting have words of their own.
-  const taken = create === undefined ? [] : [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
+  const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
+  const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
     findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken)
 }
@@ -41,7 +44,7 @@ function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | u
   }
   for (const { name } of fields) {
     if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) return `the field "${name}" must be letters, digits and underscores`
-    if ((reservedNames as readonly string[]).includes(name)) return `the field "${name}" is named like a query parameter`
+    if (parameters.includes(name)) return `the field "${name}" is named like a query parameter`
     if (name === 'links' || name === 'action' || Object.hasOwn(ServiceFields.properties, name)) {
       return `the field "${name}" belongs to the service`
     }
@@ -54,7 +57,9 @@ function findFlawInQueries ({ name, fields, queries = {} }: FamilyDefinition): s
   for (const [query, { field }] of Object.entries(queries)) {
     if (!word.test(query)) return `the query "${query}" ${wordRule}`
     if (query === name) return `the query "${query}" is there already: the items by id`
-    if (!filtered.includes(field)) return `the query "${query}" is by "${field}", which is no field that can be filtered`
+    if (!filtered.includes(field)) {
+      return `the query "${query}" is by "${field}", which is no field that can be filtered`
+    }
   }
   return undefined
 }
@@ -65,7 +70,8 @@ function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: F
     if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
   }
   for (const field of [...create ?? [], ...attributes?.fields ?? []]) {
-    if (field === 'id' || !Object.hasOwn(fields.properties, field)) return `"${field}" is no field that a client can send`
+    if (field !== 'id' && Object.hasOwn(fields.properties, field)) continue
+    return `"${field}" is no field that a client can send`
   }
   if (create === undefined) return undefined
   const incomplete = listFields(fields).find(({ name, optional }) =>
@@ -75,7 +81,10 @@ function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: F
 }
 
 /** Words that are malformed, or meant for two things. */
-function findFlawInWords (operations: Readonly<Record<string, Operation>>, taken: readonly string[]): string | undefined {
+function findFlawInWords (
+  operations: Readonly<Record<string, Operation>>,
+  taken: readonly string[]
+): string | undefined {
   // Every path below an item, and every action, and whose it is.
   const owners = new Map([['commands', 'the log'], ...taken.map(word => [word, 'creating and deleting'] as const)])
   for (const [key, operation] of Object.entries(operations)) {
@@ -84,10 +93,10 @@ function findFlawInWords (operations: Readonly<Record<string, Operation>>, taken
     for (const [what, text] of Object.entries({ verb, participle, noun })) {
       if (!word.test(text)) return `the operation "${key}" has the ${what} "${text}", which ${wordRule}`
     }
-    if (Object.hasOwn(params.properties, 'id')) return `the operation "${key}" has a parameter "id", which is the item's`
-    if (!actionWord.test(action)) {
-      return `the operation "${key}" has the action "${action}", which must be letters and digits, beginning with a capital`
+    if (Object.hasOwn(params.properties, 'id')) {
+      return `the operation "${key}" has a parameter "id", which is the item's`
     }
+    if (!actionWord.test(action)) return `the operation "${key}" has the action "${action}", which ${actionRule}`
     for (const text of new Set([verb, participle, noun, action])) {
       const owner = owners.get(text)
       if (owner !== undefined) return `the operation "${key}" uses the word "${text}", which belongs to ${owner}`

@@ -37,7 +37,8 @@ export type OperationParams = Readonly<Record<string, TObject>>
  * What a family is: its names and fields and, where it can be written, what clients send and what they can do.
  *
  * Field types become columns, filters and documentation: integers, numbers, strings, booleans, enumerations (unions of
- * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not filtered.
+ * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not
+ * filtered.
  */
 export interface FamilyDefinition<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
   /** The plural, as in the URL. */

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { Field, Kind } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
 
 /** The members that the service itself gives to every stored item. */
 export const ServiceFields = Type.Object({
@@ -32,16 +31,4 @@ function enumerate (schema: TSchema): readonly string[] | undefined {
     (schema.const === undefined ? undefined : [schema.const]) ??
     (schema.anyOf as TSchema[] | undefined)?.map(option => option.const)
   return values?.every(value => typeof value === 'string') === true ? values : undefined
-}
-
-/** Picks these members of an item, in this order, leaving out what is absent. */
-export function makePicker (members: readonly string[]): (item: Members) => Members {
-  return item => {
-    const picked: Record<string, unknown> = {}
-    for (const member of members) {
-      const value = item[member]
-      if (value !== undefined) picked[member] = value
-    }
-    return picked
-  }
 }

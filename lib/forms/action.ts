@@ -3,7 +3,7 @@ import type { TObject } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Family } from '../family/family.js'
 import { compileParams } from '../family/params.js'
-import { readIdempotencyKey } from '../http/request-headers.js'
+import { readIdempotencyKey } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
@@ -27,9 +27,10 @@ interface Action {
   readonly isTargeted: boolean
 }
 
-/** `POST /command/{action}/` for every operation, creating and deleting: the properties as the body, 200 without one. */
+/** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
 export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
-  return listActions(mount.family).flatMap(action => shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+  return listActions(mount.family).flatMap(action =>
+    shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {

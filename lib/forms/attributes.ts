@@ -22,8 +22,8 @@ import { makeWriteEndpoint } from './form.js'
 import type { Form } from './form.js'
 
 /**
- * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned into
- * the operation that it stands for; what is left out stays, and what another operation changes is refused.
+ * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
+ * into the operation that it stands for; what is left out stays, and what another operation changes is refused.
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',

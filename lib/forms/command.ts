@@ -9,7 +9,7 @@ import { compileEnvelope, describeEnvelopes } from './envelope.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 import type { Form } from './form.js'
 
-/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command as a resource that the client names. */
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
 export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {

@@ -12,8 +12,7 @@ import { describeSharedRoute } from '../openapi/route.js'
 import { invalidBody, notFound } from '../problems.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { EntryQuery } from '../reads/log.js'
-import { parseFields } from '../reads/query.js'
-import { answerRead } from '../reads/read.js'
+import { answerRead, parseFields } from '../reads/read.js'
 import type { Read } from '../reads/read.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
@@ -64,7 +63,10 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         params,
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
         body: Type.Unsafe({ anyOf: bodies }),
-        response: { ...describeCommandAnswers(mount, answer), ...describeWriteProblems(mount, 'id-reused', 'bad-request') }
+        response: {
+          ...describeCommandAnswers(mount, answer),
+          ...describeWriteProblems(mount, 'id-reused', 'bad-request')
+        }
       })
     },
     {

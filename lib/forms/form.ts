@@ -40,7 +40,8 @@ export function combineForms (forms: readonly Form[], mount: Mount, shared: Shar
       byRoute.set(route, [...byRoute.get(route) ?? [], { name: form.name, endpoint }])
     }
   }
-  return [...byRoute.values()].map(here => combineEndpoints(here.map(each => each.endpoint), here.map(each => each.name)))
+  return [...byRoute.values()].map(here =>
+    combineEndpoints(here.map(({ endpoint }) => endpoint), here.map(({ name }) => name)))
 }
 
 function combineEndpoints (endpoints: readonly FormEndpoint[], names: readonly string[]): Endpoint {

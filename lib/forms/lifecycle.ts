@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Lifecycle } from '../family/family.js'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import { makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'

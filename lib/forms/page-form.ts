@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { FormBody } from '../http/body.js'
+import type { FormBody } from '../http/body.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Exchange } from '../mount/mount.js'
 import type { Problem } from '../problems.js'
@@ -10,11 +10,6 @@ import type { Outcome } from '../service/execute.js'
 import { Reader } from '../service/reader.js'
 import { readTarget } from '../service/record.js'
 
-/** Whether a person sent this by a form of a page, and is to see a page again. */
-export function isFromPage ({ request, choice }: Exchange): boolean {
-  return request.body instanceof FormBody && choice.representation.interactive === true
-}
-
 /** To the item, or to those that are left where it was deleted. */
 export function redirect ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
   const isDeleted = record.action === family.lifecycle?.deletion.operation.action
@@ -24,13 +19,13 @@ export function redirect ({ mount: { family, urls }, request, reply }: Exchange,
 
 /** The page that the form stands on, with what was entered and what was wrong with it. */
 export async function showAgain (exchange: Exchange, problem: Problem): Promise<FastifyReply> {
-  const { mount, request } = exchange
+  const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
   try {
-    const reply = id === undefined
+    const isShown = id === undefined
       ? await showRead(exchange, collectionRead(mount), mount.family.name, problem)
       : await showRead(exchange, itemRead(mount), id, problem)
-    if (reply !== undefined) return reply
+    if (isShown) return reply
   } catch (error) {
     // Who may not see the page is still told what was wrong with the form; what broke is for the host to know.
     const { statusCode, cause } = toProblem(error)
@@ -39,16 +34,16 @@ export async function showAgain (exchange: Exchange, problem: Problem): Promise<
   throw problem
 }
 
-/** The steps of a read after its negotiation. */
+/** The steps of a read after its negotiation; answers whether there is anything to show. */
 async function showRead<Q extends object, L> (
   exchange: Exchange,
   read: Read<Q, L>,
   name: string,
   problem: Problem
-): Promise<FastifyReply | undefined> {
+): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
   const intent = read.intend(request, name)
-  if (intent === undefined) return undefined
+  if (intent === undefined) return false
   const caller = mount.caller(request)
   const grant = await caller.authorize(intent)
   const { entries: entered } = request.body as FormBody
@@ -56,5 +51,7 @@ async function showRead<Q extends object, L> (
   const query = { ...read.parse('', representation), refused }
   const reader = new Reader(mount.family, await caller.storage(), grant)
   const loaded = await read.load({ request, caller, reader, intent, name, query, representation })
-  return loaded === undefined ? undefined : await read.represent(exchange, query, loaded)
+  if (loaded === undefined) return false
+  await read.represent(exchange, query, loaded)
+  return true
 }

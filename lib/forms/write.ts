@@ -1,19 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormBody } from '../http/body.js'
 import { judgeWrite } from '../http/conditional.js'
-import { refuseCrossSite } from '../http/cross-site.js'
+import { refuseCrossSite } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
-import { readWish } from '../http/send.js'
-import { splitUrl } from '../http/url.js'
+import { readWish } from '../http/request.js'
+import { splitUrl } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { preconditionFailed, Problem } from '../problems.js'
-import { splitQuery } from '../query/split.js'
+import { splitQuery } from '../query/query-string.js'
 import type { Command } from '../service/command.js'
 import { execute } from '../service/execute.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
 import type { Stored } from '../storage/storage.js'
-import { isFromPage, redirect, showAgain } from './page-form.js'
+import { redirect, showAgain } from './page-form.js'
 
 /** How a request becomes a command, and how what became of it is answered. */
 export interface Write {
@@ -41,6 +41,11 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       return await showAgain(exchange, error)
     }
   }
+}
+
+/** Whether a person sent this by a form of a page, and is to see a page again. */
+function isFromPage ({ request, choice }: Exchange): boolean {
+  return request.body instanceof FormBody && choice.representation.interactive === true
 }
 
 /** A write may say the format of its answer, and nothing else, in its query. */

@@ -4,7 +4,11 @@ import type { Representation } from '../representations/representation.js'
 import { readHttpDate } from './dates.js'
 
 /** A strong tag: the stored revision and the representation; of the content where no revision is stored. */
-export function makeEtag ({ revision }: { readonly revision: number }, document: object, { name }: Representation): string {
+export function makeEtag (
+  { revision }: { readonly revision: number },
+  document: object,
+  { name }: Representation
+): string {
   const state = revision > 0 ? revision : hash(JSON.stringify(document))
   return `"${state}-${name}"`
 }
@@ -86,7 +90,7 @@ function withoutWeakness (tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag
 }
 
-/** Whether the moment lies after the HTTP date, in whole seconds as HTTP dates have them; a wrong date is no condition. */
+/** Whether the moment lies after the HTTP date, in the whole seconds of such dates; a wrong one is no condition. */
 export function isLater (moment: string, date: string): boolean {
   const seconds = readHttpDate(date)
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds

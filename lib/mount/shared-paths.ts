@@ -97,7 +97,12 @@ export class SharedNames<T> {
 }
 
 /** The endpoint under a shared name, answered by whose the name is; none where it was made before. */
-export function shareEndpoint (names: SharedNames<Handler>, name: string, mount: Mount, endpoint: Endpoint): Endpoint[] {
+export function shareEndpoint (
+  names: SharedNames<Handler>,
+  name: string,
+  mount: Mount,
+  endpoint: Endpoint
+): Endpoint[] {
   if (!names.claim(name, mount, endpoint.handler, endpoint.schema)) return []
   return [{
     ...endpoint,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Family } from '../family/family.js'
-import { splitUrl } from '../http/url.js'
+import { splitUrl } from '../http/request.js'
 import { notFound, Problem } from '../problems.js'
 import type { Id } from '../storage/storage.js'
 import { isTextId } from '../values/ids.js'

@@ -77,15 +77,17 @@ export function describePage (mount: Mount, description: string, items: TSchema)
 }
 
 /** The problems that a route answers with, several with one status as one. */
-export function describeProblems ({ representations }: Mount, ...codes: readonly ProblemCode[]): Record<number, object> {
+export function describeProblems (
+  { representations }: Mount,
+  ...codes: readonly ProblemCode[]
+): Record<number, object> {
   const able = representations.filter(representation => representation.problem !== undefined)
   const content = describeContent(able, ({ problemType, mediaTypes }) => problemType ?? mediaTypes[0], Problem)
   const answers: Record<number, { description: string, content: object }> = {}
   for (const code of codes) {
     const { status, title } = problemCodes[code]
-    const before = answers[status]
-    const description = `${title} (${code})`
-    answers[status] = { description: before === undefined ? description : `${before.description}; ${description}`, content }
+    const before = answers[status] === undefined ? '' : `${answers[status].description}; `
+    answers[status] = { description: `${before}${title} (${code})`, content }
   }
   return answers
 }
@@ -118,10 +120,11 @@ export function describeLinkedCommand (mount: Mount): TObject {
 
 /** The answers of a command that is put: created by the first PUT, given again by every further one. */
 export function describeCommandAnswers (mount: Mount, schema: TSchema): Record<number, object> {
-  const again = 'The same command again: nothing was done twice'
+  const again = { description: 'The same command again: nothing was done twice', headers: replayHeader }
+  const done = { description: 'The command, done', headers: { location: 'Where it is' } }
   return {
-    200: describeAnswer(mount, 'one', { description: again, schema, headers: replayHeader }),
-    201: describeAnswer(mount, 'one', { description: 'The command, done', schema, headers: { location: 'Where it is' } }),
+    200: describeAnswer(mount, 'one', { ...again, schema }),
+    201: describeAnswer(mount, 'one', { ...done, schema }),
     204: minimal
   }
 }
@@ -138,7 +141,8 @@ export function describeEntryAnswers (mount: Mount, schema: TSchema): Record<num
 }
 
 export function describeHeaders (headers: Record<string, string>): Record<string, object> {
-  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }]))
+  const entries = Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }])
+  return Object.fromEntries(entries)
 }
 
 function describeContent (

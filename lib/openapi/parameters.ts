@@ -8,7 +8,8 @@ import { textIdPattern } from '../values/ids.js'
 /** The headers of a conditional write. */
 export const conditionHeaders = {
   'if-match': Type.Optional(Type.String({
-    description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; 412 if it is not current'
+    description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; ' +
+      '412 if it is not current'
   })),
   'if-unmodified-since': Type.Optional(Type.String({ description: 'An HTTP date; 412 if it changed since' }))
 }

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { listFields } from '../family/fields.js'
-import type { Problem } from '../problems.js'
+import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
 import type { FormAffordance, FormField, Refusal } from '../representations/representation.js'
 import type { Field } from '../storage/storage.js'
@@ -58,7 +58,7 @@ function listFilters (field: Field): { name: string, label: string }[] {
 
 function restoreEntered (name: string, { entered, problem }: Entered = {}): { value?: string, error?: string } {
   const value = entered?.get(name)
-  const isHere = (flaw: object) => 'pointer' in flaw ? flaw.pointer === `/${name}` : (flaw as { parameter: string }).parameter === name
+  const isHere = (flaw: Flaw) => 'pointer' in flaw ? flaw.pointer === `/${name}` : flaw.parameter === name
   const error = problem?.errors?.find(isHere)?.detail
   return {
     ...(value === undefined ? {} : { value }),

@@ -29,16 +29,16 @@ export async function affordItem (
   const operations = [...family.operations.values()]
     .filter(({ operation }) => forms.has('noun') && operation.allowed?.(item) !== false)
     .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params.schema))
-  const deletion = forms.has('noun') ? family.lifecycle?.deletion : undefined
-  const remove = deletion === undefined
-    ? []
-    : [makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)]
+  const { deletion } = family.lifecycle ?? {}
+  const remove = deletion !== undefined && forms.has('noun')
+    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)
+    : undefined
   return {
     kinds: listKinds(family.fields),
     up: { href: urls.collection(request), title: `All ${family.name}` },
     others: linkOthers(representations, self),
     operations,
-    ...(remove[0] && { remove: remove[0] }),
+    ...(remove && { remove }),
     ...(family.writable && {
       log: {
         href: `${self}/commands`,
@@ -46,7 +46,7 @@ export async function affordItem (
         kinds: listKinds(logFields)
       }
     }),
-    ...explainRefusal(submission, [...operations, ...remove])
+    ...explainRefusal(submission, remove === undefined ? operations : [...operations, remove])
   }
 }
 

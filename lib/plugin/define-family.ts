@@ -10,10 +10,16 @@ import type { Family } from '../family/family.js'
 import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
 import { announceRetirement, retire } from '../http/retirement.js'
 import { mountEndpoints, mountUnknown } from '../http/routes.js'
+import type { Endpoint } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
-import { sendProblem } from '../http/send.js'
+import { sendProblem } from '../http/reply.js'
+import type { Mount } from '../mount/mount.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
-import { readEndpoints } from '../reads/reads.js'
+import type { SharedPaths } from '../mount/shared-paths.js'
+import { collectionEndpoints } from '../reads/collection.js'
+import { itemEndpoints } from '../reads/item.js'
+import { logEndpoints } from '../reads/log.js'
+import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { makeMount } from './make-mount.js'
@@ -112,6 +118,16 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       return explainUnknownWord(mount, request)
     })
   }
+}
+
+/** Everything that can be read, but for what the forms have to show. */
+function readEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+  return [
+    ...collectionEndpoints(mount),
+    ...itemEndpoints(mount),
+    ...(mount.family.writable ? logEndpoints(mount) : []),
+    ...(shared === undefined ? [] : queryEndpoints(mount, shared))
+  ]
 }
 
 /**

@@ -15,8 +15,8 @@ export interface LoadOptions {
 }
 
 /**
- * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. An item that
- * does not fit the family stops it with an error that says which and why; the batches before it stay.
+ * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. An item
+ * that does not fit the family stops it with an error that says which and why; the batches before it stay.
  *
  * @example
  * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])

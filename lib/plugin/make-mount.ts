@@ -66,7 +66,7 @@ async function makeCallerFactory (
       return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
     },
     storage: () => getStorage(request),
-    trace: (step, work) => traceStep(request, step, work),
+    ...('opentelemetry' in request && { trace: (step, work) => traceStep(request, step, work) }),
     ...(onCommitted && { committed: change => { tellHost(onCommitted, change, request) } })
   })
 

@@ -5,14 +5,17 @@ import { forms } from '../forms/forms.js'
 import type { FormName } from '../forms/forms.js'
 import { findRepresentationsFlaw } from '../representations/all.js'
 import type { Representation } from '../representations/representation.js'
-import type { Committed, Grant, Intent } from '../service/caller.js'
+import type { Committed, Granted, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
 import type { Storage } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 
 /** How a host mounts a family. */
 export interface FamilyOptions {
-  /** Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where there is none. */
+  /**
+   * Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where
+   * there is none.
+   */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
   /** Fastify's own: the path that everything stands under. */
   readonly prefix?: string
@@ -30,14 +33,17 @@ export interface FamilyOptions {
   readonly preconditions?: 'optional' | 'required'
   /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
   readonly trustedOrigins?: readonly string[]
-  /** Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at one prefix, for the first. */
+  /**
+   * Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at
+   * one prefix, for the first.
+   */
   readonly unversioned?: boolean
   /**
-   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant (the
-   * attribute form, a command that is read by its own id), it is called to read, and again when that is known. A path
-   * such as `…/a.json` may name an item `a.json` or `a`: it is asked for each.
+   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant
+   * (the attribute form, a command that is read by its own id), it is called to read, and again when that is known. A
+   * path such as `…/a.json` may name an item `a.json` or `a`: it is asked for each.
    */
-  readonly authorize?: (request: FastifyRequest, intent: Intent) => Grant | undefined | void | Promise<Grant | undefined | void>
+  readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
   /** How often one query parameter may be repeated. Default 100. */

@@ -18,7 +18,7 @@ interface Traced {
 // SpanStatusCode.ERROR
 const failed = 2
 
-/** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are below it. */
+/** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
 export async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
   const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
   if (tracer === undefined || context === undefined || context === null) return await work()

@@ -1,13 +1,11 @@
 import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
-import { addFilter, findFilter, toConditions } from './filters.js'
-import type { FilterLimits, GivenFilters } from './filters.js'
 import { listFilters, reservedNames } from './names.js'
 import type { Filter } from './names.js'
-import { makeSettingReaders } from './settings.js'
-import type { Settings } from './settings.js'
-import { splitQuery } from './split.js'
-import type { Parameter } from './split.js'
+import { addFilter, findFilter, makeSettingReaders, toConditions } from './parameters.js'
+import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
+import { splitQuery } from './query-string.js'
+import type { Parameter } from './query-string.js'
 
 /** Bounds of what a query may ask. */
 export interface QueryLimits extends FilterLimits {

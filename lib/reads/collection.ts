@@ -1,4 +1,4 @@
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { describePage, describeProblems } from '../openapi/answers.js'
@@ -9,10 +9,9 @@ import type { Submission } from '../pages/form-fields.js'
 import { notFound, Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Loading, Read } from './read.js'
-import { readHandler } from './read.js'
+import { parsePageQuery, readHandler } from './read.js'
 import { loadPage, sendPage } from './page.js'
 import type { LoadedPage } from './page.js'
-import { parsePageQuery } from './query.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {

@@ -1,21 +1,15 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { setRepresentation } from '../http/send.js'
+import { setRepresentation } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import type { Representation, Rows } from '../representations/representation.js'
+import type { Rows } from '../representations/representation.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
-import { isByKey } from './links.js'
-import { refuseEmpty } from './listing.js'
+import { isByKey, refuseEmpty } from './listing.js'
 import type { Listing } from './listing.js'
 
 const batchSize = 500
-
-/** Whether everything is sent: where the representation goes line by line and the client names no page. */
-export function isExport ({ sized, parameters }: ParsedQuery, { rows }: Representation): boolean {
-  return rows !== undefined && !sized && !parameters.some(({ name }) => name === 'page')
-}
 
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
 export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<Found> {
@@ -50,8 +44,8 @@ async function * writeLines (
   for await (const items of batches) yield items.map(item => rows.row(show(item), members)).join('')
 }
 
-// By key, so that no batch costs more than the first and what is added meanwhile moves nothing; logs, which have another
-// order and are short, by number.
+// By key, so that no batch costs more than the first and what is added meanwhile moves nothing; logs, which have
+// another order and are short, by number.
 async function * readBatches (listing: Listing, parsed: ParsedQuery, first: Found): AsyncGenerator<readonly Stored[]> {
   const query = makeBatchQuery(parsed)
   const op = query.order[0]?.descending === true ? 'lt' : 'gt'

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import { judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
-import { send } from '../http/send.js'
+import { send } from '../http/reply.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, describeHeaders, describeProblems, validatorHeaders } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeId } from '../openapi/parameters.js'
@@ -16,8 +16,7 @@ import type { OneView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
 import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
-import { parseFields } from './query.js'
-import { readHandler } from './read.js'
+import { parseFields, readHandler } from './read.js'
 import type { Read } from './read.js'
 
 /** Which members are wanted, and the form that the item is shown around where it was refused. */
@@ -70,7 +69,11 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 }
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
-export async function sendOne ({ request, reply, choice }: Exchange, item: Stored, view: OneView): Promise<FastifyReply> {
+export async function sendOne (
+  { request, reply, choice }: Exchange,
+  item: Stored,
+  view: OneView
+): Promise<FastifyReply> {
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { CommandMembers, logFields } from '../family/command-schema.js'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
@@ -13,7 +13,7 @@ import { commandIdSchema, describeId, describePaging } from '../openapi/paramete
 import { describeRoute } from '../openapi/route.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { affordRows } from '../pages/page-affordances.js'
-import { notFound, Problem } from '../problems.js'
+import { notFound } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
@@ -22,8 +22,7 @@ import type { Id } from '../storage/storage.js'
 import { sendOne } from './item.js'
 import { loadPage, sendPage } from './page.js'
 import type { LoadedPage } from './page.js'
-import { parseFields, parsePageQuery } from './query.js'
-import { readHandler } from './read.js'
+import { parseFields, parsePageQuery, readHandler } from './read.js'
 import type { Loading, Read } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
@@ -98,7 +97,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
       return await reader.getFromLog(id, name, operation)
     },
     represent: (exchange, fields, record) => sendEntry(exchange, fields, record, operation?.noun),
-    miss: (name, refusal) => refusal ?? new Problem('not-found', `There is no command "${name}" here`)
+    miss: (name, refusal) => refusal ?? notFound('command', name)
   }
 }
 

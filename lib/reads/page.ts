@@ -1,16 +1,14 @@
 import type { FastifyReply } from 'fastify'
-import { send, sendText } from '../http/send.js'
-import { addLink } from '../http/url.js'
+import { send, sendText } from '../http/reply.js'
+import { addLink } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Found, FoundText } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import { exportRows, isExport, loadExport } from './export.js'
-import { formatLinks, makePageLinks } from './links.js'
-import type { PageLinks } from './links.js'
-import { refuseEmpty } from './listing.js'
-import type { Listing, LoadedItems } from './listing.js'
+import { exportRows, loadExport } from './export.js'
+import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
+import type { Listing, LoadedItems, PageLinks } from './listing.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
@@ -38,6 +36,11 @@ export async function loadPage (
   // To a person, an empty list is still the place to make the first item.
   if (representation.interactive !== true) refuseEmpty(listing, items.length)
   return { listing, page: { items: hasNext ? items.slice(0, limit) : items, hasNext, total } }
+}
+
+// Everything is sent where the representation goes line by line and the client names no page.
+function isExport ({ sized, parameters }: ParsedQuery, { rows }: Representation): boolean {
+  return rows !== undefined && !sized && !parameters.some(({ name }) => name === 'page')
 }
 
 /** Answers with a page, or with everything. */

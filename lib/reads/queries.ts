@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { makePicker } from '../family/fields.js'
+import { makePicker } from '../values/json.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
@@ -14,8 +14,7 @@ import type { Condition, Field, Id } from '../storage/storage.js'
 import { readValue } from '../query/values.js'
 import { loadPage, sendPage } from './page.js'
 import type { LoadedPage } from './page.js'
-import { parsePageQuery } from './query.js'
-import { readHandler } from './read.js'
+import { parsePageQuery, readHandler } from './read.js'
 import type { Loading, Read } from './read.js'
 
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
@@ -38,7 +37,9 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
     mount,
     kind: 'page',
     locate: request => ({ name: (request.params as { parameter: string }).parameter, isSuffixed: true }),
-    intend: (_request, name) => ({ family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }),
+    intend (_request, name) {
+      return { family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }
+    },
     parse (search, representation) {
       const parsed = parsePageQuery(grammar, search, representation)
       if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Choice } from '../http/negotiate.js'
 import type { Endpoint } from '../http/routes.js'
-import { readWish } from '../http/send.js'
+import { readWish } from '../http/request.js'
 import { toProblem } from '../http/to-problem.js'
-import { splitUrl } from '../http/url.js'
+import { splitUrl } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { Problem } from '../problems.js'
+import { invalidQuery, Problem } from '../problems.js'
+import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Caller, Intent } from '../service/caller.js'
 import { Reader } from '../service/reader.js'
@@ -136,4 +137,27 @@ async function findFirst<K, T> (
   }
   if (refusals.length > 0) throw refusals[0]
   return undefined
+}
+
+/** The query of a page, or the problem that names all that is wrong with it. */
+export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
+  // A form sends its empty fields too.
+  const isFilled = (part: string) => !/^[^=]*=$/.test(part)
+  const parsed = grammar.parse(interactive === true ? search.split('&').filter(isFilled).join('&') : search)
+  if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
+  return parsed
+}
+
+/** The members to show of one resource, of which there is nothing to filter; undefined for all. */
+export function parseFields (
+  grammar: Grammar,
+  search: string,
+  representation: Representation
+): readonly string[] | undefined {
+  if (search === '') return undefined
+  const { parameters, fields } = parsePageQuery(grammar, search, representation)
+  const misplaced = parameters.filter(({ name }) => name !== 'fields' && name !== 'format')
+  if (misplaced.length === 0) return fields
+  const detail = 'One resource is read here; allowed are fields and format'
+  throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }

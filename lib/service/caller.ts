@@ -23,6 +23,9 @@ export interface Grant {
   readonly where?: readonly Condition[]
 }
 
+/** What a function `authorize` gives back: nothing, where the caller may do all. */
+export type Granted = Grant | undefined | void
+
 /** A change that was made, for `onCommitted`. */
 export interface Committed {
   readonly family: string

@@ -3,7 +3,6 @@ import type { Family } from '../family/family.js'
 import type { ProblemCode } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { Intent } from './caller.js'
 
 /** What a caller wants done, whichever form said it. */
 export interface Command {
@@ -39,11 +38,6 @@ export interface CommandRecord extends Stored {
   readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
   /** The created item, where the answer may have to be given again. */
   readonly result?: Stored
-}
-
-/** The intent of a command; one whose meaning only the item shows is to read it first. */
-export function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
-  return { family: name, action, id: target, params }
 }
 
 /** Whether the same was asked for before, by the same principal. */

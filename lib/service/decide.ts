@@ -36,8 +36,9 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   const after = checkItem(family, operation.name, operation.apply(item, params, context))
   if (isDeepStrictEqual(after, before)) return { outcome: 'unchanged' }
   if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
-  const { id, createdAt, revision } = current
-  return { outcome: 'done', after: { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: context.now } }
+  const { id, createdAt } = current
+  const service = { id, createdAt, revision: current.revision + 1, updatedAt: context.now }
+  return { outcome: 'done', after: { ...foreign, ...after, ...service } }
 }
 
 function refuse (family: Family, name: string, item: Members): Problem {

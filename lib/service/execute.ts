@@ -5,13 +5,11 @@ import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import type { Storage, Stored } from '../storage/storage.js'
-import { uuidv7 } from '../values/uuid.js'
-import type { Caller, Grant } from './caller.js'
-import { intendCommand } from './command.js'
+import { uuidv7 } from '../values/ids.js'
+import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { decide, decideCreation } from './decide.js'
 import type { Decision } from './decide.js'
-import { runExclusive } from './lock.js'
 import { isCounted, makeNewId } from './new-id.js'
 import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay, makeIdOfKey } from './replay.js'
@@ -130,4 +128,30 @@ async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
   }
   const detail = 'Others kept changing it at the same time; nothing was done'
   throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+}
+
+// A command whose meaning only the item shows is to read it first.
+function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
+  return { family: name, action, id: target, params }
+}
+
+// The last of those that wait for each key, by owner.
+const queues = new WeakMap<object, Map<string, Promise<unknown>>>()
+
+/**
+ * Runs the work for one key of one owner one after another, so that writers of one process do not run into each other.
+ * Writers of other processes are told apart by the storage itself. Without a key, nothing waits.
+ */
+async function runExclusive<T> (owner: object, key: string | undefined, work: () => Promise<T>): Promise<T> {
+  if (key === undefined) return await work()
+  let queue = queues.get(owner)
+  if (queue === undefined) queues.set(owner, queue = new Map())
+  const last = queue.get(key)
+  const running = last === undefined ? work() : last.then(work, work)
+  queue.set(key, running)
+  try {
+    return await running
+  } finally {
+    if (queue.get(key) === running) queue.delete(key)
+  }
 }

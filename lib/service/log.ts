@@ -11,11 +11,12 @@ export function selectLog ({ name }: Family, id: Id, operation?: NounOperation):
   return [
     { field: 'family', op: 'eq', values: [name] },
     { field: 'target', op: 'eq', values: [String(id)] },
-    ...(operation === undefined ? [] : [
-      { field: 'action', op: 'eq', values: [operation.action] },
-      { field: 'outcome', op: 'ne', values: ['refused'] }
-    ] as const)
+    ...(operation === undefined ? [] : selectNoun(operation))
   ]
+}
+
+function selectNoun ({ action }: NounOperation): Condition[] {
+  return [{ field: 'action', op: 'eq', values: [action] }, { field: 'outcome', op: 'ne', values: ['refused'] }]
 }
 
 /** The same for one command that was found by its id. */

@@ -1,10 +1,10 @@
 import { errorCodes } from '../errors.js'
 import { commandsShape, logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
-import { makePicker } from '../family/fields.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import { compileGrammar } from '../query/grammar.js'
 import type { Found, Id, Query, Storage, Stored } from '../storage/storage.js'
+import { makePicker } from '../values/json.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import {
@@ -97,11 +97,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   function makeCaller (call: CallOptions): Caller {
-    const principal = checkPrincipal(call.principal)
+    const claimed = checkPrincipal(call.principal)
     return {
       async authorize (intent) {
         const grant = checkGrant(family, await authorize?.(call, intent))
-        return principal === undefined || grant.principal !== undefined ? grant : { ...grant, principal }
+        const principal = grant.principal ?? claimed
+        return principal === undefined ? grant : { ...grant, principal }
       },
       storage: openStorage
     }

@@ -1,6 +1,6 @@
 import type { Family } from '../family/family.js'
 import type { Id, Query, Storage, Stored } from '../storage/storage.js'
-import { uuidv7 } from '../values/uuid.js'
+import { uuidv7 } from '../values/ids.js'
 import { selectLog } from './log.js'
 
 /** Whether the next id depends on those before it, so that creations wait for each other. */

@@ -51,7 +51,7 @@ export class Reader {
     return record?.family === this.#family.name ? record : undefined
   }
 
-  /** Refuses where the item is not there for this caller. A log outlives its item, but a condition cannot judge what is gone. */
+  /** Refuses where the item is not there for this caller. A log outlives its item, but no condition can judge that. */
   async checkLog (id: Id): Promise<void> {
     if (await this.get(id) !== undefined) return
     if (this.#where.length === 0) {

@@ -37,7 +37,11 @@ export function makeRecord (family: Family, { command, context, current, decisio
 }
 
 /** What is committed: the item and the entry in one step. */
-export function makeChanges ({ name: family }: Family, { current, decision }: Decided, record: CommandRecord): Change[] {
+export function makeChanges (
+  { name: family }: Family,
+  { current, decision }: Decided,
+  record: CommandRecord
+): Change[] {
   const entry: Change = { type: 'insert', family: 'commands', item: record }
   if (decision.outcome !== 'done') return [entry]
   const { after } = decision

@@ -49,6 +49,6 @@ export function makeIdOfKey (key: string, principal: string | undefined): string
   const hash = createHash('sha256').update(JSON.stringify([principal ?? null, key])).digest('hex')
   // In the shape of a UUID of version 8, which is free for such uses.
   const variant = (8 | parseInt(hash[16] as string, 16) & 3).toString(16)
-  const parts = [hash.slice(0, 8), hash.slice(8, 12), `8${hash.slice(13, 16)}`, variant + hash.slice(17, 20), hash.slice(20, 32)]
-  return parts.join('-')
+  const [version, rest] = [`8${hash.slice(13, 16)}`, `${variant}${hash.slice(17, 20)}`]
+  return [hash.slice(0, 8), hash.slice(8, 12), version, rest, hash.slice(20, 32)].join('-')
 }

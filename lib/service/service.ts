@@ -2,7 +2,7 @@ import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { CommandMembers } from '../family/command-schema.js'
 import type { ItemOf, OperationParams } from '../family/definition.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
-import type { Grant, Intent } from './caller.js'
+import type { Granted, Intent } from './caller.js'
 
 /** Where a service keeps its items, and who may do what. */
 export interface ServiceOptions {
@@ -11,10 +11,7 @@ export interface ServiceOptions {
    * As the option of a mount, with the options of the call in the place of the request: called before anything is read
    * or written, and what it throws is the refusal. A principal that it gives back counts in place of the call's.
    */
-  readonly authorize?: (
-    call: CallOptions,
-    intent: Intent
-  ) => Grant | undefined | void | Promise<Grant | undefined | void>
+  readonly authorize?: (call: CallOptions, intent: Intent) => Granted | Promise<Granted>
 }
 
 /** Who asks. */

@@ -1,4 +1,4 @@
-import type { Scalar } from './storage.js'
+import type { Order, Scalar, Stored } from './storage.js'
 
 /** Compares two values of one kind; text by code point, as databases with a binary collation do. */
 export function compareScalars (a: Scalar, b: Scalar): number {
@@ -11,13 +11,29 @@ function compareText (a: string, b: string): number {
   for (let i = 0; i < shared; i++) {
     const left = a.charCodeAt(i)
     const right = b.charCodeAt(i)
-    if (left !== right) return rank(left) - rank(right)
+    if (left !== right) return rankUnit(left) - rankUnit(right)
   }
   return a.length - b.length
 }
 
 // Surrogates stand for the code points above U+FFFF, so they come after U+E000 to U+FFFF.
-function rank (unit: number): number {
+function rankUnit (unit: number): number {
   if (unit < 0xd800) return unit
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
+}
+
+/** A function for `sort` that brings items into this order. */
+export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
+  return (a, b) => {
+    for (const { field, descending } of order) {
+      const result = compareOptional(a[field] as Scalar | undefined, b[field] as Scalar | undefined)
+      if (result !== 0) return descending ? -result : result
+    }
+    return 0
+  }
+}
+
+function compareOptional (a: Scalar | undefined, b: Scalar | undefined): number {
+  if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? -1 : 1
+  return compareScalars(a, b)
 }

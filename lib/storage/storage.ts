@@ -1,3 +1,5 @@
+import { errorCodes } from '../errors.js'
+
 /** The identifier of an item: an integer or a string, the same kind for all items of a family. */
 export type Id = string | number
 
@@ -5,8 +7,8 @@ export type Id = string | number
 export type Scalar = string | number | boolean
 
 /**
- * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order of
- * their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
+ * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
+ * of their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
  */
 export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
@@ -39,8 +41,9 @@ export interface Stored {
 }
 
 /**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing, so
- * `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's text.
+ * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing,
+ * so `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's
+ * text.
  */
 export type Condition =
   | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
@@ -75,7 +78,10 @@ export interface Found {
 
 /** A page as text that can be sent as it is. */
 export interface FoundText {
-  /** The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the order asked for. */
+  /**
+   * The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the
+   * order asked for.
+   */
   readonly text: string
   readonly count: number
   /** The id of the last of them. */
@@ -85,7 +91,7 @@ export interface FoundText {
   readonly total?: number
 }
 
-/** One change of a commit, with the revision that must be there for it. */
+/** One change of one item, with the revision that must be there for it. A commit has at most one for an item. */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
   | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number }
@@ -100,12 +106,15 @@ export interface Storage {
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query): Promise<Found>
   /**
-   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to `find`
-   * where a storage has none.
+   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to
+   * `find` where a storage has none.
    */
   findText? (family: string, query: Query, members: readonly string[]): Promise<FoundText>
   get (family: string, id: Id): Promise<Stored | undefined>
-  /** All changes or none of them; durable when the promise is fulfilled. */
+  /**
+   * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
+   * refused, as `checkChanges` does.
+   */
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
@@ -132,5 +141,35 @@ export class ReadOnlyError extends Error {
   override readonly name = 'ReadOnlyError'
   constructor (readonly family: string) {
     super(`${family} can only be read: its table has no column for the revision`)
+  }
+}
+
+/** The id of the item that a change is about. */
+export function getId (change: Change): Id {
+  return change.type === 'delete' ? change.id : change.item.id
+}
+
+/**
+ * Throws where a commit has more than one change of one item: a storage calls it before anything else, so that all
+ * refuse alike. Of two inserts with one id the second finds it taken (`DuplicateError`), as it would in a commit of its
+ * own.
+ *
+ * @example
+ * async commit (changes) {
+ *   checkChanges(changes)
+ *   // …
+ * }
+ */
+export function checkChanges (changes: readonly Change[]): void {
+  if (changes.length < 2) return
+  const changed = new Map<string, Map<Id, Change['type']>>()
+  for (const change of changes) {
+    const { type, family } = change
+    const id = getId(change)
+    const types = changed.get(family) ?? new Map<Id, Change['type']>()
+    const earlier = types.get(id)
+    if (earlier === 'insert' && type === 'insert') throw new DuplicateError(family, id)
+    if (earlier !== undefined) throw new errorCodes.FST_DEALBOOK_REPEATED_CHANGE(family, id)
+    changed.set(family, types.set(id, type))
   }
 }

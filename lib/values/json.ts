@@ -53,3 +53,15 @@ export function replaceUnsupported (text: string): string {
 export function escapePointer (name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
+
+/** Picks these members of an item, in this order, leaving out what is absent. */
+export function makePicker (members: readonly string[]): (item: Members) => Members {
+  return item => {
+    const picked: Record<string, unknown> = {}
+    for (const member of members) {
+      const value = item[member]
+      if (value !== undefined) picked[member] = value
+    }
+    return picked
+  }
+}

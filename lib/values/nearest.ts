@@ -5,7 +5,7 @@ export function didYouMean (name: string, known: Iterable<string>): string {
 }
 
 /** The known name most like the given one, if one is close enough to be a typing error. */
-export function nearest (name: string, known: Iterable<string>): string | undefined {
+function nearest (name: string, known: Iterable<string>): string | undefined {
   // The distance takes quadratic time, and no name of ours is that long.
   if (name.length > 50) return undefined
   let best: string | undefined

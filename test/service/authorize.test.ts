@@ -4,7 +4,7 @@ import { deals } from '../../lib/deals/deals.js'
 import { Problem } from '../../lib/problems.js'
 import type { Intent } from '../../lib/service/caller.js'
 import type { CallOptions } from '../../lib/service/service.js'
-import { memoryStorage } from '../../lib/storage/memory.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import { recordingStorage } from '../recording-storage.js'
 import { makeDeal, openBook, testOverStorages } from './book.js'
 

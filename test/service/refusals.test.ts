@@ -3,7 +3,7 @@ import t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily } from '../../lib/plugin/define-family.js'
 import { Problem } from '../../lib/problems.js'
-import { memoryStorage } from '../../lib/storage/memory.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Members } from '../../lib/values/json.js'
 import { makeDeal, openBook, refusal, testOverStorages } from './book.js'
 

@@ -1,10 +1,11 @@
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance.js'
-import { memoryStorage } from '../../lib/storage/memory.js'
-import type { Condition, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import type { ConformanceContext, StorageUnderTest } from '../../lib/storage/conformance/storage-conformance.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { Change, Condition, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
 
-/** The names of the cases that a storage fails. */
-async function failures (make: () => Storage): Promise<string[]> {
+/** The names of the cases that a storage fails, with the simplest runner there can be. */
+async function listFailures (make: () => Storage): Promise<string[]> {
   const cases: [string, () => Promise<void>][] = []
   storageConformance((name, run) => cases.push([name, run]), () => ({ storage: make() }))
   const failed: string[] = []
@@ -12,8 +13,7 @@ async function failures (make: () => Storage): Promise<string[]> {
   return failed
 }
 
-type Change = (query: Query) => Query
-const asking = (change: Change) => (): Storage => {
+const asking = (change: (query: Query) => Query) => (): Storage => {
   const storage = memoryStorage()
   return { ...storage, find: (family, query) => storage.find(family, change(query)) }
 }
@@ -21,44 +21,96 @@ const answering = (change: (found: Found) => Found) => (): Storage => {
   const storage = memoryStorage()
   return { ...storage, find: async (family, query) => change(await storage.find(family, query)) }
 }
-const where = (change: (condition: Condition) => Condition): Change => query => ({ ...query, where: query.where.map(change) })
-const item = (change: (item: Stored) => Record<string, unknown>) => answering(found => ({ ...found, items: found.items.map(change) as unknown as Stored[] }))
+const committing = (commit: (storage: Storage, changes: readonly Change[]) => Promise<void>) => (): Storage => {
+  const storage = memoryStorage()
+  return { ...storage, commit: changes => commit(storage, changes) }
+}
+const withCondition = (change: (condition: Condition) => Condition) =>
+  asking(query => ({ ...query, where: query.where.map(change) }))
+const withOrder = (change: (order: Query['order'][number]) => Query['order'][number]) =>
+  asking(query => ({ ...query, order: query.order.map(change) }))
+const withItem = (change: (item: Stored) => Record<string, unknown>) =>
+  answering(found => ({ ...found, items: found.items.map(change) as unknown as Stored[] }))
+const withMember = (name: string, change: (value: unknown) => unknown) =>
+  withItem(item => name in item ? { ...item, [name]: change(item[name]) } : item)
 
-// Each fault, and a case that must notice it.
-const faults: Record<string, [make: () => Storage, noticed: string]> = {
-  'gt means gte': [asking(where(condition => condition.op === 'gt' ? { ...condition, op: 'gte' } : condition)), 'filter integer: gt'],
-  'only the first of many values': [asking(where(condition => condition.op === 'eq' ? { ...condition, values: condition.values.slice(0, 1) } : condition)), 'filter mood: eq any of many'],
-  'patterns without regard to case': [asking(where(condition => condition.op === 'regex' ? { ...condition, patterns: condition.patterns.map(pattern => `(?i)${pattern}`) } : condition)), 'regex: the case counts, unless (?i)'],
-  'only the first condition': [asking(query => ({ ...query, where: query.where.slice(0, 1) })), 'filter: all conditions must hold, several on one field too'],
-  'offset ignored': [asking(query => ({ ...query, offset: 0 })), 'count: of what matches, whatever offset and limit are'],
-  'limit ignored': [asking(query => ({ ...query, limit: 1000 })), 'page: limit 0 brings nothing, and the count all the same'],
-  'always counted': [asking(query => ({ ...query, count: true })), 'count: only where it is wanted'],
-  'always ascending': [asking(query => ({ ...query, order: query.order.map(order => ({ ...order, descending: false })) })), 'page: by key, downwards'],
-  'ties in no order': [asking(query => ({ ...query, order: query.order.map(order => order.field === 'id' ? { ...order, descending: !order.descending } : order) })), 'order date: absent first, ties by id'],
-  'absent is null': [item(found => ({ string: null, ...found })), 'value: absent members are missing, never null or undefined'],
-  'dates as they come': [item(found => ({ ...found, ...'date' in found ? { date: `${String(found['date'])}T00:00:00.000Z` } : {} })), 'value: a leap day'],
-  'numbers of fifteen digits': [item(found => ({ ...found, ...'number' in found ? { number: Number(Number(found['number']).toPrecision(15)) } : {} })), 'value: a sum of fractions'],
-  'commits one change after the other': [() => {
-    const storage = memoryStorage()
-    return { ...storage, async commit (changes) { for (const change of changes) await storage.commit([change]) } }
-  }, 'atomic: a conflict at the end undoes all before it'],
-  'refusals swallowed': [() => {
-    const storage = memoryStorage()
-    return { ...storage, commit: changes => storage.commit(changes).catch(() => {}) }
-  }, 'concurrent: of 100 inserts of one id exactly one succeeds'],
-  'values taken too late': [() => {
-    const storage = memoryStorage()
-    return { ...storage, async commit (changes) { await Promise.resolve(); await storage.commit(changes) } }
-  }, 'what the caller changes after a commit does not change what is stored']
+/** Every change by itself, each item's last one only. */
+async function commitLast (storage: Storage, changes: readonly Change[]): Promise<void> {
+  const last = new Map(changes.map(change => [change.type === 'delete' ? change.id : change.item.id, change]))
+  await storage.commit([...last.values()])
+}
+
+// Each fault, a case that must notice it, and a storage with it.
+const faults: Record<string, [noticed: string, make: () => Storage]> = {
+  'gt means gte': ['filter integer: gt',
+    withCondition(condition => condition.op === 'gt' ? { ...condition, op: 'gte' } : condition)],
+  'only the first of many values': ['filter mood: eq any of many',
+    withCondition(condition => condition.op === 'eq'
+      ? { ...condition, values: condition.values.slice(0, 1) }
+      : condition)],
+  'patterns without regard to case': ['regex: the case counts, unless (?i)',
+    withCondition(condition => condition.op === 'regex'
+      ? { ...condition, patterns: condition.patterns.map(pattern => `(?i)${pattern}`) }
+      : condition)],
+  'only the first condition': ['filter: all conditions must hold, several on one field too',
+    asking(query => ({ ...query, where: query.where.slice(0, 1) }))],
+  'offset ignored': ['count: of what matches, whatever offset and limit are',
+    asking(query => ({ ...query, offset: 0 }))],
+  'limit ignored': ['page: limit 0 brings nothing, and the count all the same',
+    asking(query => ({ ...query, limit: 1000 }))],
+  'always counted': ['count: only where it is wanted',
+    asking(query => ({ ...query, count: true }))],
+  'always ascending': ['page: by key, downwards',
+    withOrder(order => ({ ...order, descending: false }))],
+  'ties in no order': ['order date: absent first, ties by id',
+    withOrder(order => order.field === 'id' ? { ...order, descending: !order.descending } : order)],
+  'absent is null': ['value: absent members are missing, never null or undefined',
+    withItem(item => ({ string: null, ...item }))],
+  'dates as they come': ['value: a leap day',
+    withMember('date', date => `${String(date)}T00:00:00.000Z`)],
+  'numbers of fifteen digits': ['value: a sum of fractions',
+    withMember('number', number => Number(Number(number).toPrecision(15)))],
+  'commits one change after the other': ['atomic: a conflict at the end undoes all before it',
+    committing(async (storage, changes) => { for (const change of changes) await storage.commit([change]) })],
+  'refusals swallowed': ['concurrent: of 100 inserts of one id exactly one succeeds',
+    committing((storage, changes) => storage.commit(changes).catch(() => {}))],
+  'values taken too late': ['what the caller changes after a commit does not change what is stored',
+    committing(async (storage, changes) => { await Promise.resolve(); await storage.commit(changes) })],
+  'of two changes of one item the last is done': ['refusal: two changes of one item in one commit',
+    committing(commitLast)]
 }
 
 t.test('a storage without fault passes', async t => {
-  t.same(await failures(memoryStorage), [])
+  t.same(await listFailures(memoryStorage), [])
 })
 
-for (const [fault, [make, noticed]] of Object.entries(faults)) {
+for (const [fault, [noticed, make]] of Object.entries(faults)) {
   t.test(`noticed: ${fault}`, async t => {
-    const failed = await failures(make)
+    const failed = await listFailures(make)
     t.ok(failed.includes(noticed), `fails "${noticed}"`)
   })
 }
+
+t.test('cases about what a storage does not have are skipped, no others', async t => {
+  /** Why cases are skipped, by the beginnings of their names. */
+  async function listSkipped (more: Partial<StorageUnderTest>, storage: Partial<Storage> = {}): Promise<string[]> {
+    const cases: [string, (context: ConformanceContext) => Promise<void>][] = []
+    let disposed = 0
+    storageConformance((name, run) => cases.push([name, run]), () => ({
+      storage: { ...memoryStorage(), ...storage },
+      async dispose () { disposed++ },
+      ...more
+    }))
+    const skipped = new Set<string>()
+    for (const [name, run] of cases) {
+      await run({ skip: reason => skipped.add(`${name.replace(/:.*/, '')}: ${reason}`) }).catch(() => {})
+    }
+    t.equal(disposed, cases.length, 'what was made for a skipped case is cleared away too')
+    return [...skipped]
+  }
+  const noReopen = 'reopened: the storage keeps nothing to reopen'
+  const noText = 'text: the storage has no findText'
+  t.same(await listSkipped({}), [noReopen, noText])
+  t.same(await listSkipped({ reopen: async () => memoryStorage() }), [noText])
+  t.same(await listSkipped({}, { findText: async () => ({ text: '', count: 0, more: false }) }), [noReopen])
+})

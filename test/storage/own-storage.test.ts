@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { journalStorage } from '../../examples/own-storage.js'
-import { storageConformance } from '../../lib/storage/conformance.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import { insert, query, thing, things } from '../../lib/storage/conformance/fixture.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-journal-'))

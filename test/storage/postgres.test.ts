@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import t from 'tap'
 import type { Test } from 'tap'
-import { storageConformance } from '../../lib/storage/conformance.js'
-import { ids, insert, note, notes, outcomes, query, replace, shape, thing, things, where } from '../../lib/storage/conformance/fixture.js'
-import { postgresStorage } from '../../lib/storage/postgres.js'
-import type { PostgresOptions } from '../../lib/storage/postgres.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import {
+  ids, insert, note, notes, query, replace, settle, shape, thing, things, where
+} from '../../lib/storage/conformance/fixture.js'
+import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { ConflictError, ReadOnlyError } from '../../lib/storage/storage.js'
 import type { Storage } from '../../lib/storage/storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
@@ -37,7 +39,10 @@ storageConformance(t.test, () => {
 })
 
 /** A storage in a schema of its own, cleared away with the test. */
-function fresh (t: Test, options: Partial<PostgresOptions> = {}): { schema: string, open: (more?: Partial<PostgresOptions>) => Storage } {
+function fresh (
+  t: Test,
+  options: Partial<PostgresOptions> = {}
+): { schema: string, open: (more?: Partial<PostgresOptions>) => Storage } {
   const schema = newSchema()
   const opened: Storage[] = []
   t.teardown(async () => {
@@ -68,15 +73,26 @@ t.test('a table has a typed column per field, in snake case', async t => {
   const storage = open()
   await storage.prepare(things)
   await storage.prepare(notes)
-  await storage.commit(insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } })))
-  t.same(await sql(`SELECT attname || ' ' || format_type(atttypid, atttypmod) AS c FROM pg_attribute WHERE attrelid = '${schema}.things'::regclass AND attnum > 0`), [
-    'id bigint', 'revision bigint', 'created_at timestamp(3) with time zone', 'updated_at timestamp(3) with time zone', 'integer bigint', 'number double precision',
-    'string text', 'boolean boolean', 'date date', 'date_time timestamp(3) with time zone', 'mood text', 'json json'
+  await storage.commit(
+    insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } }))
+  )
+  t.same(await sql(`SELECT attname || ' ' || format_type(atttypid, atttypmod) AS c FROM pg_attribute
+    WHERE attrelid = '${schema}.things'::regclass AND attnum > 0`), [
+    'id bigint', 'revision bigint', 'created_at timestamp(3) with time zone', 'updated_at timestamp(3) with time zone',
+    'integer bigint', 'number double precision', 'string text', 'boolean boolean', 'date date',
+    'date_time timestamp(3) with time zone', 'mood text', 'json json'
   ].map(c => ({ c })))
-  t.same(await sql(`SELECT collname FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation WHERE attrelid = '${schema}.notes'::regclass AND attname IN ('id', 'text')`),
-    [{ collname: 'C' }, { collname: 'C' }])
-  t.same(await sql(`SELECT id, boolean, json->>'a' AS a, extract(epoch FROM date_time)::int AS epoch FROM "${schema}".things`),
-    [{ id: '7', boolean: true, a: '1', epoch: 1767225600 }])
+  t.same(
+    await sql(`SELECT collname FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
+      WHERE attrelid = '${schema}.notes'::regclass AND attname IN ('id', 'text')`),
+    [{ collname: 'C' }, { collname: 'C' }]
+  )
+  t.same(
+    await sql(
+      `SELECT id, boolean, json->>'a' AS a, extract(epoch FROM date_time)::int AS epoch FROM "${schema}".things`
+    ),
+    [{ id: '7', boolean: true, a: '1', epoch: 1767225600 }]
+  )
 })
 
 t.test('ten processes that start at once', async t => {
@@ -91,7 +107,11 @@ t.test('a required field that comes later is absent in the rows from before', as
   await before.prepare(things)
   await before.commit(insert('things', thing(1, { integer: 1 })))
   const storage = open()
-  await storage.prepare({ ...things, fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }], indexes: [['sizeInCm']] })
+  await storage.prepare({
+    ...things,
+    fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }],
+    indexes: [['sizeInCm']]
+  })
   await storage.commit(insert('things', thing(2, { sizeInCm: 2.5 })))
   t.same(await ids(storage, query({ sort: ['sizeInCm'] })), [1, 2])
   t.equal((await storage.get('things', 1))?.['sizeInCm'], undefined)
@@ -101,42 +121,87 @@ t.test('a required field that comes later is absent in the rows from before', as
 
 t.test('a column whose type does not fit is refused by name', async t => {
   const { schema, open } = fresh(t)
-  await sql(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".people (id bigint PRIMARY KEY, revision bigint, full_name integer)`)
-  await t.rejects(open().prepare(people), { message: /people: the column "full_name" .* integer, .* "fullName" \(string, text/ })
-  t.equal((await sql(`SELECT 1 FROM pg_attribute WHERE attrelid = '${schema}.people'::regclass AND attnum > 0`)).length, 3, 'nothing was added')
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".people (id bigint PRIMARY KEY, revision bigint, full_name integer)`)
+  await t.rejects(open().prepare(people), {
+    message: /people: the column "full_name" .* integer, .* "fullName" \(string, text/
+  })
+  t.equal(
+    (await sql(`SELECT 1 FROM pg_attribute WHERE attrelid = '${schema}.people'::regclass AND attnum > 0`)).length,
+    3,
+    'nothing was added'
+  )
 })
 
 t.test('a mapped table without a revision is read as it is, and only read', async t => {
   const { schema, open } = fresh(t)
-  await sql(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".crm_people (person_id integer PRIMARY KEY, full_name varchar(50), active boolean, secret text);
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".crm_people (
+      person_id integer PRIMARY KEY, full_name varchar(50), active boolean, secret text
+    );
     INSERT INTO "${schema}".crm_people VALUES (1, 'ann', true, 'x'), (2, 'Ann', false, 'y'), (3, 'bob', NULL, 'z')`)
   const storage = open({ tables: { people: { table: 'crm_people', schema, columns: { id: 'person_id' } } } })
   await storage.prepare(people)
   const epoch = '1970-01-01T00:00:00.000Z'
-  t.equal((await sql(`SELECT 1 FROM pg_attribute WHERE attrelid = '${schema}.crm_people'::regclass AND attnum > 0`)).length, 4, 'not altered')
-  t.same(await storage.get('people', 1), { id: 1, revision: 0, createdAt: epoch, updatedAt: epoch, fullName: 'ann', active: true })
-  t.same(await ids(storage, query({ where: [where('fullName', 'gt', 'Z')], sort: ['fullName'] }), 'people'), [1, 3], 'by code point')
-  t.same(await ids(storage, query({ where: [where('revision', 'eq', 0), where('createdAt', 'lte', epoch)], sort: ['-updatedAt', '-id'] }), 'people'), [3, 2, 1])
+  t.equal(
+    (await sql(`SELECT 1 FROM pg_attribute WHERE attrelid = '${schema}.crm_people'::regclass AND attnum > 0`)).length,
+    4,
+    'not altered'
+  )
+  t.same(await storage.get('people', 1), {
+    id: 1,
+    revision: 0,
+    createdAt: epoch,
+    updatedAt: epoch,
+    fullName: 'ann',
+    active: true
+  })
+  t.same(
+    await ids(storage, query({ where: [where('fullName', 'gt', 'Z')], sort: ['fullName'] }), 'people'),
+    [1, 3],
+    'by code point'
+  )
+  t.same(
+    await ids(
+      storage,
+      query({ where: [where('revision', 'eq', 0), where('createdAt', 'lte', epoch)], sort: ['-updatedAt', '-id'] }),
+      'people'
+    ),
+    [3, 2, 1]
+  )
   t.same(await ids(storage, query({ where: [where('fullName', 'regex', '^a')], sort: ['createdAt'] }), 'people'), [1])
   t.same(await ids(storage, query({ where: [where('active', 'ne', true)] }), 'people'), [2, 3])
   await t.rejects(storage.commit(insert('people', thing(4, { fullName: 'dan' }))), new ReadOnlyError('people'))
-  await t.rejects(open({ tables: { people: { table: 'crm_people', schema } } }).prepare(people), { message: /no column "id" for the field "id"; it has person_id/ })
-  await t.rejects(open({ tables: { people: { table: 'nobody', schema } } }).prepare(people), { message: /there is no table "nobody"/ })
+  await t.rejects(open({ tables: { people: { table: 'crm_people', schema } } }).prepare(people), {
+    message: /no column "id" for the field "id"; it has person_id/
+  })
+  await t.rejects(open({ tables: { people: { table: 'nobody', schema } } }).prepare(people), {
+    message: /there is no table "nobody"/
+  })
 })
 
 t.test('a mapped table with a revision is written; what it refuses, it refuses to one commit only', async t => {
   const { schema, open } = fresh(t)
-  await sql(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".crm_people (id bigint PRIMARY KEY, "Full Name" text UNIQUE, active boolean, version bigint, note text DEFAULT 'new');
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".crm_people (
+      id bigint PRIMARY KEY, "Full Name" text UNIQUE, active boolean, version bigint, note text DEFAULT 'new'
+    );
     INSERT INTO "${schema}".crm_people VALUES (1, 'ann', true, 4, 'kept')`)
-  const storage = open({ tables: { people: { table: 'crm_people', schema, columns: { fullName: 'Full Name', revision: 'version' } } } })
+  const storage = open({
+    tables: { people: { table: 'crm_people', schema, columns: { fullName: 'Full Name', revision: 'version' } } }
+  })
   await storage.prepare(people)
-  const attempts = ['bob', 'ann', 'cid'].map((fullName, index) => storage.commit(insert('people', thing(index + 2, { fullName }))))
-  const { fulfilled, reasons } = await outcomes(attempts)
+  const attempts = ['bob', 'ann', 'cid'].map((fullName, index) =>
+    storage.commit(insert('people', thing(index + 2, { fullName })))
+  )
+  const { fulfilled, reasons } = await settle(attempts)
   t.equal(fulfilled, 2)
   t.match(reasons, [{ code: '23505' }])
   await storage.commit([replace('people', thing(1, { fullName: 'Anna' }, 5))])
   t.same(await sql(`SELECT id::int, "Full Name", note, version::int FROM "${schema}".crm_people ORDER BY id`), [
-    { id: 1, 'Full Name': 'Anna', note: 'kept', version: 5 }, { id: 2, 'Full Name': 'bob', note: 'new', version: 1 }, { id: 4, 'Full Name': 'cid', note: 'new', version: 1 }
+    { id: 1, 'Full Name': 'Anna', note: 'kept', version: 5 },
+    { id: 2, 'Full Name': 'bob', note: 'new', version: 1 },
+    { id: 4, 'Full Name': 'cid', note: 'new', version: 1 }
   ])
 })
 
@@ -149,9 +214,14 @@ t.test('two storages on one database: commits of both are decided as by one', as
   const raise = async (storage: Storage, times: number): Promise<void> => {
     while (times > 0) {
       const pair = (await storage.find('things', query())).items.slice(times % 4, times % 4 + 2)
-      const changes = pair.map(item => replace('things', { ...item, integer: Number(item['integer']) + 1, revision: item.revision + 1 }))
+      const changes = pair.map(item =>
+        replace('things', { ...item, integer: Number(item['integer']) + 1, revision: item.revision + 1 })
+      )
       try {
-        await storage.commit([...times % 2 === 0 ? changes : changes.reverse(), ...insert('notes', note(`${notesWritten++}`))])
+        await storage.commit([
+          ...(times % 2 === 0 ? changes : changes.reverse()),
+          ...insert('notes', note(`${notesWritten++}`))
+        ])
         times--
       } catch (error) {
         if (!(error instanceof ConflictError)) throw error
@@ -163,8 +233,10 @@ t.test('two storages on one database: commits of both are decided as by one', as
   t.equal(items.reduce((sum, item) => sum + Number(item['integer']), 0), 2 * 5 * 8 * 2)
   t.ok(items.every(item => item.revision === Number(item['integer']) + 1))
   t.equal((await one.find('notes', query({ limit: 0, count: true }))).total, 2 * 5 * 8)
-  const inserts = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? one : two).commit(insert('notes', note('same'), note(`other ${index}`))))
-  t.equal((await outcomes(inserts)).fulfilled, 1)
+  const inserts = Array.from({ length: 100 }, (_, index) =>
+    (index % 2 === 0 ? one : two).commit(insert('notes', note('same'), note(`other ${index}`)))
+  )
+  t.equal((await settle(inserts)).fulfilled, 1)
   t.equal((await ids(one, query({ where: [where('id', 'regex', '^other')] }), 'notes')).length, 1)
 })
 
@@ -175,7 +247,9 @@ t.test('overtaken while it waits, a commit is decided by what is there then', as
   await storage.commit(insert('things', thing(1), thing(2)))
   const stamps = 'created_at, updated_at) VALUES (\'a\', \'theirs\', 1, now(), now())'
   await withClient(async client => {
-    await client.query(`BEGIN; INSERT INTO "${schema}".notes (id, text, revision, ${stamps}; UPDATE "${schema}".things SET revision = 2`)
+    await client.query(
+      `BEGIN; INSERT INTO "${schema}".notes (id, text, revision, ${stamps}; UPDATE "${schema}".things SET revision = 2`
+    )
     const duplicate = storage.commit([...insert('things', thing(3)), ...insert('notes', note('b'), note('a'))])
     const fits = storage.commit([replace('things', thing(1, { integer: 1 }, 3))])
     const stale = storage.commit([replace('things', thing(2, { integer: 1 }, 2))])
@@ -244,7 +318,8 @@ t.test('connections that the server ends are replaced', async t => {
   const storage = open()
   await storage.prepare(things)
   await storage.commit(insert('things', thing(1)))
-  const ended = await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'idle' AND query LIKE '%${schema}%'`)
+  const ended = await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND state = 'idle' AND query LIKE '%${schema}%'`)
   t.ok(ended.length > 0)
   await delay(50)
   t.equal((await storage.get('things', 1))?.id, 1)

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance.js'
-import { ids, insert, outcomes, query, replace, shape, thing, things, where } from '../../lib/storage/conformance/fixture.js'
-import { sqliteStorage } from '../../lib/storage/sqlite.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import {
+  ids, insert, query, replace, settle, shape, thing, things, where
+} from '../../lib/storage/conformance/fixture.js'
+import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
-import type { SqliteDatabase } from '../../lib/storage/sqlite.js'
+import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
 import { tenProcesses } from './processes.js'
 
@@ -60,15 +62,31 @@ t.test('a table has a typed column per field, in snake case', async t => {
   const file = newFile()
   const storage = sqliteStorage({ file })
   await storage.prepare(things)
-  await storage.commit(insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } })))
+  await storage.commit(
+    insert('things', thing(7, { dateTime: '2026-01-01T00:00:00.000Z', boolean: true, json: { a: 1 } }))
+  )
   await storage.close()
-  t.same(await rowsOf(file, 'SELECT id, revision, created_at, date_time, boolean, json, string FROM things'), [{
-    id: 7, revision: 1, created_at: '2026-01-02T03:04:05.678Z', date_time: '2026-01-01T00:00:00.000Z', boolean: 1, json: '{"a":1}', string: null
-  }])
-  t.same((await rowsOf(file, 'SELECT type FROM pragma_table_info(\'things\')')).map(row => (row as { type: string }).type),
-    ['INTEGER', 'INTEGER', 'TEXT', 'TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'TEXT', 'TEXT', 'TEXT', 'TEXT'])
-  t.same((await rowsOf(file, 'SELECT name FROM pragma_index_list(\'things\') ORDER BY name')).map(row => (row as { name: string }).name),
-    ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx'])
+  t.same(await rowsOf(file, 'SELECT id, revision, created_at, date_time, boolean, json, string FROM things'), [
+    {
+      id: 7,
+      revision: 1,
+      created_at: '2026-01-02T03:04:05.678Z',
+      date_time: '2026-01-01T00:00:00.000Z',
+      boolean: 1,
+      json: '{"a":1}',
+      string: null
+    }
+  ])
+  t.same(
+    (await rowsOf(file, "SELECT type FROM pragma_table_info('things')")).map(row => (row as { type: string }).type),
+    ['INTEGER', 'INTEGER', 'TEXT', 'TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'TEXT', 'TEXT', 'TEXT', 'TEXT']
+  )
+  t.same(
+    (await rowsOf(file, "SELECT name FROM pragma_index_list('things') ORDER BY name")).map(
+      row => (row as { name: string }).name
+    ),
+    ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx']
+  )
 })
 
 t.test('ten processes that start at once', async t => {
@@ -85,7 +103,11 @@ t.test('a required field that comes later is absent in the rows from before', as
   await before.close()
   const storage = sqliteStorage({ file })
   t.teardown(() => storage.close())
-  await storage.prepare({ ...things, fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }], indexes: [['sizeInCm']] })
+  await storage.prepare({
+    ...things,
+    fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }],
+    indexes: [['sizeInCm']]
+  })
   await storage.commit(insert('things', thing(2, { sizeInCm: 2.5 })))
   t.same(await ids(storage, query({ sort: ['sizeInCm'] })), [1, 2])
   t.equal((await storage.get('things', 1))?.['sizeInCm'], undefined)
@@ -94,27 +116,38 @@ t.test('a required field that comes later is absent in the rows from before', as
 t.test('a column whose type does not fit is refused by name', async t => {
   const file = newFile()
   const database = await openDatabase(file)
-  database.exec('CREATE TABLE people (id INTEGER PRIMARY KEY, revision INTEGER, created_at TEXT, updated_at TEXT, full_name INTEGER)')
+  database.exec(`CREATE TABLE people (
+    id INTEGER PRIMARY KEY, revision INTEGER, created_at TEXT, updated_at TEXT, full_name INTEGER
+  )`)
   database.close()
   const storage = sqliteStorage({ file })
   t.teardown(() => storage.close())
-  await t.rejects(storage.prepare(people), { message: /people: the column "full_name" .* INTEGER.* "fullName" \(string, TEXT\)/ })
+  await t.rejects(storage.prepare(people), {
+    message: /people: the column "full_name" .* INTEGER.* "fullName" \(string, TEXT\)/
+  })
   t.same((await rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')')).length, 5, 'nothing was added')
 })
 
 t.test('two fields for one column, two families for one table', async t => {
   const storage = sqliteStorage({ file: newFile() })
   t.teardown(() => storage.close())
-  const twice = shape('twins', 'integer', [{ name: 'nickName', kind: 'string', optional: true }, { name: 'nick_name', kind: 'string', optional: true }])
+  const twice = shape('twins', 'integer', [
+    { name: 'nickName', kind: 'string', optional: true },
+    { name: 'nick_name', kind: 'string', optional: true }
+  ])
   await t.rejects(storage.prepare(twice), { message: /"nickName" and "nick_name" would share the column "nick_name"/ })
   await storage.prepare(shape('line-items', 'integer', []))
-  await t.rejects(storage.prepare(shape('lineItems', 'integer', [])), { message: /"line-items" and "lineItems" would share the table "line_items"/ })
+  await t.rejects(storage.prepare(shape('lineItems', 'integer', [])), {
+    message: /"line-items" and "lineItems" would share the table "line_items"/
+  })
 })
 
 t.test('a mapped table without a revision is read as it is, and only read', async t => {
   const file = newFile()
   const database = await openDatabase(file)
-  database.exec(`CREATE TABLE crm_people (person_id INTEGER PRIMARY KEY, full_name TEXT COLLATE NOCASE, active INTEGER, secret TEXT);
+  database.exec(`CREATE TABLE crm_people (
+      person_id INTEGER PRIMARY KEY, full_name TEXT COLLATE NOCASE, active INTEGER, secret TEXT
+    );
     INSERT INTO crm_people VALUES (1, 'ann', 1, 'x'), (2, 'Ann', 0, 'y'), (3, 'bob', NULL, 'z')`)
   database.close()
   const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { id: 'person_id' } } } })
@@ -123,10 +156,24 @@ t.test('a mapped table without a revision is read as it is, and only read', asyn
   const before = await rowsOf(file, 'SELECT sql FROM sqlite_master')
   await storage.prepare(people)
   t.same(await rowsOf(file, 'SELECT sql FROM sqlite_master'), before, 'not altered')
-  t.same(await storage.get('people', 1), { id: 1, revision: 0, createdAt: epoch, updatedAt: epoch, fullName: 'ann', active: true })
+  t.same(await storage.get('people', 1), {
+    id: 1,
+    revision: 0,
+    createdAt: epoch,
+    updatedAt: epoch,
+    fullName: 'ann',
+    active: true
+  })
   t.same(await ids(storage, query({ where: [where('fullName', 'eq', 'ann')] }), 'people'), [1], 'the case counts')
   t.same(await ids(storage, query({ sort: ['fullName'] }), 'people'), [2, 1, 3])
-  t.same(await ids(storage, query({ where: [where('revision', 'eq', 0), where('createdAt', 'lte', epoch)], sort: ['-updatedAt', '-id'] }), 'people'), [3, 2, 1])
+  t.same(
+    await ids(
+      storage,
+      query({ where: [where('revision', 'eq', 0), where('createdAt', 'lte', epoch)], sort: ['-updatedAt', '-id'] }),
+      'people'
+    ),
+    [3, 2, 1]
+  )
   t.same(await ids(storage, query({ where: [where('fullName', 'regex', '^a')], sort: ['createdAt'] }), 'people'), [1])
   await t.rejects(storage.commit(insert('people', thing(4, { fullName: 'dan' }))), new ReadOnlyError('people'))
 })
@@ -134,15 +181,29 @@ t.test('a mapped table without a revision is read as it is, and only read', asyn
 t.test('a mapped table with a revision is written', async t => {
   const file = newFile()
   const database = await openDatabase(file)
-  database.exec('CREATE TABLE crm_people (id INTEGER PRIMARY KEY, "Full Name" TEXT, active INTEGER, version INTEGER, note TEXT DEFAULT \'new\'); INSERT INTO crm_people VALUES (1, \'ann\', 1, 4, \'kept\')')
+  database.exec(`CREATE TABLE crm_people (
+      id INTEGER PRIMARY KEY, "Full Name" TEXT, active INTEGER, version INTEGER, note TEXT DEFAULT 'new'
+    );
+    INSERT INTO crm_people VALUES (1, 'ann', 1, 4, 'kept')`)
   database.close()
-  const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people', columns: { fullName: 'Full Name', revision: 'version' } } } })
+  const storage = sqliteStorage({
+    file,
+    tables: { people: { table: 'crm_people', columns: { fullName: 'Full Name', revision: 'version' } } }
+  })
   t.teardown(() => storage.close())
   await storage.prepare(people)
-  await storage.commit([replace('people', thing(1, { fullName: 'Anna' }, 5)), ...insert('people', thing(2, { fullName: 'bob' }))])
-  await t.rejects(storage.commit([replace('people', thing(1, { fullName: 'x' }, 5))]), { name: 'ConflictError', family: 'people', id: 1 })
+  await storage.commit([
+    replace('people', thing(1, { fullName: 'Anna' }, 5)),
+    ...insert('people', thing(2, { fullName: 'bob' }))
+  ])
+  await t.rejects(storage.commit([replace('people', thing(1, { fullName: 'x' }, 5))]), {
+    name: 'ConflictError',
+    family: 'people',
+    id: 1
+  })
   t.same(await rowsOf(file, 'SELECT * FROM crm_people'), [
-    { id: 1, 'Full Name': 'Anna', active: null, version: 5, note: 'kept' }, { id: 2, 'Full Name': 'bob', active: null, version: 1, note: 'new' }
+    { id: 1, 'Full Name': 'Anna', active: null, version: 5, note: 'kept' },
+    { id: 2, 'Full Name': 'bob', active: null, version: 1, note: 'new' }
   ])
 })
 
@@ -156,8 +217,12 @@ t.test('a mapping that does not fit says what is missing', async t => {
     return storage.prepare(people).finally(() => storage.close())
   }
   await t.rejects(prepared({ people: { table: 'nobody' } }), { message: /there is no table "nobody"/ })
-  await t.rejects(prepared({ people: { table: 'crm_people' } }), { message: /no column "full_name" for the field "fullName"; it has id/ })
-  await t.rejects(prepared({ people: { table: 'crm_people', columns: { name: 'x' } } }), { message: /maps the field "name", which the family does not have/ })
+  await t.rejects(prepared({ people: { table: 'crm_people' } }), {
+    message: /no column "full_name" for the field "fullName"; it has id/
+  })
+  await t.rejects(prepared({ people: { table: 'crm_people', columns: { name: 'x' } } }), {
+    message: /maps the field "name", which the family does not have/
+  })
 })
 
 t.test('two storages on one file', async t => {
@@ -167,10 +232,14 @@ t.test('two storages on one file', async t => {
   await Promise.all([one.prepare(things), two.prepare(things)])
   await one.commit(insert('things', thing(1)))
   t.equal((await two.get('things', 1))?.id, 1)
-  const attempts = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? one : two).commit([replace('things', thing(1, { integer: index }, 2))]))
-  t.equal((await outcomes(attempts)).fulfilled, 1)
-  const inserts = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? one : two).commit(insert('things', thing(index + 2))))
-  t.equal((await outcomes(inserts)).fulfilled, 100)
+  const attempts = Array.from({ length: 100 }, (_, index) =>
+    (index % 2 === 0 ? one : two).commit([replace('things', thing(1, { integer: index }, 2))])
+  )
+  t.equal((await settle(attempts)).fulfilled, 1)
+  const inserts = Array.from({ length: 100 }, (_, index) =>
+    (index % 2 === 0 ? one : two).commit(insert('things', thing(index + 2)))
+  )
+  t.equal((await settle(inserts)).fulfilled, 100)
 })
 
 t.test('another process that keeps the lock: a commit waits, then says so, and reads go on', async t => {
@@ -218,7 +287,10 @@ function likeBetterSqlite (hasRaw: boolean): SqliteDatabase {
     exec: sql => { database.exec(sql) },
     prepare (sql) {
       const statement = database.prepare(sql)
-      const shared = { all: (...values: never[]) => statement.all(...values), run: (...values: never[]) => statement.run(...values) }
+      const shared = {
+        all: (...values: never[]) => statement.all(...values),
+        run: (...values: never[]) => statement.run(...values)
+      }
       return hasRaw ? { ...shared, raw: (on: boolean) => { statement.setReturnArrays(on) } } : shared
     },
     close: () => { database.close() }
@@ -229,7 +301,9 @@ t.test('a pattern over many rows leaves other requests their turn', async t => {
   const storage = sqliteStorage({ file: newFile() })
   t.teardown(() => storage.close())
   await storage.prepare(things)
-  await storage.commit(insert('things', ...Array.from({ length: 20_000 }, (_, id) => thing(id, { string: 'a'.repeat(60) }))))
+  await storage.commit(
+    insert('things', ...Array.from({ length: 20_000 }, (_, id) => thing(id, { string: 'a'.repeat(60) })))
+  )
   let turns = 0
   const clock = setInterval(() => { turns++ }, 1)
   const found = await ids(storage, query({ where: [where('string', 'regex', '(a|aa)+b')], count: true }))
@@ -243,7 +317,14 @@ t.test('over more rows than one slice: pages by number, counts, and what holds f
   t.teardown(() => storage.close())
   await storage.prepare(things)
   const rows = 45_000
-  await storage.commit(insert('things', ...Array.from({ length: rows }, (_, id) => thing(id, { integer: id % 2, string: id % 3 === 0 ? 'a' : 'b', number: id }))))
+  await storage.commit(
+    insert(
+      'things',
+      ...Array.from({ length: rows }, (_, id) =>
+        thing(id, { integer: id % 2, string: id % 3 === 0 ? 'a' : 'b', number: id })
+      )
+    )
+  )
   const halves = [where('integer', 'gte', 1), where('string', 'lt', 'b')]
   t.same(await ids(storage, query({ where: halves, offset: 7000, limit: 2 })), [42003, 42009])
   t.same(await ids(storage, query({ where: halves, sort: ['-id'], offset: 7400, limit: 2 })), [597, 591])

@@ -2,20 +2,27 @@ import assert from 'node:assert/strict'
 import type { Change, Condition, FamilyShape, Field, Id, Kind, Order, Query, Storage, Stored } from '../storage.js'
 
 /** What a case works with: an empty storage with the families `things` and `notes` prepared. */
-export interface Bench {
+export interface CaseContext {
   readonly storage: Storage
-  /** Closes the storage and opens what it kept; undefined where it keeps nothing. */
-  readonly reopen: (() => Promise<Storage>) | undefined
+  /** Closes the storage and opens what it kept. Only for cases that need it. */
+  reopen (): Promise<Storage>
 }
 
 export interface Case {
   readonly name: string
-  readonly run: (bench: Bench) => Promise<void>
+  /** What not every storage has; without it the case is skipped. */
+  readonly needs?: 'reopen' | 'findText'
+  readonly run: (context: CaseContext) => Promise<void>
 }
 
 const moment = '2026-01-02T03:04:05.678Z'
 
-export function shape (name: string, id: Kind, fields: readonly Field[], indexes: readonly string[][] = []): FamilyShape {
+export function shape (
+  name: string,
+  id: Kind,
+  fields: readonly Field[],
+  indexes: readonly string[][] = []
+): FamilyShape {
   const own: Field[] = [
     { name: 'id', kind: id, optional: false },
     { name: 'revision', kind: 'integer', optional: false },
@@ -60,8 +67,12 @@ export function remove (family: string, id: Id, expected = 1): Change {
   return { type: 'delete', family, id, expected }
 }
 
-/** A query from its parts; `sort` as in `-integer`, the id breaks ties. */
-export function query (parts: Partial<Omit<Query, 'order'>> & { readonly sort?: readonly string[] } = {}): Query {
+interface QueryParts extends Partial<Omit<Query, 'order'>> {
+  /** As in `-integer`; the id breaks ties. */
+  readonly sort?: readonly string[]
+}
+
+export function query (parts: QueryParts = {}): Query {
   const { sort = [], ...rest } = parts
   const order: Order[] = sort.map(name => ({ field: name.replace(/^-/, ''), descending: name.startsWith('-') }))
   if (order.at(-1)?.field !== 'id') order.push({ field: 'id', descending: false })
@@ -77,18 +88,30 @@ export async function ids (storage: Storage, asked: Query, family = 'things'): P
   return (await storage.find(family, asked)).items.map(item => item.id)
 }
 
-/** Checks that one thing of these members comes back as it went in, by id and in a page. */
-export async function comesBack (storage: Storage, members: Record<string, unknown>): Promise<void> {
+/** Asserts that exactly these items are found, in this order. */
+export async function assertIds (
+  storage: Storage,
+  parts: QueryParts,
+  expected: readonly Id[],
+  family = 'things'
+): Promise<void> {
+  assert.deepEqual(await ids(storage, query(parts), family), expected)
+}
+
+/** Asserts that one thing of these members comes back as it went in, by id and in a page. */
+export async function assertComesBack (storage: Storage, members: Record<string, unknown>): Promise<void> {
   const item = thing(1, members)
   await storage.commit(insert('things', item))
   assert.deepEqual({ ...await storage.get('things', 1) }, item)
   const { items } = await storage.find('things', query())
-  assert.deepEqual(items.map(found => ({ ...found })), [item])
+  assert.deepEqual(items.map(each => ({ ...each })), [item])
 }
 
 /** How many of the promises were fulfilled, and why the others were not. */
-export async function outcomes (attempts: readonly Promise<unknown>[]): Promise<{ fulfilled: number, reasons: unknown[] }> {
+export async function settle (
+  attempts: readonly Promise<unknown>[]
+): Promise<{ fulfilled: number, reasons: unknown[] }> {
   const settled = await Promise.allSettled(attempts)
-  const reasons = settled.flatMap(result => result.status === 'rejected' ? [result.reason as unknown] : [])
+  const reasons = settled.flatMap(result => (result.status === 'rejected' ? [result.reason as unknown] : []))
   return { fulfilled: settled.length - reasons.length, reasons }
 }

@@ -3,61 +3,97 @@ import type { Query, Storage } from '../storage.js'
 import { insert, note, query, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
 
-const members = ['id', 'revision', 'createdAt', 'updatedAt', 'integer', 'number', 'string', 'boolean', 'date', 'dateTime', 'mood', 'json']
+const members = [
+  'id',
+  'revision',
+  'createdAt',
+  'updatedAt',
+  'integer',
+  'number',
+  'string',
+  'boolean',
+  'date',
+  'dateTime',
+  'mood',
+  'json'
+]
 
-/** Checks that the text of a page is what `JSON.stringify` makes of its items. Without `findText` there is nothing to check. */
-async function sameAsItems (storage: Storage, asked: Query, shown = members, family = 'things'): Promise<void> {
-  if (storage.findText === undefined) return
+/** Asserts that the text of a page is what `JSON.stringify` makes of its items. */
+async function assertSameAsItems (storage: Storage, asked: Query, shown = members, family = 'things'): Promise<void> {
   const { items, total } = await storage.find(family, asked)
   const { items: further } = await storage.find(family, { ...asked, offset: asked.offset + asked.limit, limit: 1 })
-  const { text, ...rest } = await storage.findText(family, asked, shown)
-  assert.equal(text, items.map(item => JSON.stringify(Object.fromEntries(shown.map(member => [member, item[member]])))).join(','))
+  const { text, ...rest } = await (storage as Required<Storage>).findText(family, asked, shown)
+  const texts = items.map(item => JSON.stringify(Object.fromEntries(shown.map(member => [member, item[member]]))))
+  assert.equal(text, texts.join(','))
   const last = items.at(-1)?.id
-  assert.deepEqual(rest, { count: items.length, more: further.length > 0, ...last === undefined ? {} : { last }, ...total === undefined ? {} : { total } })
+  const expected = { count: items.length, more: further.length > 0 }
+  assert.deepEqual(rest, {
+    ...expected,
+    ...last === undefined ? {} : { last },
+    ...total === undefined ? {} : { total }
+  })
 }
 
 const table: Record<string, Record<string, unknown>[]> = {
-  numbers: [0, 1, -1, 1.5, 0.1, 0.1 + 0.2, 1e-7, 123456.78901234567, 5e-324, -2.5e-10, 1e15, 9007199254740991, -9007199254740991, 8999999999999999, 100]
-    .map(number => ({ number })),
+  numbers: [
+    0, 1, -1, 1.5, 0.1, 0.1 + 0.2, 1e-7, 123456.78901234567, 5e-324, -2.5e-10, 1e15, 9007199254740991,
+    -9007199254740991, 8999999999999999, 100
+  ].map(number => ({ number })),
   integers: [{ integer: 0 }, { integer: -5 }, { integer: Number.MAX_SAFE_INTEGER }],
   'booleans, absent members': [{ boolean: true }, { boolean: false }, {}],
   dates: [{ date: '0001-01-01', dateTime: '9999-12-31T23:59:59.999Z' }],
-  strings: ['', '"', '\\', '/', '\'', '\u0001\b\t\n\u000b\f\r\u001e\u001f', '\u007f\u0080\u2028\u2029\ufeff', '😀 ä 漢', '</script>', 'null', '1', '{"a":1}', 'x'.repeat(100_000)]
-    .map(string => ({ string })),
+  strings: [
+    '', '"', '\\', '/', '\'', '\u0001\b\t\n\u000b\f\r\u001e\u001f', '\u007f\u0080\u2028\u2029\ufeff', '😀 ä 漢',
+    '</script>', 'null', '1', '{"a":1}', 'x'.repeat(100_000)
+  ].map(string => ({ string })),
   json: [{ a: [1, { b: null }] }, 'a "b"\n', 1.5, false, [], {}, { '\u001e': '\u001e,{' }].map(json => ({ json }))
 }
 
 export const texts: readonly Case[] = [
   ...Object.entries(table).map(([name, rows]): Case => ({
     name: `text: ${name} as JSON.stringify writes them`,
+    needs: 'findText',
     async run ({ storage }) {
       await storage.commit(insert('things', ...rows.map((row, index) => thing(index + 1, row))))
-      await sameAsItems(storage, query())
-      await sameAsItems(storage, query(), ['string', 'number', 'id', 'boolean', 'json'])
+      await assertSameAsItems(storage, query())
+      await assertSameAsItems(storage, query(), ['string', 'number', 'id', 'boolean', 'json'])
     }
   })),
   {
     name: 'text: of pages with filters, order, patterns, count and nothing',
+    needs: 'findText',
     async run ({ storage }) {
-      await storage.commit(insert('things', ...Array.from({ length: 30 }, (_, index) => thing(index, { integer: index % 7, string: `s${index % 3}` }))))
-      const filters = [[], [where('integer', 'gte', 3)], [where('integer', 'eq', 3), where('id', 'gt', 4)], [where('string', 'regex', '[12]$')], [where('integer', 'gt', 99)]]
+      await storage.commit(
+        insert(
+          'things',
+          ...Array.from({ length: 30 }, (_, index) => thing(index, { integer: index % 7, string: `s${index % 3}` }))
+        )
+      )
+      const filters = [
+        [],
+        [where('integer', 'gte', 3)],
+        [where('integer', 'eq', 3), where('id', 'gt', 4)],
+        [where('string', 'regex', '[12]$')],
+        [where('integer', 'gt', 99)]
+      ]
       for (const filter of filters) {
         for (const sort of [['id'], ['-id'], ['-integer']]) {
-          await sameAsItems(storage, query({ where: filter, sort, limit: 4 }))
-          await sameAsItems(storage, query({ where: filter, sort, offset: 3, limit: 4, count: true }))
-          await sameAsItems(storage, query({ where: filter, sort, limit: 30 }))
-          await sameAsItems(storage, query({ where: filter, sort, limit: 3 }), ['integer'])
+          await assertSameAsItems(storage, query({ where: filter, sort, limit: 4 }))
+          await assertSameAsItems(storage, query({ where: filter, sort, offset: 3, limit: 4, count: true }))
+          await assertSameAsItems(storage, query({ where: filter, sort, limit: 30 }))
+          await assertSameAsItems(storage, query({ where: filter, sort, limit: 3 }), ['integer'])
         }
       }
-      await sameAsItems(storage, query({ limit: 0, count: true }))
+      await assertSameAsItems(storage, query({ limit: 0, count: true }))
     }
   },
   {
     name: 'text: of string ids',
+    needs: 'findText',
     async run ({ storage }) {
       await storage.commit(insert('notes', note('a"b'), note('\u001e'), note('😀', '')))
-      await sameAsItems(storage, query({ limit: 2 }), ['id', 'text'], 'notes')
-      await sameAsItems(storage, query({ sort: ['-text'] }), ['text', 'id'], 'notes')
+      await assertSameAsItems(storage, query({ limit: 2 }), ['id', 'text'], 'notes')
+      await assertSameAsItems(storage, query({ sort: ['-text'] }), ['text', 'id'], 'notes')
     }
   }
 ]

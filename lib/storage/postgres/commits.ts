@@ -1,163 +1,162 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Bounded } from '../sql/bounded.js'
-import type { Layout } from '../sql/layout.js'
-import { batchText, overtaken, partOf } from './batch.js'
-import type { Row } from './batch.js'
-import type { Runner } from './driver.js'
-import { refusal } from './effects.js'
-import type { Effect } from './effects.js'
+import { BoundedCache } from '../../cache.js'
+import type { StatementRunner } from './driver.js'
+import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
+import type { BatchRow, Write } from './writer.js'
 
-interface Waiting {
-  readonly effects: readonly Effect[]
+interface PendingCommit {
+  readonly writes: readonly Write[]
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
 // More than one batch at a time, so that a row which somebody keeps locked does not hold up commits to others.
-const batchesAtMost = 2
-const rowsAtMost = 1000
-const attempts = 10
+const maxBatches = 2
+const maxRows = 1000
+const maxAttempts = 10
+
+/** The revisions that items are known to be at, by their keys; undefined where an item is not there. */
+type Revisions = Map<string, number | undefined>
 
 /**
- * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the server in
- * one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait their turn.
+ * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the
+ * server in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait
+ * for the next.
  */
 export class CommitQueue {
-  #waiting: Waiting[] = []
+  #pending: PendingCommit[] = []
   readonly #underWay = new Set<string>()
-  readonly #texts = new Bounded<string>(100)
+  readonly #texts = new BoundedCache<string>(100)
   #batches = 0
   #scheduled = false
-  #idle: (() => void)[] = []
+  #idleWaiters: (() => void)[] = []
 
-  constructor (readonly runner: Runner, readonly layoutOf: (family: string) => Layout) {}
+  constructor (readonly runner: StatementRunner) {}
 
-  async add (effects: readonly Effect[]): Promise<void> {
+  async add (writes: readonly Write[]): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ effects, resolve, reject })
+      this.#pending.push({ writes, resolve, reject })
       this.#schedule()
     })
   }
 
-  /** Fulfilled when nothing waits any more. */
+  /** Fulfilled when nothing is pending any more. */
   async idle (): Promise<void> {
-    if (this.#batches === 0 && this.#waiting.length === 0) return
-    await new Promise<void>(resolve => { this.#idle.push(resolve) })
+    if (this.#batches === 0 && this.#pending.length === 0) return
+    await new Promise<void>(resolve => { this.#idleWaiters.push(resolve) })
   }
 
   #schedule (): void {
-    if (this.#scheduled || this.#batches >= batchesAtMost || this.#waiting.length === 0) return
+    if (this.#scheduled || this.#batches >= maxBatches || this.#pending.length === 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      const batch = this.#take()
+      const batch = this.#takeBatch()
       if (batch.length > 0) this.#run(batch).catch(() => {})
     })
   }
 
-  #take (): Waiting[] {
-    const batch: Waiting[] = []
-    const left: Waiting[] = []
+  #takeBatch (): PendingCommit[] {
+    const batch: PendingCommit[] = []
+    const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
     const taken = new Set(this.#underWay)
     let rows = 0
-    for (const waiting of this.#waiting) {
-      const free = waiting.effects.every(({ key }) => !taken.has(key))
-      for (const { key } of waiting.effects) taken.add(key)
-      if (free && (rows === 0 || rows + waiting.effects.length <= rowsAtMost)) {
-        rows += waiting.effects.length
-        batch.push(waiting)
-      } else left.push(waiting)
+    for (const commit of this.#pending) {
+      const free = commit.writes.every(({ key }) => !taken.has(key))
+      for (const { key } of commit.writes) taken.add(key)
+      if (free && (rows === 0 || rows + commit.writes.length <= maxRows)) {
+        rows += commit.writes.length
+        batch.push(commit)
+      } else left.push(commit)
     }
-    this.#waiting = left
+    this.#pending = left
     return batch
   }
 
-  async #run (batch: readonly Waiting[]): Promise<void> {
-    const keys = batch.flatMap(({ effects }) => effects.map(({ key }) => key))
+  async #run (batch: readonly PendingCommit[]): Promise<void> {
+    const keys = batch.flatMap(({ writes }) => writes.map(({ key }) => key))
     this.#batches++
     for (const key of keys) this.#underWay.add(key)
-    const observed = new Map<string, number | undefined>()
+    const observed: Revisions = new Map()
     try {
-      await this.#write(batch, observed)
+      await this.#commitBatch(batch, observed)
     } catch (error) {
       // Where it was the data of one commit that the server refused, the others must not suffer for it.
       if (batch.length > 1 && isAboutData(error)) {
-        for (const one of batch) await this.#write([one], observed).catch(one.reject)
+        for (const one of batch) await this.#commitBatch([one], observed).catch(one.reject)
       } else for (const { reject } of batch) reject(error)
     }
     for (const key of keys) this.#underWay.delete(key)
     this.#batches--
-    this.#refuse(observed)
+    this.#refuseStale(observed)
     this.#schedule()
-    if (this.#batches === 0 && this.#waiting.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
+    if (this.#batches === 0 && this.#pending.length === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }
 
-  async #write (batch: readonly Waiting[], observed: Map<string, number | undefined>): Promise<void> {
-    const byFamily = new Map<string, Row[]>()
-    const rows: Row[] = []
-    batch.forEach(({ effects }, c) => {
-      for (const effect of effects) {
-        const row = { n: rows.length, c, effect }
-        rows.push(row)
-        const family = byFamily.get(effect.family)
-        if (family === undefined) byFamily.set(effect.family, [row])
-        else family.push(row)
-      }
-    })
+  async #commitBatch (batch: readonly PendingCommit[], observed: Revisions): Promise<void> {
+    const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write }))).map((row, n) => ({ ...row, n }))
+    const byFamily = new Map<string, BatchRow[]>()
+    for (const row of rows) {
+      const { family } = row.write.layout
+      const others = byFamily.get(family)
+      if (others === undefined) byFamily.set(family, [row])
+      else others.push(row)
+    }
     // Always in one order of families, so that no two processes wait for each other.
-    const parts = [...byFamily.keys()].sort().map(family => partOf(this.layoutOf(family), byFamily.get(family) as Row[]))
-    const shape = parts.map(({ layout, actions }) => `${layout.serial} ${[...actions].sort().join()}`).join('\n')
-    const text = this.#texts.get(shape, () => batchText(parts))
+    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+    const key = tables.map(({ layout, types }) => `${layout.serial} ${[...types].sort().join()}`).join('\n')
+    const text = this.#texts.get(key, () => writeBatch(tables))
 
     const refused = new Set<number>()
-    for (const [n, revision] of await this.#retrying(text, parts.map(({ json }) => json)) as [string, string | null][]) {
+    const answers = await this.#runRetrying(text, tables.map(({ json }) => json)) as [string, string | null][]
+    for (const [n, revision] of answers) {
       if (n === '-1') continue
       refused.add(Number(n))
-      observed.set((rows[Number(n)] as Row).effect.key, revision === null ? undefined : Number(revision))
+      observed.set((rows[Number(n)] as BatchRow).write.key, revision === null ? undefined : Number(revision))
     }
-    const reasons = new Map<number, Effect>()
-    for (const { n, c, effect } of rows) if (refused.has(n) && !reasons.has(c)) reasons.set(c, effect)
-    batch.forEach(({ effects, resolve, reject }, c) => {
+    const reasons = new Map<number, Write>()
+    for (const { n, c, write } of rows) if (refused.has(n) && !reasons.has(c)) reasons.set(c, write)
+    batch.forEach(({ writes, resolve, reject }, c) => {
       const reason = reasons.get(c)
-      if (reason !== undefined) return reject(refusal(reason))
-      for (const { key, revision } of effects) observed.set(key, revision)
+      if (reason !== undefined) return reject(makeRefusal(reason))
+      for (const { key, revision } of writes) observed.set(key, revision)
       resolve()
     })
   }
 
-  async #retrying (text: string, values: string[]): Promise<unknown[][]> {
+  async #runRetrying (text: string, values: string[]): Promise<unknown[][]> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.runner.rows(text, values)
+        return await this.runner.run(text, values)
       } catch (error) {
         // Overtaken, not serializable, deadlock: nothing of it was done.
-        if (attempt === attempts || ![overtaken, '40001', '40P01'].includes(codeOf(error))) throw error
+        if (attempt === maxAttempts || ![overtaken, '40001', '40P01'].includes(getCode(error))) throw error
       }
       await delay(Math.random() * 5 * attempt)
     }
   }
 
   /** Refuses at once those that wait for an item which is now known to be at another revision than they expect. */
-  #refuse (observed: Map<string, number | undefined>): void {
-    this.#waiting = this.#waiting.filter(({ effects, reject }) => {
-      const unfit = effects.find(({ key, expected }) => observed.has(key) && observed.get(key) !== expected)
+  #refuseStale (observed: Revisions): void {
+    this.#pending = this.#pending.filter(({ writes, reject }) => {
+      const unfit = writes.find(({ key, expected }) => observed.has(key) && observed.get(key) !== expected)
       if (unfit !== undefined) {
-        reject(refusal(unfit))
+        reject(makeRefusal(unfit))
         return false
       }
       // It may change these items, so those behind it have to wait for it.
-      for (const { key } of effects) observed.delete(key)
+      for (const { key } of writes) observed.delete(key)
       return true
     })
   }
 }
 
-function codeOf (error: unknown): string {
+function getCode (error: unknown): string {
   return (error as { code?: string }).code ?? ''
 }
 
 // SQLSTATE: data exceptions and broken constraints; whatever else has to do with the server or the way to it.
 function isAboutData (error: unknown): boolean {
-  return /^2[23]...$/.test(codeOf(error))
+  return /^2[23]...$/.test(getCode(error))
 }

@@ -14,8 +14,10 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, kind) => `$${n}::${parameterTypes[kind]}`,
-  inList: (column, n, _, kind, negated) => `${column} ${negated ? '<> ALL' : '= ANY'} ($${n}::${parameterTypes[kind]}[])`,
+  inList: (column, n, _, kind, negated) =>
+    `${column} ${negated ? '<> ALL' : '= ANY'} ($${n}::${parameterTypes[kind]}[])`,
   listsAreOneParameter: true,
+  withoutIndex: '',
   // Texts of their own for dates, since a session may have any DateStyle and TimeZone.
   selected (column, kind) {
     if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
@@ -41,5 +43,11 @@ export const postgresDialect: Dialect = {
 }
 
 const parameterTypes: Record<Kind, string> = {
-  integer: 'bigint', number: 'double precision', string: 'text', boolean: 'boolean', date: 'date', 'date-time': 'timestamptz', json: 'json'
+  integer: 'bigint',
+  number: 'double precision',
+  string: 'text',
+  boolean: 'boolean',
+  date: 'date',
+  'date-time': 'timestamptz',
+  json: 'json'
 }

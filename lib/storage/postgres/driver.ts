@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { Bounded } from '../sql/bounded.js'
+import { BoundedCache } from '../../cache.js'
+import { errorCodes } from '../../errors.js'
 
 /** What is used of a pool of `pg`. */
 export interface PostgresPool {
@@ -28,8 +29,7 @@ export interface PostgresQuery {
   query_timeout?: number
 }
 
-export interface ConnectionOptions {
-  readonly connectionString: string
+export interface PoolSettings {
   readonly poolSize: number
   readonly connectionTimeout: number
   readonly statementTimeout: number
@@ -37,15 +37,15 @@ export interface ConnectionOptions {
 }
 
 /** A pool of our own. It connects when it is asked, and again after the server was away. */
-export async function openPool ({ connectionString, poolSize, connectionTimeout, statementTimeout, preparedStatements }: ConnectionOptions): Promise<PostgresPool> {
-  const { Pool } = await driver()
+export async function openPool (connectionString: string, settings: PoolSettings): Promise<PostgresPool> {
+  const { Pool } = await loadDriver()
   return new Pool({
     connectionString,
-    max: poolSize,
-    connectionTimeoutMillis: connectionTimeout,
+    max: settings.poolSize,
+    connectionTimeoutMillis: settings.connectionTimeout,
     keepAlive: true,
     // A pooling proxy refuses settings that belong to a session; there only the driver's own clock is left.
-    ...preparedStatements ? { statement_timeout: statementTimeout } : {}
+    ...settings.preparedStatements ? { statement_timeout: settings.statementTimeout } : {}
   })
 }
 
@@ -53,72 +53,79 @@ interface Driver {
   readonly Pool: new (options: Record<string, unknown>) => PostgresPool
 }
 
-async function driver (): Promise<Driver> {
+async function loadDriver (): Promise<Driver> {
   const name = 'pg'
   try {
     const module = await import(name) as Driver & { default?: Driver }
     return module.default ?? module
   } catch (error) {
     if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new Error('PostgreSQL needs the package pg: npm install pg', { cause: error })
+    const message = 'PostgreSQL needs the package pg: npm install pg'
+    throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING(message, { cause: error })
   }
 }
 
 // Every value as its text: a host may have set other parsers for all of the process.
 const types = { getTypeParser: () => (value: string) => value }
 // A server keeps what is prepared until the connection ends, so only so many texts are ever prepared.
-const preparedAtMost = 200
+const maxPrepared = 200
 
 /** Runs statements on a pool, prepared on each connection where the same text comes again. */
-export class Runner {
+export class StatementRunner {
   readonly #names = new Map<string, string>()
-  readonly #seen = new Bounded<true>(1000)
+  readonly #seen = new BoundedCache<true>(1000)
 
   constructor (readonly pool: PostgresPool, readonly preparedStatements: boolean, readonly timeout: number) {}
 
-  async rows (text: string, values: unknown[]): Promise<unknown[][]> {
-    const name = this.#name(text)
+  async run (text: string, values: unknown[]): Promise<unknown[][]> {
+    const name = this.#nameStatement(text)
     const config: PostgresQuery = { text, values, rowMode: 'array', types, query_timeout: this.timeout }
     const { rows } = await this.pool.query(name === undefined ? config : { ...config, name })
     return rows as unknown[][]
   }
 
   // From the second time on: what a client asks once does not take up a place.
-  #name (text: string): string | undefined {
+  #nameStatement (text: string): string | undefined {
     if (!this.preparedStatements) return undefined
     const name = this.#names.get(text)
-    if (name !== undefined || this.#names.size >= preparedAtMost) return name
-    let known = true
-    this.#seen.get(text, () => { known = false; return true })
-    if (known) this.#names.set(text, `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`)
+    if (name !== undefined || this.#names.size >= maxPrepared) return name
+    let seenBefore = true
+    this.#seen.get(text, () => {
+      seenBefore = false
+      return true
+    })
+    if (seenBefore) this.#names.set(text, `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`)
     return undefined
   }
 }
 
+/** Runs one statement, or several without values in one text, and returns the rows. */
+export type Run = (text: string, values?: unknown[]) => Promise<unknown[][]>
+
 /** Runs this on one connection, in a transaction. */
-export async function transaction (pool: PostgresPool, run: (rows: (text: string, values?: unknown[]) => Promise<unknown[][]>) => Promise<void>): Promise<void> {
+export async function runInTransaction (pool: PostgresPool, work: (run: Run) => Promise<void>): Promise<void> {
   const client = await pool.connect()
-  // A connection that breaks between two statements tells so by an event, which would end the process if nobody listened.
+  // A connection that breaks between two statements tells so by an event, which would end the process if nobody
+  // listened.
   const ignore = (): void => {}
   client.on('error', ignore)
   let failure: Error | undefined
-  const rows = async (text: string, values?: unknown[]): Promise<unknown[][]> =>
-    rowsOf(await client.query(values === undefined ? { text, rowMode: 'array', types } : { text, values, rowMode: 'array', types }))
+  const run: Run = async (text, values) => {
+    const config = { text, rowMode: 'array' as const, types }
+    // Several statements in one text have several results, of which nobody reads the rows.
+    const { rows }: { rows?: unknown[] } = await client.query(values === undefined ? config : { ...config, values })
+    return (rows ?? []) as unknown[][]
+  }
   try {
-    await rows('BEGIN')
-    await run(rows)
-    await rows('COMMIT')
+    await run('BEGIN')
+    await work(run)
+    await run('COMMIT')
   } catch (error) {
     failure = error as Error
-    await rows('ROLLBACK').then(() => { failure = undefined }, () => {})
+    await run('ROLLBACK').then(() => { failure = undefined }, () => {})
     throw error
   } finally {
     client.off('error', ignore)
     client.release(failure)
   }
-}
-
-// Several statements in one text have several results, of which nobody reads the rows.
-function rowsOf (result: { rows?: unknown[] }): unknown[][] {
-  return (result.rows ?? []) as unknown[][]
 }

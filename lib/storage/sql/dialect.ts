@@ -6,10 +6,12 @@ export interface Dialect {
   readonly types: Readonly<Record<Kind, string>>
   /** The n-th parameter (from 1) as a value of this kind. */
   parameter (n: number, kind: Kind): string
-  /** The n-th parameter as a list: `in` or `not in` it. */
+  /** `column IN (…)`, or `NOT IN`, with so many values from the n-th parameter on. */
   inList (column: string, n: number, length: number, kind: Kind, negated: boolean): string
-  /** How many parameters a list of so many values takes. */
+  /** Whether a list of several values is one parameter, not one for each. */
   readonly listsAreOneParameter: boolean
+  /** Written before a column so that no index is used for the condition; empty where a database has no such thing. */
+  readonly withoutIndex: string
   /** The column as it is selected, for `decode`. */
   selected (column: string, kind: Kind): string
   /** The column so that text is compared and ordered by code point; `foreign` where somebody else made it. */

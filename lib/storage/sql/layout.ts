@@ -1,6 +1,7 @@
+import { errorCodes } from '../../errors.js'
 import type { FamilyShape, Field, Kind, Stored } from '../storage.js'
 import type { Dialect } from './dialect.js'
-import { quote, snakeCase } from './names.js'
+import { quoteName, toSnakeCase } from './names.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -12,7 +13,10 @@ export interface TableMapping {
   readonly table: string
   /** PostgreSQL: the schema of the table, where it is not on the search path. */
   readonly schema?: string
-  /** Column of a field, where it is not the field's name in snake_case. Without a column for `revision` nothing can be written. */
+  /**
+   * Column of a field, where it is not the field's name in snake_case. Without a column for `revision` nothing can be
+   * written.
+   */
   readonly columns?: Readonly<Record<string, string>>
 }
 
@@ -48,53 +52,65 @@ export interface Layout {
   readonly indexes: readonly (readonly string[])[]
 }
 
-export const epoch = '1970-01-01T00:00:00.000Z'
-let serial = 0
+// What stands in for the service's own columns where a mapped table lacks them.
+const epoch = '1970-01-01T00:00:00.000Z'
+const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
+let layoutsMade = 0
 
 /** The layout of a family in a table of our own. */
-export function ownLayout (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
-  const tableName = snakeCase(shape.name)
-  const taken = new Map<string, string>()
+export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
+  const fieldsByColumn = new Map<string, string>()
   const columns = shape.fields.map(field => {
-    const name = snakeCase(field.name)
-    const other = taken.get(name)
-    if (other !== undefined) {
-      throw new Error(`${shape.name}: the fields "${other}" and "${field.name}" would share the column "${name}"; rename one of them`)
-    }
-    taken.set(name, field.name)
-    return column(field, name, dialect, false)
+    const name = toSnakeCase(field.name)
+    const other = fieldsByColumn.get(name)
+    if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
+    fieldsByColumn.set(name, field.name)
+    return makeColumn(field, name, dialect, false)
   })
-  return layout(shape, tableName, schema, columns, false)
+  return makeLayout(shape, toSnakeCase(shape.name), schema, columns, false)
 }
 
 /** The layout of a family in a table that somebody else made, with these columns. */
-export function mappedLayout (shape: FamilyShape, mapping: TableMapping, present: ReadonlySet<string>, dialect: Dialect): Layout {
-  for (const name of Object.keys(mapping.columns ?? {})) {
+export function layOutMappedTable (
+  shape: FamilyShape,
+  mapping: TableMapping,
+  present: ReadonlyMap<string, string>,
+  dialect: Dialect
+): Layout {
+  const { name: family } = shape
+  const { table, columns: names = {} } = mapping
+  if (present.size === 0) throw new errorCodes.FST_DEALBOOK_NO_TABLE(family, table)
+  for (const name of Object.keys(names)) {
     if (!shape.fields.some(field => field.name === name)) {
-      throw new Error(`${shape.name}: tables maps the field "${name}", which the family does not have`)
+      throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FIELD(family, name)
     }
   }
   const columns = shape.fields.map(field => {
-    const given = mapping.columns !== undefined && Object.hasOwn(mapping.columns, field.name) ? mapping.columns[field.name] : undefined
-    const name = given ?? snakeCase(field.name)
-    if (present.has(name)) return column(field, name, dialect, true)
-    if (given === undefined && field.name === 'revision') return standIn(field, 0, dialect)
-    if (given === undefined && (field.name === 'createdAt' || field.name === 'updatedAt')) return standIn(field, epoch, dialect)
-    throw new Error(`${shape.name}: the table "${mapping.table}" has no column "${name}" for the field "${field.name}"; ` +
-      `it has ${[...present].join(', ')}. Name the column in tables.${shape.name}.columns`)
+    const given = Object.hasOwn(names, field.name) ? names[field.name] : undefined
+    const name = given ?? toSnakeCase(field.name)
+    if (present.has(name)) return makeColumn(field, name, dialect, true)
+    const constant = given === undefined ? constants.get(field.name) : undefined
+    if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
+    throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  return layout(shape, mapping.table, mapping.schema, columns, true)
+  return makeLayout(shape, table, mapping.schema, columns, true)
 }
 
-function layout (shape: FamilyShape, tableName: string, schema: string | undefined, columns: readonly Column[], mapped: boolean): Layout {
+function makeLayout (
+  shape: FamilyShape,
+  tableName: string,
+  schema: string | undefined,
+  columns: readonly Column[],
+  mapped: boolean
+): Layout {
   const id = columns.find(({ field }) => field.name === 'id')
-  if (id === undefined) throw new Error(`${shape.name}: a family needs the field "id"`)
+  if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
   const revision = columns.find(({ field }) => field.name === 'revision')
   return {
-    serial: ++serial,
+    serial: ++layoutsMade,
     family: shape.name,
     tableName,
-    table: schema === undefined ? quote(tableName) : `${quote(schema)}.${quote(tableName)}`,
+    table: schema === undefined ? quoteName(tableName) : `${quoteName(schema)}.${quoteName(tableName)}`,
     mapped,
     writable: revision?.name !== undefined,
     columns,
@@ -103,8 +119,8 @@ function layout (shape: FamilyShape, tableName: string, schema: string | undefin
   }
 }
 
-function column (field: Field, name: string, dialect: Dialect, foreign: boolean): Column {
-  const quoted = quote(name)
+function makeColumn (field: Field, name: string, dialect: Dialect, foreign: boolean): Column {
+  const quoted = quoteName(name)
   const { kind } = field
   return {
     field,
@@ -116,19 +132,20 @@ function column (field: Field, name: string, dialect: Dialect, foreign: boolean)
   }
 }
 
-function standIn (field: Field, value: string | number, dialect: Dialect): Column {
+function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
   const constant = dialect.constant(value, field.kind)
-  return { field, kind: field.kind, name: undefined, compared: constant, equated: constant, selected: dialect.selected(constant, field.kind) }
+  const selected = dialect.selected(constant, field.kind)
+  return { field, kind: field.kind, name: undefined, compared: constant, equated: constant, selected }
 }
 
-export function columnOf ({ family, columns }: Layout, field: string): Column {
-  const found = columns.find(column => column.field.name === field)
-  if (found === undefined) throw new Error(`${family}: there is no field "${field}"`)
-  return found
+export function getColumn ({ family, columns }: Layout, field: string): Column {
+  const column = columns.find(column => column.field.name === field)
+  if (column === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_FIELD(family, field)
+  return column
 }
 
 /** A function from the values of a row, in the order of the columns, to the item. NULL is an absent member. */
-export function rowReader (columns: readonly Column[], dialect: Dialect): (row: readonly unknown[]) => Stored {
+export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (row: readonly unknown[]) => Stored {
   const names = columns.map(({ field }) => field.name)
   const decoders = columns.map(({ kind }) => dialect.decode[kind])
   return row => {
@@ -140,16 +157,5 @@ export function rowReader (columns: readonly Column[], dialect: Dialect): (row: 
       item[names[index] as string] = decode === undefined ? value : decode(value)
     }
     return item as Stored
-  }
-}
-
-/** The same family with the fields of both shapes: mounts of different versions share one table. */
-export function union (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
-  if (before === undefined) return now
-  const names = new Set(now.fields.map(field => field.name))
-  return {
-    name: now.name,
-    fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
-    indexes: [...now.indexes, ...before.indexes]
   }
 }

@@ -2,13 +2,24 @@ import type { Dialect } from '../sql/dialect.js'
 
 /** Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. */
 export const sqliteDialect: Dialect = {
-  types: { integer: 'INTEGER', number: 'REAL', string: 'TEXT', boolean: 'BOOLEAN', date: 'TEXT', 'date-time': 'TEXT', json: 'TEXT' },
-  parameter: (_, kind) => parameter(kind),
-  inList: (column, _, length, kind, negated) => `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(parameter(kind)).join(', ')})`,
+  types: {
+    integer: 'INTEGER',
+    number: 'REAL',
+    string: 'TEXT',
+    boolean: 'BOOLEAN',
+    date: 'TEXT',
+    'date-time': 'TEXT',
+    json: 'TEXT'
+  },
+  parameter: (_, kind) => writeParameter(kind),
+  inList: (column, _, length, kind, negated) =>
+    `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(writeParameter(kind)).join(', ')})`,
   listsAreOneParameter: false,
+  // The unary plus makes an expression of a column, and no index is over that.
+  withoutIndex: '+',
   selected: column => column,
-  compared: binary,
-  equated: binary,
+  compared: collateBinary,
+  equated: collateBinary,
   // Absent comes first by itself.
   absentFirst: '',
   absentLast: '',
@@ -28,10 +39,10 @@ export const sqliteDialect: Dialect = {
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15
 
-function parameter (kind: string): string {
+function writeParameter (kind: string): string {
   return kind === 'number' ? 'CAST(? AS REAL)' : '?'
 }
 
-function binary (column: string, kind: string, foreign: boolean): string {
+function collateBinary (column: string, kind: string, foreign: boolean): string {
   return foreign && kind === 'string' ? `${column} COLLATE BINARY` : column
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { errorCodes } from '../../errors.js'
 
 /** What is used of an SQLite database: node:sqlite, @photostructure/sqlite and better-sqlite3 all have it. */
 export interface SqliteDatabase {
@@ -14,13 +15,19 @@ export interface SqliteStatement {
   run (...parameters: never[]): { changes: number | bigint }
 }
 
+// node:sqlite and better-sqlite3 name it differently.
+interface ArrayStatement extends SqliteStatement {
+  setReturnArrays? (on: boolean): void
+  raw? (on: boolean): void
+}
+
 /** A statement that reads, with rows as arrays: half the cost of rows as objects. */
 export type ReadStatement = (parameters: readonly unknown[]) => unknown[][]
-/** A statement that writes, and answers how many rows it changed. */
+/** A statement that writes, and returns how many rows it changed. */
 export type WriteStatement = (parameters: readonly unknown[]) => number
 
-export function readStatement (database: SqliteDatabase, sql: string): ReadStatement {
-  const statement = database.prepare(sql) as SqliteStatement & { setReturnArrays? (on: boolean): void, raw? (on: boolean): void }
+export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
+  const statement = database.prepare(sql) as ArrayStatement
   const all = statement.all.bind(statement) as (...parameters: unknown[]) => unknown[]
   if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
   else if (statement.raw !== undefined) statement.raw(true)
@@ -28,7 +35,7 @@ export function readStatement (database: SqliteDatabase, sql: string): ReadState
   return parameters => all(...parameters) as unknown[][]
 }
 
-export function writeStatement (database: SqliteDatabase, sql: string): WriteStatement {
+export function prepareWrite (database: SqliteDatabase, sql: string): WriteStatement {
   const statement = database.prepare(sql)
   const run = statement.run.bind(statement) as (...parameters: unknown[]) => { changes: number | bigint }
   return parameters => Number(run(...parameters).changes)
@@ -36,9 +43,9 @@ export function writeStatement (database: SqliteDatabase, sql: string): WriteSta
 
 /** Opens a file so that a commit which was answered survives a power cut. */
 export async function openDatabase (file: string): Promise<SqliteDatabase> {
-  const database = new (await databaseClass())(file)
+  const database = new (await loadDatabaseClass())(file)
   // FULL is not kept in the file: without it a reopened WAL file may fall back to NORMAL and lose the last commits.
-  await whenFree(5000, () => {
+  await waitUntilFree(5000, () => {
     database.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   })
   return database
@@ -46,7 +53,7 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
 
 type DatabaseClass = new (file: string) => SqliteDatabase
 
-async function databaseClass (): Promise<DatabaseClass> {
+async function loadDatabaseClass (): Promise<DatabaseClass> {
   for (const name of ['node:sqlite', '@photostructure/sqlite']) {
     try {
       return (await import(name) as { DatabaseSync: DatabaseClass }).DatabaseSync
@@ -55,14 +62,15 @@ async function databaseClass (): Promise<DatabaseClass> {
       if (code !== 'ERR_UNKNOWN_BUILTIN_MODULE' && code !== 'ERR_MODULE_NOT_FOUND') throw error
     }
   }
-  throw new Error('SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
+  throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING(
+    'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
 }
 
 /**
- * Runs this once no other process holds the lock it needs. SQLite itself would wait with the event loop stopped, so it is
- * told to wait briefly and this tries again.
+ * Runs this once no other process holds the lock it needs. SQLite itself would wait with the event loop stopped, so it
+ * is told to wait briefly and this tries again.
  */
-export async function whenFree<T> (timeout: number, run: () => T): Promise<T> {
+export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<T> {
   const began = performance.now()
   for (;;) {
     try {
@@ -82,7 +90,7 @@ function isBusy (error: unknown): boolean {
 }
 
 /** Runs this in a transaction that has the lock for writing from the beginning, so that it cannot lose it half way. */
-export function transaction (database: SqliteDatabase, run: () => void): void {
+export function runInTransaction (database: SqliteDatabase, run: () => void): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     run()

@@ -1,50 +1,56 @@
 import type { Column } from '../sql/layout.js'
-import { readStatement } from './driver.js'
+import { prepareRead } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
 
 // SQLite writes fractions with another number of digits than JavaScript, so those are left to JavaScript.
-const numberText = 'dealbook_number'
+const numberFunction = 'dealbook_number'
 
 /** Lets SQLite write items as JSON; false where it is too old (before 3.44) or the database takes no functions. */
-export function canWriteJson (database: SqliteDatabase): boolean {
+export function enableJson (database: SqliteDatabase): boolean {
   if (database.function === undefined) return false
   try {
-    readStatement(database, 'SELECT concat(json_quote(\'\'))')
+    prepareRead(database, 'SELECT concat(json_quote(\'\'))')
   } catch {
     return false
   }
-  database.function(numberText, { deterministic: true }, (value: unknown) => String(value))
+  database.function(numberFunction, { deterministic: true }, (value: unknown) => String(value))
   return true
 }
 
 // In our own tables these are NOT NULL, and need no test.
-const always = ['id', 'revision', 'createdAt', 'updatedAt']
+const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
-/** A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left out. */
-export function jsonOf (members: readonly Column[], mapped: boolean): string {
+/**
+ * A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left
+ * out.
+ */
+export function selectJson (members: readonly Column[], mapped: boolean): string {
   const parts = members.flatMap((column, index) => {
-    const name = literal(`${index === 0 ? '' : ','}${JSON.stringify(column.field.name)}:`)
+    const name = quoteText(`${index === 0 ? '' : ','}${JSON.stringify(column.field.name)}:`)
+    const value = writeValue(column, mapped)
     // What is joined to NULL is NULL, and NULL is left out by concat.
-    return !mapped && always.includes(column.field.name) ? [name, value(column, mapped)] : [`${name} || ${value(column, mapped)}`]
+    return !mapped && requiredFields.includes(column.field.name) ? [name, value] : [`${name} || ${value}`]
   })
   if (members[0]?.field.name === 'id') return `concat('{', ${parts.join(', ')}, '}') AS item`
   return `concat('{', ltrim(concat(${parts.join(', ')}), ','), '}') AS item`
 }
 
-function literal (text: string): string {
+function quoteText (text: string): string {
   return `'${text.replaceAll('\'', '\'\'')}'`
 }
 
-function value ({ kind, selected }: Column, mapped: boolean): string {
+function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+  const quoted = `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
   switch (kind) {
     case 'integer':
     case 'json': return selected
-    case 'boolean': return `CASE WHEN ${selected} IS NULL THEN NULL WHEN ${selected} = 0 THEN 'false' ELSE 'true' END`
+    case 'boolean':
+      return `CASE WHEN ${selected} IS NULL THEN NULL WHEN ${selected} = 0 THEN 'false' ELSE 'true' END`
     case 'number': return `CASE WHEN ${selected} IS NULL THEN NULL ` +
       `WHEN abs(${selected}) < 9e15 AND ${selected} = CAST(${selected} AS INTEGER) THEN CAST(${selected} AS INTEGER) ` +
-      `ELSE ${numberText}(${selected}) END`
-    case 'string': return `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
+      `ELSE ${numberFunction}(${selected}) END`
+    case 'string': return quoted
     // Dates that were written here have nothing in them to escape.
-    default: return mapped ? `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END` : `'"' || ${selected} || '"'`
+    default: return mapped ? quoted : `'"' || ${selected} || '"'`
   }
 }

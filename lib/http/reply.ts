@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { OneView, PageView, Representation } from '../representations/representation.js'
+import type { Choice, Chooser } from './negotiate.js'
+import { readWish, splitUrl } from './request.js'
+import { toProblem } from './to-problem.js'
+
+/** Sends a view in the chosen representation. */
+export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
+  const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
+  const written = write(view)
+  return sendText(reply, choice, typeof written === 'string' ? written : await written)
+}
+
+/** Sends what is written already. */
+export function sendText (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
+  return setRepresentation(reply, choice).header('cache-control', 'no-cache').send(text)
+}
+
+/** The headers of everything that was negotiated. */
+export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
+  if (representation.headers !== undefined) reply.headers(representation.headers)
+  return reply
+    .header('vary', 'Accept')
+    .header('x-content-type-options', 'nosniff')
+    .header('content-type', `${mediaType}; charset=utf-8`)
+}
+
+/** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
+export function sendProblem (
+  chooser: Chooser,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply
+): FastifyReply {
+  const problem = toProblem(error)
+  if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
+  const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
+  const write = choice.representation.problem as NonNullable<Representation['problem']>
+  return setRepresentation(reply, choice)
+    .code(problem.statusCode)
+    .headers(problem.headers)
+    .header('cache-control', 'no-store')
+    .send(write({ kind: 'problem', document: problem.document(splitUrl(request).path) }))
+}
+
+// Only of a path that is read: a command may be written under an id with a dot in it.
+function readSuffix (request: FastifyRequest): string | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
+}
+
+/** Adds to the Link header, beside what is there already. */
+export function addLink (reply: FastifyReply, link: string): FastifyReply {
+  const before = reply.getHeader('link')
+  return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
+}
+
+/** One link as it stands in the header (RFC 8288). */
+export function formatLink (url: string, rel: string): string {
+  // Not all that a query may hold unencoded may stand between the angle brackets.
+  const target = url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
+  return `<${target}>; rel="${rel}"`
+}

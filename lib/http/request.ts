@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../problems.js'
+import { readTextParameter } from '../query/query-string.js'
+import { isIdempotencyKey } from '../values/ids.js'
+import type { Wish } from './negotiate.js'
+
+/** The path and the query string of a request, as they were sent. */
+export function splitUrl (request: FastifyRequest): { path: string, search: string } {
+  const url = request.raw.url as string
+  const mark = url.indexOf('?')
+  return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+}
+
+/** What a request says of the representation it wants. */
+export function readWish (request: FastifyRequest, suffix?: string): Wish {
+  const { search } = splitUrl(request)
+  const format = search === '' ? undefined : readTextParameter(search, 'format')
+  return { suffix, format, accept: request.headers.accept }
+}
+
+/** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */
+export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {
+  const header = headers['idempotency-key']
+  if (header === undefined) return undefined
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(String(header))?.[1]
+  const key = quoted?.replace(/\\(.)/g, '$1') ?? String(header)
+  if (isIdempotencyKey(key)) return key
+  throw new Problem('invalid-header', 'Idempotency-Key must be 1 to 255 printable ASCII characters')
+}
+
+/** How much of an answer the client wants. */
+export type Preference = 'minimal' | 'representation'
+
+/** What `Prefer: return=…` (RFC 7240) asks for; the first that is understood counts. */
+export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | undefined {
+  if (typeof prefer !== 'string') return undefined
+  for (const preference of prefer.split(',')) {
+    const value = /^\s*return\s*=\s*(?:"(\w+)"|(\w+))\s*(?:;|$)/i.exec(preference)
+    const wanted = value?.[1] ?? value?.[2]
+    if (wanted === 'minimal' || wanted === 'representation') return wanted
+  }
+  return undefined
+}
+
+/**
+ * Refuses what a page of another site can make a browser send without asking first: a POST as a form sends it, or
+ * without a body. Everything else (JSON, PUT, DELETE) a browser sends across sites only after a preflight that the host
+ * answers.
+ */
+export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
+  if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
+  const { origin, 'sec-fetch-site': site, host } = request.headers
+  if (origin !== undefined && trusted.includes(origin)) return
+  const isForeign = site === undefined
+    ? origin !== undefined && readHost(origin) !== host
+    : site !== 'same-origin' && site !== 'none'
+  if (!isForeign) return
+  const page = `A page of ${origin ?? 'another site'}`
+  throw new Problem('cross-site', `${page} may not send this; trusted origins are set by the option trustedOrigins`)
+}
+
+const json = /^application\/(json|merge-patch\+json)\b/i
+
+function readHost (origin: string): string | undefined {
+  return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
+}

@@ -1,0 +1,169 @@
+import { compareScalars } from '../storage/compare.js'
+import { compilePattern } from '../storage/match.js'
+import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
+import { didYouMean } from '../values/nearest.js'
+import type { Filter } from './names.js'
+import type { Parameter } from './query-string.js'
+import { readInteger, readText, readValue } from './values.js'
+import type { Read } from './values.js'
+
+/** Bounds of what filters may ask. */
+export interface FilterLimits {
+  /** How often one name may be repeated. */
+  readonly maxValues: number
+  readonly maxPatternLength: number
+}
+
+/** A filter as one parameter uses it. */
+export interface FilterUse {
+  readonly filter: Filter
+  /** Values under the same key are alternatives; different keys must all hold. */
+  readonly key: string
+  readonly text: string
+}
+
+/** The filters of one query with the values given so far, by their keys. */
+export type GivenFilters = Map<string, { readonly filter: Filter, readonly values: Scalar[] }>
+
+/** Finds the filter that a parameter stands for, by its name or by a comparison sign in it. */
+export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
+  const filter = filters.get(parameter.name)
+  if (filter === undefined) return findComparison(filters, parameter)
+  return { filter, key: parameter.name, text: parameter.value }
+}
+
+// age>=18 arrives as the name "age>" with a value, age>18 as the name "age>18" without one; percent-encoded, both
+// arrive as one name.
+function findComparison (
+  filters: ReadonlyMap<string, Filter>,
+  { name, value, assigned }: Parameter
+): FilterUse | undefined {
+  const parts = /^([^<>]+)([<>])(=?)(.*)$/s.exec(name)
+  if (parts === null) return undefined
+  const [, field, sign, equals, rest] = parts as unknown as [string, string, '<' | '>', string, string]
+  const isSplitAtEquals = rest === '' && equals === '' && assigned
+  const isInclusive = isSplitAtEquals || equals === '='
+  const filter = filters.get(`${field}.${sign === '>' ? 'gt' : 'lt'}${isInclusive ? 'e' : ''}`)
+  if (filter === undefined) return undefined
+  const text = isSplitAtEquals ? value : assigned ? `${rest}=${value}` : rest
+  return { filter, key: `${field}${sign}${isInclusive ? '=' : ''}`, text }
+}
+
+/** Adds a value to the filters of a query, or returns what is wrong with it. */
+export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLimits): string | undefined {
+  const { filter, key, text } = use
+  const values = given.get(key)?.values
+  if (values !== undefined && values.length >= limits.maxValues) return `may be given at most ${limits.maxValues} times`
+  const read = filter.op === 'regex' ? readPattern(text, limits.maxPatternLength) : readValue(filter.field, text)
+  if ('expected' in read) return read.expected
+  if (values === undefined) given.set(key, { filter, values: [read.value] })
+  else values.push(read.value)
+  return undefined
+}
+
+function readPattern (text: string, maxLength: number): Read {
+  if (text.length > maxLength) return { expected: `must have at most ${maxLength} characters` }
+  const read = readText(text)
+  if ('expected' in read) return read
+  try {
+    // Compiled patterns are cached, so that the storage need not compile it again.
+    compilePattern(text)
+    return read
+  } catch (error) {
+    return { expected: `must be a pattern in RE2 syntax: ${(error as Error).message}` }
+  }
+}
+
+/** Turns the filters of a query into conditions, all of which must hold. */
+export function toConditions (given: GivenFilters): Condition[] {
+  const conditions: Condition[] = []
+  for (const { filter, values } of given.values()) conditions.push(toCondition(filter, values))
+  return conditions
+}
+
+function toCondition ({ field: { name: field }, op }: Filter, values: readonly Scalar[]): Condition {
+  if (op === 'eq' || op === 'ne') return { field, op, values }
+  if (op === 'regex') return { field, op, patterns: values as string[] }
+  // Above any of the values is above the least of them; below any, below the greatest.
+  const sign = op === 'gt' || op === 'gte' ? 1 : -1
+  return { field, op, value: values.reduce((best, value) => compareScalars(value, best) * sign < 0 ? value : best) }
+}
+
+/** What a query says besides its filters, by the names of the parameters. */
+export interface Settings {
+  page?: number
+  maxpagesize?: number
+  sort?: Order[]
+  fields?: string[]
+  count?: boolean
+  format?: string
+}
+
+/** Reads the text of a parameter into the settings, or returns what is wrong with it. */
+export type SettingReader = (text: string, settings: Settings) => string | undefined
+
+/**
+ * Makes the readers of all parameters that do not filter.
+ *
+ * @param maxValues how many fields a list may name
+ */
+export function makeSettingReaders (fields: readonly Field[], maxValues: number): ReadonlyMap<string, SettingReader> {
+  const showable = fields.map(({ name }) => name)
+  const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
+
+  const readers: Record<keyof Settings, SettingReader> = {
+    page: readPositive('page'),
+
+    maxpagesize: readPositive('maxpagesize'),
+
+    sort (text, settings) {
+      const sort = text.split(',').map(readOrder)
+      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues)
+      if (flaw === undefined) settings.sort = sort
+      return flaw
+    },
+
+    fields (text, settings) {
+      const names = text.split(',')
+      const flaw = findListFlaw(names, showable, maxValues)
+      if (flaw === undefined) settings.fields = names
+      return flaw
+    },
+
+    count (text, settings) {
+      if (text !== 'exact') return 'must be "exact"'
+      settings.count = true
+      return undefined
+    },
+
+    format (text, settings) {
+      settings.format = text
+      return undefined
+    }
+  }
+  return new Map(Object.entries(readers))
+}
+
+function readPositive (name: 'page' | 'maxpagesize'): SettingReader {
+  return (text, settings) => {
+    const read = readInteger(text)
+    if ('expected' in read || read.value < 1) return 'must be an integer from 1'
+    settings[name] = read.value
+    return undefined
+  }
+}
+
+function readOrder (text: string): Order {
+  return text.startsWith('-') ? { field: text.slice(1), descending: true } : { field: text, descending: false }
+}
+
+function findListFlaw (names: readonly string[], allowed: readonly string[], maxValues: number): string | undefined {
+  if (names.length > maxValues) return `may name at most ${maxValues} fields`
+  const unknown = names.find(name => !allowed.includes(name))
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, allowed)
+    return `names "${unknown}", which is no field.${hint} Allowed, separated by commas: ${allowed.join(', ')}`
+  }
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  return repeated === undefined ? undefined : `names "${repeated}" twice`
+}

@@ -1,0 +1,51 @@
+/** One parameter of a query string: decoded, and as it was sent. */
+export interface Parameter {
+  readonly name: string
+  readonly value: string
+  /** Whether an equals sign stood between name and value. */
+  readonly assigned: boolean
+  readonly raw: string
+}
+
+/** Splits a query string; a part that is not valid percent-encoding has no name. */
+export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
+  if (search === '') return []
+  const parameters = []
+  for (const raw of search.split('&')) {
+    if (raw === '') continue
+    const equals = raw.indexOf('=')
+    const name = decode(equals === -1 ? raw : raw.slice(0, equals))
+    const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
+    parameters.push(name === undefined || value === undefined
+      ? { raw, name: undefined }
+      : { name, value, assigned: equals !== -1, raw })
+  }
+  return parameters
+}
+
+function decode (text: string): string | undefined {
+  if (!/[%+]/.test(text)) return text
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads one parameter only, where the others do not matter. */
+export function readTextParameter (search: string, name: string): string | undefined {
+  for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
+  return undefined
+}
+
+/** The page at this path with some parameters taken out and others put in. */
+export function makePageUrl (
+  path: string,
+  { parameters }: { readonly parameters: readonly Parameter[] },
+  without: readonly string[] = [],
+  added: readonly string[] = []
+): string {
+  const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
+  const search = [...kept, ...added].join('&')
+  return search === '' ? path : `${path}?${search}`
+}

@@ -1,0 +1,80 @@
+import { compareScalars } from '../compare.js'
+import type { Id, Stored } from '../storage.js'
+
+// Up to so many insertions and deletions, moving what comes after each is cheaper than writing the whole array anew.
+const fewEdits = 8
+
+/** The items of a family in one array, ordered by id. */
+export class SortedItems {
+  #items: Stored[] = []
+  #readers = 0
+
+  get items (): readonly Stored[] {
+    return this.#items
+  }
+
+  get (id: Id): Stored | undefined {
+    const item = this.#items[countBelow(this.#items, id)]
+    return item?.id === id ? item : undefined
+  }
+
+  /** Runs a search that may pause. Until it ends, changes are made to a copy, so that it sees one state throughout. */
+  async read<Result> (search: (items: readonly Stored[]) => Promise<Result>): Promise<Result> {
+    const items = this.#items
+    this.#readers++
+    try {
+      return await search(items)
+    } finally {
+      if (items === this.#items) this.#readers--
+    }
+  }
+
+  /** Puts items in the place of what had their id, or takes them out where `undefined`. */
+  apply (edits: ReadonlyMap<Id, Stored | undefined>): void {
+    if (this.#readers > 0) {
+      this.#items = this.#items.slice()
+      this.#readers = 0
+    }
+    const moving = new Map<Id, Stored | undefined>()
+    for (const [id, item] of edits) {
+      const at = countBelow(this.#items, id)
+      if (item !== undefined && at === this.#items.length) this.#items.push(item)
+      else if (item !== undefined && this.#items[at]?.id === id) this.#items[at] = item
+      else moving.set(id, item)
+    }
+    if (moving.size <= fewEdits) for (const [id, item] of moving) this.#move(id, item)
+    else this.#items = merge(this.#items, moving)
+  }
+
+  #move (id: Id, item: Stored | undefined): void {
+    const at = countBelow(this.#items, id)
+    if (item === undefined) this.#items.splice(at, 1)
+    else this.#items.splice(at, 0, item)
+  }
+}
+
+/** How many of the items, which are ordered by id, have an id below this one; with `through`, up to it. */
+export function countBelow (items: readonly Stored[], id: Id, through = false): number {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const order = compareScalars((items[middle] as Stored).id, id)
+    if (order < 0 || (through && order === 0)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function merge (items: readonly Stored[], edits: ReadonlyMap<Id, Stored | undefined>): Stored[] {
+  const added = [...edits.values()].filter(item => item !== undefined).sort((a, b) => compareScalars(a.id, b.id))
+  const merged: Stored[] = []
+  let next = 0
+  for (const item of items) {
+    while (next < added.length && compareScalars((added[next] as Stored).id, item.id) < 0) {
+      merged.push(added[next++] as Stored)
+    }
+    if (!edits.has(item.id)) merged.push(item)
+  }
+  return merged.concat(added.slice(next))
+}

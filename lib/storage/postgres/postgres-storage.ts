@@ -1,0 +1,49 @@
+import type { TableMappings } from '../sql/layout.js'
+import { createSqlStorage } from '../sql/sql-storage.js'
+import type { Storage } from '../storage.js'
+import { openConnection } from './connection.js'
+import type { PostgresPool } from './driver.js'
+
+export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
+export type { TableMapping, TableMappings } from '../sql/layout.js'
+
+/** How a PostgreSQL storage works, besides the connection string or the pool. */
+export interface PostgresOptions {
+  /** The schema for the tables, made where it is missing; without one the first of the search path. */
+  readonly schema?: string
+  /** Families that are kept in tables which are there already. */
+  readonly tables?: TableMappings
+  /** Milliseconds that one statement may take; 10,000 unless given. */
+  readonly statementTimeout?: number
+  /** Milliseconds to wait for a connection; 5000 unless given. Not for a pool of the host. */
+  readonly connectionTimeout?: number
+  /** Connections at most; 10 unless given. Not for a pool of the host. */
+  readonly poolSize?: number
+  /** `false` behind a proxy that pools transactions, as pgbouncer: nothing is then left to the session. */
+  readonly preparedStatements?: boolean
+}
+
+/**
+ * Keeps everything in PostgreSQL, which any number of processes may share.
+ *
+ * Takes a connection string, or a pool of `pg`, which is then not closed here. A family is a table of its name in
+ * snake_case, with a column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date,
+ * timestamptz, json. An absent member is NULL. Fields that are added later become columns that are NULL in the rows
+ * from before, whether they are optional or not.
+ *
+ * @example
+ * const storage = postgresStorage({ connectionString: 'postgres://localhost/crm' })
+ * app.register(deals, { storage, version: 'v1' })
+ */
+export function postgresStorage (
+  options: PostgresOptions & ({ readonly connectionString: string } | { readonly pool: PostgresPool })
+): Storage {
+  const settings = {
+    schema: options.schema,
+    statementTimeout: options.statementTimeout ?? 10_000,
+    connectionTimeout: options.connectionTimeout ?? 5000,
+    poolSize: options.poolSize ?? 10,
+    preparedStatements: options.preparedStatements ?? true
+  }
+  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
+}

@@ -1,0 +1,91 @@
+import type { Condition, Order } from '../storage.js'
+import type { Dialect } from './dialect.js'
+import { getColumn } from './layout.js'
+import type { Column, Layout } from './layout.js'
+
+/** Writes the clauses of one statement, and counts the parameters in them. */
+export class ClauseBuilder {
+  #parameters = 0
+
+  constructor (readonly layout: Layout, readonly dialect: Dialect) {}
+
+  parameter ({ kind }: Pick<Column, 'kind'>): string {
+    return this.dialect.parameter(++this.#parameters, kind)
+  }
+
+  /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
+  where (conditions: readonly Condition[], byKey = false): string {
+    const all = conditions.map(condition => this.#condition(condition, byKey))
+    return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+  }
+
+  orderBy (order: readonly Order[]): string {
+    const terms = order.map(({ field, descending }) => {
+      const { compared } = getColumn(this.layout, field)
+      const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
+      return compared + (descending ? ' DESC' : '') + absent
+    })
+    return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
+  }
+
+  #condition (condition: Condition, byKey: boolean): string {
+    const column = getColumn(this.layout, condition.field)
+    const prefix = byKey && condition.field !== 'id' ? this.dialect.withoutIndex : ''
+    switch (condition.op) {
+      case 'eq': return condition.values.length === 0 ? '1 = 0' : this.#list(column, condition.values, prefix, false)
+      case 'ne': return condition.values.length === 0
+        ? '1 = 1'
+        : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
+      case 'regex': throw new Error('patterns are not matched in SQL')
+      default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
+    }
+  }
+
+  #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
+    // One value is written as one: with it given, an index is known to be in the order of what comes after it.
+    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column)}`
+    const from = this.#parameters + 1
+    this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
+    return this.dialect.inList(prefix + column.equated, from, values.length, column.kind, negated)
+  }
+}
+
+const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+
+/** The parameters of conditions, in the order in which they are written. */
+export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
+  const values: unknown[] = []
+  for (const condition of conditions) {
+    const { kind } = getColumn(layout, condition.field)
+    if (condition.op === 'eq' || condition.op === 'ne') {
+      if (condition.values.length === 0) continue
+      const list = condition.values.map(value => dialect.encode(value, kind))
+      if (dialect.listsAreOneParameter && list.length > 1) values.push(list)
+      else values.push(...list)
+    } else if ('value' in condition) values.push(dialect.encode(condition.value, kind))
+  }
+  return values
+}
+
+/** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
+export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
+  let key = ''
+  for (const condition of conditions) {
+    key += `${condition.field} ${condition.op}`
+    if ('values' in condition) {
+      key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
+    }
+    key += '\n'
+  }
+  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
+  return key
+}
+
+export function listSelected (columns: readonly Column[]): string {
+  return columns.map(({ selected }) => selected).join(', ')
+}
+
+/** A key for what is selected. */
+export function makeColumnsKey (columns: readonly Column[]): string {
+  return columns.map(({ field }) => field.name).join()
+}

@@ -1,0 +1,44 @@
+import { collectMatches, FirstMatches } from '../page.js'
+import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
+import type { Dialect } from './dialect.js'
+import { getColumn, makeRowDecoder } from './layout.js'
+import type { Column, Layout } from './layout.js'
+
+/** What a search asks of the database: conditions without patterns, in the order of the id. */
+export interface CandidateQuery {
+  readonly where: readonly Condition[]
+  readonly order: readonly Order[]
+  /** The id first. */
+  readonly columns: readonly Column[]
+}
+
+/** How a search reads a table. */
+export interface CandidateSource {
+  readonly layout: Layout
+  /** The rows, part by part, so that not all have to be in memory. */
+  readCandidates (query: CandidateQuery): AsyncIterable<readonly unknown[][]>
+  /** In this order; what is gone by now is left out. */
+  getMany (ids: readonly Id[]): Stored[] | Promise<Stored[]>
+}
+
+/**
+ * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The database hands over
+ * what the other conditions leave, and only the columns that matter; then the items of the page.
+ */
+export async function searchPatterns (source: CandidateSource, dialect: Dialect, query: Query): Promise<Found> {
+  const patterns = query.where.filter(({ op }) => op === 'regex')
+  const where = query.where.filter(({ op }) => op !== 'regex')
+  const byId = query.order[0]?.field === 'id'
+  const order = byId ? query.order.slice(0, 1) : [{ field: 'id', descending: false }]
+  const sortFields = byId ? [] : query.order.map(({ field }) => field)
+  const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
+  const columns = [...fields].map(field => getColumn(source.layout, field))
+  const decode = makeRowDecoder(columns, dialect)
+  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
+
+  for await (const rows of source.readCandidates({ where, order, columns })) {
+    if (await collectMatches(rows.map(decode), patterns, matches, query.count)) break
+  }
+  const { items, ...total } = matches.toPage(query)
+  return { items: await source.getMany(items.map(({ id }) => id)), ...total }
+}

@@ -1,0 +1,109 @@
+import type { Condition, Query } from '../storage.js'
+
+/** An index over these fields. */
+export interface Index {
+  readonly name: string
+  readonly fields: readonly string[]
+  /** Whether entries with equal values are known to be in the order of the id. */
+  readonly sortedById: boolean
+}
+
+/** Bounds of what a step may cost. */
+export interface PlanLimits {
+  /** Rows that a first look may pass: most pages are full long before. */
+  readonly lookRows: number
+  /** Up to so many entries of an index, gathering and sorting them is cheaper than going on along the key. */
+  readonly fewEntries: number
+}
+
+export const planLimits: PlanLimits = { lookRows: 2000, fewEntries: 4000 }
+
+/** One step of reading a page. Steps are tried in turn until one settles the page; the last always does. */
+export type Step =
+  /** Reads the page as the database likes. */
+  | { readonly type: 'read' }
+  /** Reads the page along an index in which its rows are in the order of the id. */
+  | { readonly type: 'read-index', readonly index: Index } & Bounds
+  /** Looks at so many rows along such an index, or along the key, filtered by what is left; settles a page it fills. */
+  | { readonly type: 'look', readonly index: Index | undefined, readonly filters: readonly Condition[] } & Bounds &
+    { readonly rows: number }
+  /** Reads by the index that has fewest entries for its conditions, if they are few. */
+  | { readonly type: 'fewest', readonly choices: readonly IndexChoice[], readonly maxEntries: number }
+  /** Reads along the key, however far. */
+  | { readonly type: 'walk' }
+
+/** The conditions that bound a part of an index, or of the key where `equal` is empty. */
+export interface Bounds {
+  /** One value for each field of the index. */
+  readonly equal: readonly Equality[]
+  /** Bounds of the id. */
+  readonly range: readonly Condition[]
+}
+
+export type Equality = Extract<Condition, { readonly values: unknown }>
+
+/** An index, and the conditions on its first field. */
+export interface IndexChoice {
+  readonly index: Index
+  readonly where: readonly Condition[]
+}
+
+/**
+ * How to read a page. Databases know too little of the values to choose well: SQLite nothing without ANALYZE,
+ * PostgreSQL takes them to be spread evenly over the ids, and a statement that is kept is planned without values. So
+ * for pages in the order of the id the way is chosen here: a bounded look first; if that does not fill the page, the
+ * index with few entries if there is one; else along the key. Steps are worked out when they are asked for: most pages
+ * need the first alone.
+ */
+export function * planPage (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, void> {
+  const range: Condition[] = []
+  const filters: Condition[] = []
+  for (const condition of query.where) (isRangeOfId(condition) ? range : filters).push(condition)
+  const namesIds = filters.some(({ field, op }) => field === 'id' && op === 'eq')
+  if (query.order[0]?.field !== 'id' || filters.length === 0 || namesIds) return yield { type: 'read' }
+
+  const { index, equal } = chooseSortedIndex(indexes, filters)
+  const left = index === undefined ? filters : filters.filter(condition => !equal.includes(condition as Equality))
+  if (index !== undefined && left.length === 0) return yield { type: 'read-index', index, equal, range }
+
+  // With an offset nobody knows how far to look.
+  if (query.offset === 0) yield { type: 'look', index, equal, range, filters: left, rows: limits.lookRows }
+  const choices = listChoices(indexes, filters)
+  if (choices.length > 0) yield { type: 'fewest', choices, maxEntries: limits.fewEntries }
+  yield { type: 'walk' }
+}
+
+/** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */
+function chooseSortedIndex (
+  indexes: readonly Index[],
+  filters: readonly Condition[]
+): { index: Index | undefined, equal: readonly Equality[] } {
+  let best: { index: Index | undefined, equal: readonly Equality[] } = { index: undefined, equal: [] }
+  const given = filters.filter(condition => condition.op === 'eq' && condition.values.length === 1) as Equality[]
+  if (given.length === 0) return best
+  for (const index of indexes) {
+    if (!index.sortedById || index.fields.length <= best.equal.length) continue
+    const equal = index.fields.flatMap(field => given.find(condition => condition.field === field) ?? [])
+    if (equal.length === index.fields.length) best = { index, equal }
+  }
+  return best
+}
+
+/** The indexes that conditions can be read by, one for each field. */
+export function listChoices (indexes: readonly Index[], where: readonly Condition[]): IndexChoice[] {
+  const choices = new Map<string, IndexChoice>()
+  for (const index of indexes) {
+    const field = index.fields[0] as string
+    const usable = where.filter(condition => condition.field === field && condition.op !== 'ne')
+    if (usable.length > 0 && !choices.has(field)) choices.set(field, { index, where: usable })
+  }
+  return [...choices.values()]
+}
+
+export function isRangeOfId ({ field, op }: Condition): boolean {
+  return field === 'id' && op !== 'eq' && op !== 'ne' && op !== 'regex'
+}
+
+export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {
+  return where.some(({ op }) => op === 'regex')
+}

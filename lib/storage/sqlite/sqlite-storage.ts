@@ -1,0 +1,39 @@
+import type { TableMappings } from '../sql/layout.js'
+import { createSqlStorage } from '../sql/sql-storage.js'
+import type { Storage } from '../storage.js'
+import { openConnection } from './connection.js'
+import type { SqliteDatabase } from './driver.js'
+
+export type { SqliteDatabase, SqliteStatement } from './driver.js'
+export type { TableMapping, TableMappings } from '../sql/layout.js'
+
+/** How an SQLite storage works, besides the file or the open database. */
+export interface SqliteOptions {
+  /** Families that are kept in tables which are there already. */
+  readonly tables?: TableMappings
+  /** Milliseconds to wait for another process that is writing; 5000 unless given. */
+  readonly busyTimeout?: number
+}
+
+/**
+ * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when it is answered.
+ *
+ * Takes the name of a file (made where it is missing), or an open database: a `DatabaseSync` of node:sqlite or
+ * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps the settings it has and is not closed
+ * here.
+ *
+ * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
+ * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
+ * member is NULL. Fields that are added later become columns that are NULL in the rows from before, whether they are
+ * optional or not.
+ *
+ * @example
+ * const storage = sqliteStorage({ file: 'dealbook.db' })
+ * app.register(deals, { storage, version: 'v1' })
+ */
+export function sqliteStorage (
+  options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
+): Storage {
+  const { tables = {}, busyTimeout = 5000 } = options
+  return createSqlStorage(() => openConnection(options, busyTimeout), tables, true)
+}

@@ -1,0 +1,103 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { dealbook, memoryStorage, Problem } from '../../lib/index.js'
+import type { FamilyOptions } from '../../lib/index.js'
+
+const home = '/rest/v1/deals'
+
+async function makeApp (t: { teardown (end: () => unknown): void }, options: Partial<FamilyOptions> = {}) {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  await app.register(dealbook, { storage, version: 'v1', ...options })
+  return { app, storage }
+}
+
+/** One address of every kind of read; those of one resource and those of a list. */
+function listReads (id: string): { readonly url: string, readonly isList: boolean }[] {
+  return [
+    { url: home, isList: true },
+    { url: `${home}.json`, isList: true },
+    { url: `${home}/${id}`, isList: false },
+    { url: `${home}/${id}.json`, isList: false },
+    { url: `${home}/${id}/commands`, isList: true },
+    { url: `${home}/${id}/commands.json`, isList: true },
+    { url: `${home}/${id}/commands/c-1`, isList: false },
+    { url: `${home}/${id}/holds`, isList: true },
+    { url: `${home}/${id}/holds/c-1`, isList: false },
+    { url: '/rest/commands/c-1', isList: false },
+    { url: '/query/deals-by-name/tea', isList: true },
+    { url: `/query/deals/${id}`, isList: true },
+    { url: '/customers', isList: true },
+    { url: '/customers/1', isList: false }
+  ]
+}
+
+// What a query can be wrong by; every answer to it tells something of what is here.
+const wrong = ['nonsense=1', 'page=0', 'sort=nonsense', 'fields=nonsense', 'count=1', 'id.regex=(', '%zz', 'min-id=%00']
+
+t.test('nobody whom authorize refuses learns what a query may be, on any path', async t => {
+  const asked: string[] = []
+  const { app } = await makeApp(t, {
+    authorize (request) {
+      asked.push(request.url)
+      throw new Problem('unauthorized', 'Who are you?')
+    }
+  })
+  for (const { url } of listReads('a')) {
+    for (const query of wrong) {
+      const answer = await app.inject(`${url}?${query}`)
+      t.equal(answer.statusCode, 401, `${url}?${query}`)
+      t.notMatch(answer.body, 'nonsense')
+      t.equal(asked.at(-1), `${url}?${query}`)
+    }
+  }
+})
+
+t.test('the representation is negotiated before authorize is asked, on every path', async t => {
+  let asked = 0
+  const { app } = await makeApp(t, {
+    authorize () {
+      asked++
+      throw new Problem('unauthorized', 'Who are you?')
+    }
+  })
+  for (const { url } of listReads('a').filter(({ url }) => !url.endsWith('.json'))) {
+    const byFormat = await app.inject(`${url}?format=zzz`)
+    t.equal(byFormat.statusCode, 406, `${url}?format=zzz`)
+    const byAccept = await app.inject({ url, headers: { accept: 'image/png' } })
+    t.equal(byAccept.statusCode, 406, `${url} as image/png`)
+  }
+  t.equal(asked, 0)
+})
+
+t.test('who is let in is told what is wrong, before anything is read', async t => {
+  const { app, storage } = await makeApp(t)
+  const { id } = (await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 1 } })).json()
+  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c-1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } })
+  let reads = 0
+  for (const method of ['find', 'get'] as const) {
+    const original = storage[method].bind(storage) as (...args: unknown[]) => Promise<never>
+    storage[method] = async (...args: unknown[]) => { reads++; return await original(...args) }
+  }
+  for (const { url, isList } of listReads(id)) {
+    const answer = await app.inject(`${url}?nonsense=1`)
+    t.match(answer.json(), { status: 400, errors: [{ parameter: 'nonsense' }] }, url)
+    if (isList) t.match(answer.json().detail, 'Fields that can be filtered', url)
+  }
+  t.equal(reads, 0)
+})
+
+t.test('a name that ends like a suffix is the name first, and authorize is asked for each', async t => {
+  const asked: unknown[] = []
+  const { app } = await makeApp(t, { authorize: (_request, { id }) => { asked.push(id) } })
+  const miss = async (url: string, accept = '*/*') => (await app.inject({ url, headers: { accept } })).json()
+
+  t.match(await miss(`${home}/a.json`), { status: 404, detail: 'There is no deal "a.json"' })
+  t.same(asked.splice(0), ['a.json', 'a'])
+  t.match(await miss(`${home}/a.zzz`), { status: 404, detail: /no representation "\.zzz"/ })
+  t.same(asked.splice(0), ['a.zzz'], 'what has no representation is not asked for')
+  t.match(await miss('/customers/1.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
+  t.same(asked.splice(0), [], 'nothing can have this name')
+  t.match(await miss('/query/deals-by-name/a.b'), { status: 404, detail: 'There are no deals whose name is "a.b"' })
+})

@@ -1,0 +1,103 @@
+import t from 'tap'
+import { deals } from '../../lib/deals/deals.js'
+import { compileFamily } from '../../lib/family/family.js'
+import type { FamilyDefinition } from '../../lib/index.js'
+import { Problem } from '../../lib/problems.js'
+import type { Command } from '../../lib/service/command.js'
+import { makeChanges, makeRecord, readTarget, restoreProblem, showCommand } from '../../lib/service/record.js'
+import type { Decided } from '../../lib/service/record.js'
+import type { Stored } from '../../lib/storage/storage.js'
+
+const family = compileFamily(deals.definition as unknown as FamilyDefinition)
+const now = '2026-02-02T00:00:00.000Z'
+const deal: Stored = { id: 'd-1', name: 'tea', price: 1, revision: 3, createdAt: now, updatedAt: now }
+const changed: Stored = { ...deal, price: 2, revision: 4 }
+const hold: Command = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' }, id: 'c-1' }
+const decided = (part: Partial<Decided>): Decided => ({
+  command: hold,
+  context: { now, command: 'c-1', principal: undefined },
+  current: deal,
+  decision: { outcome: 'unchanged' },
+  ...part
+})
+const entry = { id: 'c-1', family: 'deals', target: 'd-1', action: 'HoldDeal', params: { reason: 'a' } }
+const refused = new Problem('wrong-state', 'no', { members: { state: 'held' } })
+
+/** Given what was decided, then this is recorded, and these changes are committed. */
+const table: readonly (readonly [given: string, decided: Decided, record: object, changes: object[]])[] = [
+  [
+    'a change',
+    decided({ decision: { outcome: 'done', after: changed } }),
+    { ...entry, outcome: 'done', revision: 4 },
+    [{ type: 'replace', family: 'deals', item: changed, expected: 3 }]
+  ],
+  [
+    'nothing changed',
+    decided({}),
+    { ...entry, outcome: 'unchanged', revision: 3 },
+    []
+  ],
+  [
+    'a refusal',
+    decided({ decision: { outcome: 'refused', problem: refused } }),
+    { ...entry, outcome: 'refused', revision: 3, problem: { code: 'wrong-state', detail: 'no', members: { state: 'held' } } },
+    []
+  ],
+  [
+    'a deletion',
+    decided({ command: { ...hold, action: 'DeleteDeal', params: {} }, decision: { outcome: 'done', after: undefined } }),
+    { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4 },
+    [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3 }]
+  ],
+  [
+    'a creation',
+    decided({
+      command: { action: 'CreateDeal', target: undefined, params: { name: 'tea' } },
+      current: undefined,
+      decision: { outcome: 'done', after: deal }
+    }),
+    { ...entry, action: 'CreateDeal', params: { name: 'tea' }, outcome: 'done', revision: 3 },
+    [{ type: 'insert', family: 'deals', item: deal }]
+  ],
+  [
+    'a creation under a key, whose answer may be wanted again',
+    decided({
+      command: { action: 'CreateDeal', target: undefined, params: {}, key: 'k' },
+      current: undefined,
+      decision: { outcome: 'done', after: deal }
+    }),
+    { ...entry, action: 'CreateDeal', params: {}, outcome: 'done', revision: 3, result: deal },
+    [{ type: 'insert', family: 'deals', item: deal }]
+  ],
+  [
+    'a change by somebody',
+    decided({ context: { now, command: 'c-1', principal: 'ann' }, decision: { outcome: 'done', after: changed } }),
+    { ...entry, outcome: 'done', revision: 4, principal: 'ann' },
+    [{ type: 'replace', family: 'deals', item: changed, expected: 3 }]
+  ]
+]
+
+for (const [given, what, expected, changes] of table) {
+  t.test(`given ${given}`, async t => {
+    const record = makeRecord(family, what)
+    t.strictSame(record, { ...expected, createdAt: now, updatedAt: now })
+    const logged = { type: 'insert', family: 'commands', item: record }
+    t.strictSame(makeChanges(family, what, record), [...changes, logged], 'with the entry in the same commit')
+  })
+}
+
+t.test('a refusal that was recorded is the same refusal again', async t => {
+  const record = makeRecord(family, decided({ decision: { outcome: 'refused', problem: refused } }))
+  t.strictSame(restoreProblem(record)?.document(), refused.document())
+  t.equal(restoreProblem(makeRecord(family, decided({}))), undefined)
+})
+
+t.test('what clients see of a command', async t => {
+  const record = makeRecord(family, decided({ decision: { outcome: 'refused', problem: refused } }))
+  t.strictSame(showCommand(family, record), {
+    id: 'c-1', deal: 'd-1', action: 'HoldDeal', params: { reason: 'a' }, outcome: 'refused', revision: 3, createdAt: now,
+    problem: refused.document()
+  })
+  t.notOk('id' in showCommand(family, record, false), 'what is not in the log has no id to be found by')
+  t.equal(readTarget({ ...family, idKind: 'integer' }, { ...record, target: '7' }), 7)
+})

@@ -1,0 +1,117 @@
+import t from 'tap'
+import { query, where } from '../../lib/storage/conformance/fixture.js'
+import { planPage } from '../../lib/storage/sql/planner.js'
+import type { Equality, Index, Step } from '../../lib/storage/sql/planner.js'
+import type { Query } from '../../lib/storage/storage.js'
+
+const limits = { lookRows: 20, fewEntries: 40 }
+const makeIndex = (...fields: string[]): Index => ({ name: fields.join('_'), fields, sortedById: true })
+const age = makeIndex('age')
+const ageAndName = makeIndex('age', 'name')
+const name = makeIndex('name')
+const all = [age, ageAndName, name]
+// Of a table that somebody else made.
+const unsorted = { ...age, sortedById: false }
+
+const is30: Equality = { field: 'age', op: 'eq', values: [30] }
+const isAnn: Equality = { field: 'name', op: 'eq', values: ['ann'] }
+const adult = where('age', 'gte', 18)
+const minor = where('age', 'lt', 18)
+const notAnn = where('name', 'ne', 'ann')
+const tall = where('height', 'gt', 180)
+const after7 = where('id', 'gt', 7)
+const upTo9 = where('id', 'lte', 9)
+
+const read: Step = { type: 'read' }
+const walk: Step = { type: 'walk' }
+
+// [what is asked for, indexes, steps]
+const table: Record<string, [Query, Index[], Step[]]> = {
+  'no conditions': [query(), all, [read]],
+  'bounds of the id alone': [query({ where: [after7, upTo9] }), all, [read]],
+  'another order': [query({ where: [is30], sort: ['name'] }), all, [read]],
+  'ids that are named': [query({ where: [where('id', 'eq', 1, 2), adult] }), all, [read]],
+  'one value of an index': [
+    query({ where: [is30, after7], offset: 100 }),
+    all,
+    [{ type: 'read-index', index: age, equal: [is30], range: [after7] }]
+  ],
+  'the longest index whose fields are all given': [
+    query({ where: [isAnn, is30], sort: ['-id'] }),
+    all,
+    [{ type: 'read-index', index: ageAndName, equal: [is30, isAnn], range: [] }]
+  ],
+  'a value of an index, and more': [
+    query({ where: [tall, is30, after7] }),
+    all,
+    [
+      { type: 'look', index: age, equal: [is30], range: [after7], filters: [tall], rows: 20 },
+      { type: 'fewest', choices: [{ index: age, where: [is30] }], maxEntries: 40 },
+      walk
+    ]
+  ],
+  'ranges: the first index of each field, with all conditions on the field': [
+    query({ where: [adult, tall, minor, where('name', 'lt', 'm'), upTo9] }),
+    all,
+    [
+      {
+        type: 'look',
+        index: undefined,
+        equal: [],
+        range: [upTo9],
+        filters: [adult, tall, minor, where('name', 'lt', 'm')],
+        rows: 20
+      },
+      {
+        type: 'fewest',
+        choices: [{ index: age, where: [adult, minor] }, { index: name, where: [where('name', 'lt', 'm')] }],
+        maxEntries: 40
+      },
+      walk
+    ]
+  ],
+  'one of several values is a range': [
+    query({ where: [where('age', 'eq', 30, 40)] }),
+    [age],
+    [
+      { type: 'look', index: undefined, equal: [], range: [], filters: [where('age', 'eq', 30, 40)], rows: 20 },
+      { type: 'fewest', choices: [{ index: age, where: [where('age', 'eq', 30, 40)] }], maxEntries: 40 },
+      walk
+    ]
+  ],
+  'with an offset no look': [
+    query({ where: [adult], offset: 1 }),
+    all,
+    [{ type: 'fewest', choices: [{ index: age, where: [adult] }], maxEntries: 40 }, walk]
+  ],
+  'no index leaves few where a value is excluded': [
+    query({ where: [notAnn] }),
+    all,
+    [{ type: 'look', index: undefined, equal: [], range: [], filters: [notAnn], rows: 20 }, walk]
+  ],
+  'no index at all': [
+    query({ where: [is30] }),
+    [],
+    [{ type: 'look', index: undefined, equal: [], range: [], filters: [is30], rows: 20 }, walk]
+  ],
+  'an index whose ties are in no known order only narrows': [
+    query({ where: [is30] }),
+    [unsorted],
+    [
+      { type: 'look', index: undefined, equal: [], range: [], filters: [is30], rows: 20 },
+      { type: 'fewest', choices: [{ index: unsorted, where: [is30] }], maxEntries: 40 },
+      walk
+    ]
+  ],
+  'an id that is excluded': [
+    query({ where: [where('id', 'ne', 3), after7] }),
+    all,
+    [{ type: 'look', index: undefined, equal: [], range: [after7], filters: [where('id', 'ne', 3)], rows: 20 }, walk]
+  ]
+}
+
+for (const [asked, [query, indexes, steps]] of Object.entries(table)) {
+  t.test(asked, async t => {
+    t.strictSame([...planPage(query, indexes, limits)], steps)
+  })
+}

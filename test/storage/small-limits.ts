@@ -1,0 +1,76 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import pg from 'pg'
+import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
+import type { PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
+import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
+import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
+import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
+import type { Storage } from '../../lib/storage/storage.js'
+import { dropSchema, newSchema } from '../postgres/schema.js'
+import { postgresUrl } from '../postgres/url.js'
+
+/** An empty storage, and the texts of all statements that it has run. */
+export interface RecordedStorage {
+  readonly storage: Storage
+  readonly statements: ReadonlySet<string>
+  dispose (): Promise<void>
+}
+
+/** So low that the planner takes all its ways with a handful of rows. */
+export const limits = { lookRows: 3, fewEntries: 4, walkRows: 5, patternRows: 4 }
+
+export async function makeSqlite (): Promise<RecordedStorage> {
+  const statements = new Set<string>()
+  const database = new DatabaseSync(':memory:')
+  const recording: SqliteDatabase = {
+    exec: sql => { database.exec(sql) },
+    prepare (sql) {
+      statements.add(sql)
+      return database.prepare(sql)
+    },
+    close: () => { database.close() },
+    function: (name, options, run) => { database.function(name, options, run) }
+  }
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, 5000, limits), {}, true)
+  return {
+    storage,
+    statements,
+    async dispose () {
+      await storage.close()
+      database.close()
+    }
+  }
+}
+
+export async function makePostgres (): Promise<RecordedStorage> {
+  const statements = new Set<string>()
+  const schema = newSchema()
+  const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 4 })
+  const recording: PostgresPool = {
+    async query (config) {
+      statements.add(config.text)
+      return await pool.query(config as pg.QueryConfig)
+    },
+    connect: () => pool.connect() as unknown as ReturnType<PostgresPool['connect']>,
+    end: () => pool.end(),
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener)
+  }
+  const settings = {
+    schema,
+    statementTimeout: 10_000,
+    connectionTimeout: 5000,
+    poolSize: 4,
+    preparedStatements: true
+  }
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {}, false)
+  return {
+    storage,
+    statements,
+    async dispose () {
+      await storage.close()
+      await pool.end()
+      await dropSchema(schema)
+    }
+  }
+}
