@@ -5,15 +5,15 @@ import { defaultStorage, openStorage } from './storage-from-url.js'
 
 const principal = 'nightly job'
 
-/** What a run of the job came to: how many deals it completed, and which it had to pass over, as those that are held. */
+/** How many deals a run of the job completed, and which it had to pass over, as those that are held. */
 export interface Report {
   completed: number
   refused: string[]
 }
 
 /**
- * Completes the open deals whose completion date lies before this day. Safe to run twice and to be killed at any moment:
- * each deal is completed under a command id of its own, and under one id a command is done once.
+ * Completes the open deals whose completion date lies before this day. Safe to run twice and to be killed at any
+ * moment: each deal is completed under a command id of its own, and under one id a command is done once.
  */
 export async function completeDueDeals (storage: Storage, day: string): Promise<Report> {
   const book = deals.service({ storage })

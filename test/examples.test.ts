@@ -85,7 +85,8 @@ t.test('tenants', async t => {
 })
 
 t.test('service-test', async t => {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', 'build/examples/service-test.js'])
+  const flags = ['--test', '--test-reporter=tap', 'build/examples/service-test.js']
+  const { stdout } = await promisify(execFile)(process.execPath, flags)
   t.match(stdout, /^# pass 4$/m)
   t.match(stdout, /^# fail 0$/m)
 })

@@ -97,11 +97,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   function makeCaller (call: CallOptions): Caller {
-    const principal = checkPrincipal(call.principal)
+    const claimed = checkPrincipal(call.principal)
     return {
       async authorize (intent) {
         const grant = checkGrant(family, await authorize?.(call, intent))
-        return principal === undefined || grant.principal !== undefined ? grant : { ...grant, principal }
+        const principal = grant.principal ?? claimed
+        return principal === undefined ? grant : { ...grant, principal }
       },
       storage: openStorage
     }
