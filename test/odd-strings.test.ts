@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily, memoryStorage } from '../lib/index.js'
-import { needsBrowser, openBrowser, openTab } from './browser/open.js'
+import { follow, needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { parseCsv } from './csv.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 import { oddStrings, spelled } from './odd-strings.js'
@@ -100,7 +100,8 @@ t.test('odd strings typed into a form that is refused are still there', needsBro
     await form.getByLabel('Reason').fill(reason)
     // Not by its button, since the browser itself would see that the amount is missing.
     await form.getByLabel('Amercement').evaluate(field => { field.removeAttribute('required') })
-    await form.getByRole('button').click()
+    await follow(tab, () => form.getByRole('button').click())
+    t.match(await tab.getByRole('alert').textContent(), 'not right', 'it was refused')
     t.equal(await tab.locator('form', { hasText: 'Cancel a deal' }).getByLabel('Reason').inputValue(), reason, spelled(reason))
   }
 })

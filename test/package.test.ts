@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -68,7 +69,10 @@ t.test('from an empty folder to a running application, by the README', async t =
     await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))
     const server = spawn(process.execPath, ['app.mjs'], { cwd: host, stdio: ['ignore', 'pipe', 'inherit'] })
     t.teardown(() => server.kill())
-    const [, port] = /:(\d+)\/rest\/v1\/invoices/.exec(await new Promise<string>(resolve => server.stdout.once('data', data => resolve(String(data))))) ?? []
+    const ended = once(server, 'exit').then(([code]) => { throw new Error(`the application ended with ${code}`) })
+    const [printed] = await Promise.race([once(server.stdout, 'data'), ended]) as [Buffer]
+    ended.catch(() => {})
+    const [, port] = /:(\d+)\/rest\/v1\/invoices/.exec(String(printed)) ?? []
     const requests = blocksIn('sh').find(({ comment }) => comment === 'against: app.mjs')?.text ?? ''
     const lines = requests.replaceAll('localhost:3000', `localhost:${port}`).trim().split('\n')
     let last = ''

@@ -43,7 +43,8 @@ t.test('a slow search holds up no other request', async t => {
 
   const ended: string[] = []
   const slow = app.inject({ url: '/notes', query: { 'text.regex': '(.*a){20}b$', count: 'exact' } }).then(answer => { ended.push('slow'); return answer })
-  for (let id = 0; id < 20; id++) {
+  // Few, so that the slow one is still at work on a machine that is much faster than today's.
+  for (let id = 0; id < 3; id++) {
     const quick = await app.inject(`/notes/${id}`)
     t.equal(quick.statusCode, 200)
     ended.push('quick')
