@@ -87,11 +87,11 @@ async function check (t: Test, url: string, clients: readonly Client[]): Promise
     const { revision } = await (await fetch(`${url}/rest/v1/deals/${deal}`)).json() as { revision: number }
     const lines = (await (await fetch(`${url}/rest/v1/deals/${deal}/commands.ndjson`)).text()).trim().split('\n')
     const log = lines.map(line => JSON.parse(line) as { id: string, revision: number, outcome: string })
-    t.same(log.map(entry => entry.revision), Array.from({ length: revision }, (_, index) => index + 1), 'every revision is one change in the log')
+    t.strictSame(log.map(entry => entry.revision), Array.from({ length: revision }, (_, index) => index + 1), 'every revision is one change in the log')
     t.ok(log.every(({ outcome }) => outcome === 'done'))
     const logged = new Map(log.map(entry => [entry.id, entry.revision]))
     t.equal(logged.size, log.length, 'nothing is there twice')
-    t.same(sent.map(({ id }) => logged.get(id)), sent.map(({ answered }) => answered), 'all that was acknowledged is there, as it was acknowledged')
+    t.strictSame(sent.map(({ id }) => logged.get(id)), sent.map(({ answered }) => answered), 'all that was acknowledged is there, as it was acknowledged')
     t.equal(log.length, sent.length + 1, 'and nothing else but the creation')
   }
 }

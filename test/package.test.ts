@@ -39,7 +39,8 @@ async function node (host: string, file: string, text: string): Promise<{ stdout
 /** What the compiler says to a file in a host, with the types of all packages checked too, and without. */
 async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[]): Promise<string> {
   const options = ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--skipLibCheck', String(skipLibCheck), ...files]
-  return (await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string }) => error)).stdout
+  const said = await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+  return said.stdout + said.stderr
 }
 
 const folder = blocksIn('sh').filter(({ page, text }) => page === 'README.md' && /npm (init|install)/.test(text))
@@ -80,7 +81,7 @@ t.test('from an empty folder to a running application, by the README', async t =
     const shown = blocksIn('json').find(({ comment }) => comment.startsWith('output of the last line'))?.text ?? ''
     const time = /"\d{4}-\d\d-\d\dT[^"]+"/g
     t.equal(lines.length, 3)
-    t.same(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
+    t.strictSame(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
   })
 
   await t.test('its types are right, whatever else is installed', async t => {

@@ -19,7 +19,7 @@ t.test('evil patterns over long strings end', async t => {
     t.equal(statusCode, 200, pattern)
     t.ok(Array.isArray(JSON.parse(body).items), pattern)
   }
-  t.same((await app.inject({ url: '/notes', query: { 'text.regex': 'a!$', fields: 'id' } })).json().items, [{ id: 1 }], 'and still find what is there')
+  t.strictSame((await app.inject({ url: '/notes', query: { 'text.regex': 'a!$', fields: 'id' } })).json().items, [{ id: 1 }], 'and still find what is there')
 })
 
 t.test('patterns that would grow too large are refused', async t => {
@@ -50,6 +50,6 @@ t.test('a slow search holds up no other request', async t => {
     ended.push('quick')
   }
   t.notOk(ended.includes('slow'), 'all quick ones were answered before it')
-  t.match((await slow).json(), { items: [], total: 0 })
+  t.match((await slow).json(), { items: { length: 0 }, total: 0 })
   t.equal(ended.at(-1), 'slow')
 })

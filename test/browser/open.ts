@@ -1,5 +1,6 @@
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { isFast } from '../fast.js'
 import { findChromium } from './find.js'
 
 // Nothing of the browser's own is to use the network.
@@ -19,8 +20,11 @@ const timeout = 300_000
 const executablePath = findChromium()
 
 /** Skips a test where there is no browser; where everything must be shown to work, that is a failure. */
-export const needsBrowser = {
-  skip: executablePath === undefined && process.env.CI !== 'true' ? 'no Chromium found; set CHROME_PATH' : false
+export const needsBrowser = { skip: whyNot() }
+
+function whyNot (): string | false {
+  if (isFast) return 'not in test:fast'
+  return executablePath === undefined && process.env['CI'] !== 'true' ? 'no Chromium found; set CHROME_PATH' : false
 }
 
 export async function openBrowser (t: { teardown (close: () => Promise<unknown>): void }): Promise<Browser> {
