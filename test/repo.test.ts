@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
@@ -98,11 +97,4 @@ t.test('every example is run or imported by a test', async t => {
 
 t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
-})
-
-t.test('the package holds the library and nothing else', async t => {
-  const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as [{ files: { path: string }[] }]
-  const paths = files.map(({ path }) => path)
-  for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
-  t.strictSame(paths.filter(path => !path.startsWith('build/lib/')).sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
 })

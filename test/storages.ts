@@ -5,7 +5,7 @@ import { memoryStorage } from '../lib/storage/memory.js'
 import { postgresStorage } from '../lib/storage/postgres.js'
 import { sqliteStorage } from '../lib/storage/sqlite.js'
 import type { Storage } from '../lib/storage/storage.js'
-import { isFast } from './fast.js'
+import { isFast } from './fast/is-fast.js'
 import { dropSchema, newSchema } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
 

@@ -1,7 +1,5 @@
-import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { isFast } from '../fast.js'
-import { findChromium } from './find.js'
+import { isFast } from '../fast/is-fast.js'
 
 // Nothing of the browser's own is to use the network.
 const args = [
@@ -17,7 +15,8 @@ const args = [
 // Only a hanging browser is to be noticed: a busy machine may take long for anything.
 const timeout = 300_000
 
-const executablePath = findChromium()
+// Loaded only where it is used, since it takes as long to load as a whole test.
+const executablePath = isFast ? undefined : (await import('./find.js')).findChromium()
 
 /** Skips a test where there is no browser; where everything must be shown to work, that is a failure. */
 export const needsBrowser = { skip: whyNot() }
@@ -31,6 +30,7 @@ export async function openBrowser (t: { teardown (close: () => Promise<unknown>)
   if (executablePath === undefined) {
     throw new Error('There is no Chromium: run node build/test/browser/find.js, or set CHROME_PATH')
   }
+  const { chromium } = await import('playwright-core')
   const browser = await chromium.launch({ executablePath, args, headless: true, timeout })
   t.teardown(() => browser.close())
   return browser

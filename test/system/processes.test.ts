@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { startExample } from './example-server.js'
-import { startServer } from './postgres/server.js'
+import { startExample } from '../example-server.js'
+import { startServer } from '../postgres/server.js'
 
 // What holds for parallel requests to one server holds for two of them on one file, or on one PostgreSQL.
 const places: Record<string, () => Promise<{ url: string, dispose: () => Promise<void> }>> = {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { blocksIn } from './docs/pages.js'
+import { blocksIn } from '../docs/pages.js'
 
 const run = promisify(execFile)
 const tsc = resolve('node_modules/typescript/bin/tsc')
@@ -16,7 +16,8 @@ const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 
 const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
-const [{ filename }] = JSON.parse((await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])).stdout) as [{ filename: string }]
+const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
 const tarball = join(work, filename)
 
 async function makeHost (name: string): Promise<string> {
@@ -45,6 +46,13 @@ async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[])
 
 const folder = blocksIn('sh').filter(({ page, text }) => page === 'README.md' && /npm (init|install)/.test(text))
 const application = blocksIn('ts').find(({ comment }) => comment === 'file: app.mjs')?.text ?? ''
+
+t.test('the package holds the library and nothing else', async t => {
+  const paths = files.map(({ path }) => path)
+  for (const path of ['build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
+  const others = paths.filter(path => !path.startsWith('build/lib/')).sort()
+  t.strictSame(others, ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+})
 
 t.test('from an empty folder to a running application, by the README', async t => {
   const [first, driver] = folder

@@ -3,12 +3,12 @@ import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { customers, deals, memoryStorage } from '../lib/index.js'
-import type { FamilyOptions } from '../lib/index.js'
-import { follow, needsBrowser, openBrowser, openTab } from './browser/open.js'
-import { people, storageOf } from './customers-app.js'
-import { createDeal, home, readDeal, readLog } from './deals/app.js'
-import type { Item } from './deals/app.js'
+import { customers, deals, memoryStorage } from '../../lib/index.js'
+import type { FamilyOptions } from '../../lib/index.js'
+import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import { people, storageOf } from '../customers-app.js'
+import { createDeal, home, readDeal, readLog } from '../deals/app.js'
+import type { Item } from '../deals/app.js'
 
 // One for all: to start a browser takes longer than most of what is done with it.
 const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import t from 'tap'
-import { startExample as start } from './example-server.js'
+import { startExample as start } from '../example-server.js'
 
 interface Answer {
   readonly status: number | undefined

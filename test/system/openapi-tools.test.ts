@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { buildHost } from './openapi/host.js'
+import { buildHost } from '../openapi/host.js'
 
 const run = promisify(execFile)
 const tools = resolve('tools')

@@ -7,10 +7,10 @@ import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { dealbook, memoryStorage } from '../lib/index.js'
-import { loadFirstCustomers } from '../examples/first-customers.js'
-import { blocksIn, pages } from './docs/pages.js'
-import type { Block } from './docs/pages.js'
+import { dealbook, memoryStorage } from '../../lib/index.js'
+import { loadFirstCustomers } from '../../examples/first-customers.js'
+import { blocksIn, pages } from '../docs/pages.js'
+import type { Block } from '../docs/pages.js'
 
 const run = promisify(execFile)
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import { startExample } from './example-server.js'
-import type { Running } from './example-server.js'
-import { startServer } from './postgres/server.js'
+import { startExample } from '../example-server.js'
+import type { Running } from '../example-server.js'
+import { startServer } from '../postgres/server.js'
 
 const kills = 10
 const writers = 6
