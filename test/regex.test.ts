@@ -36,18 +36,18 @@ t.test('patterns that would grow too large are refused', async t => {
 
 t.test('a slow search holds up no other request', async t => {
   const storage = memoryStorage()
-  await loadItems(storage, notes, Array.from({ length: 8000 }, (_, id) => ({ id, text: `${'a'.repeat(300)}!` })))
+  await loadItems(storage, notes, Array.from({ length: 3000 }, (_, id) => ({ id, text: `${'a'.repeat(4000)}!` })))
   const app = Fastify()
   app.register(notes, { storage })
   t.teardown(() => app.close())
   await app.ready()
 
   const search = { isOver: false }
-  const slow = app.inject({ url: '/notes', query: { 'text.regex': '(.*a){20}b$', count: 'exact' } })
+  const slow = app.inject({ url: '/notes', query: { 'text.regex': '(.*a){20}$', count: 'exact' } })
     .finally(() => { search.isOver = true })
   let answered = 0
   while (!search.isOver) {
-    const quick = await app.inject(`/notes/${answered % 8000}`)
+    const quick = await app.inject(`/notes/${answered % 3000}`)
     t.equal(quick.statusCode, 200)
     if (!search.isOver) answered++
     // An injected request may need nothing but microtasks, and these alone would never let the search go on.

@@ -3,8 +3,8 @@ import { join, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** What starts other programs or needs a database: see CONTRIBUTING.md. */
-const slow = [`system${sep}`, join('storage', 'postgres'), join('storage', 'sql')]
+/** What starts other programs, needs a database or asks thousands of random queries: see CONTRIBUTING.md. */
+const slow = [`system${sep}`, join('storage', 'postgres'), join('storage', 'sql'), 'query-property']
 
 /**
  * Runs a share of the tests in this process. To load everything anew for each file, as tap does, takes longer than most
