@@ -13,9 +13,9 @@ t.test('authorize learns what a write is about to do, in every form', async t =>
     const { id } = await createDeal(app)
     t.match(intents.shift(), { family: 'deals', action: 'CreateDeal', id: undefined, params: { name: 'Ten tons of tea' } })
     await app.inject(form.say(operation('hold'), id, `c-${id}`) as Sent)
-    t.same(intents.splice(0).at(-1), { family: 'deals', action: 'HoldDeal', id, params: operation('hold').params }, form.name)
+    t.strictSame(intents.splice(0).at(-1), { family: 'deals', action: 'HoldDeal', id, params: operation('hold').params }, form.name)
     await app.inject({ method: 'DELETE', url: `${home}/${id}` })
-    t.same(intents.splice(0), [{ family: 'deals', action: 'DeleteDeal', id, params: {} }])
+    t.strictSame(intents.splice(0), [{ family: 'deals', action: 'DeleteDeal', id, params: {} }])
   }
 })
 

@@ -24,8 +24,8 @@ for (const { name, make } of storages) {
         const answer = await put(id, command)
         t.equal(answer.statusCode, 201, command)
         t.equal(answer.json<Entry>().id, command)
-        t.same((await app.inject(answer.headers.location as string)).json(), answer.json(), 'it can be read where it is said to be')
-        t.same((await app.inject(`/rest/commands/${command}`)).json(), answer.json(), 'and among all commands')
+        t.strictSame((await app.inject(answer.headers.location as string)).json(), answer.json(), 'it can be read where it is said to be')
+        t.strictSame((await app.inject(`/rest/commands/${command}`)).json(), answer.json(), 'and among all commands')
       }
       const { id } = await createDeal(app)
       for (const command of ['a b', 'ä', 'a/b', 'a:b', 'a+b', 'a%', '\u0000', 'x'.repeat(101)]) {
@@ -105,12 +105,12 @@ for (const { name, make } of storages) {
         t.equal(first.statusCode, status, url)
         t.equal(again.statusCode, status, url)
         t.equal(again.body, first.body, url)
-        t.same(again.headers.location, first.headers.location)
-        t.same(again.headers.etag, first.headers.etag)
+        t.strictSame(again.headers.location, first.headers.location)
+        t.strictSame(again.headers.etag, first.headers.etag)
         t.equal(first.headers['idempotent-replayed'], undefined)
         t.equal(again.headers['idempotent-replayed'], 'true')
       }
-      t.same((await readLog(app, id)).map(({ action, outcome }) => [action, outcome]),
+      t.strictSame((await readLog(app, id)).map(({ action, outcome }) => [action, outcome]),
         [['CreateDeal', 'done'], ['HoldDeal', 'done'], ['UnholdDeal', 'done'], ['UnholdDeal', 'unchanged'], ['DeleteDeal', 'done']])
       t.equal((await app.inject(`${home}?name=Keyed`)).json<{ items: unknown[] }>().items.length, 1)
 
@@ -118,7 +118,7 @@ for (const { name, make } of storages) {
       await app.inject({ method: 'PUT', url: `${home}/${other.id}/complete` })
       const refused = await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `hold ${other.id}`)
       const again = await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `hold ${other.id}`)
-      t.same([refused.statusCode, again.statusCode, again.headers['idempotent-replayed']], [409, 409, 'true'], 'a refusal too')
+      t.strictSame([refused.statusCode, again.statusCode, again.headers['idempotent-replayed']], [409, 409, 'true'], 'a refusal too')
       t.equal((await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `"hold ${other.id}"`)).headers['idempotent-replayed'], 'true', 'quoted or not')
     })
 
@@ -144,15 +144,15 @@ for (const { name, make } of storages) {
         (await app.inject(`${home}/${id}/${part}${query}`)).json<{ items: Entry[] }>().items.map(({ action, revision }) => `${action} ${revision}`)
 
       const all = ['CreateDeal 1', 'ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4', 'HoldDeal 5', 'CompleteDeal 5', 'DeleteDeal 6']
-      t.same(await read(''), all, 'all of it, in order, though the deal is gone')
-      t.same(await read('?sort=-revision&maxpagesize=1'), ['DeleteDeal 6'])
-      t.same(await read('?revision>=5&outcome=done'), ['HoldDeal 5', 'DeleteDeal 6'])
-      t.same(await read('?outcome=refused'), ['CompleteDeal 5'])
-      t.same(await read('?action=HoldDeal&action=DeleteDeal'), ['HoldDeal 5', 'DeleteDeal 6'])
-      t.same(await read('?action.regex=Price$&max-revision=3'), ['ChangeDealPrice 2', 'ChangeDealPrice 3'])
-      t.same(await read('', 'price-changes'), ['ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4'], 'nouns are views of it')
-      t.same(await read('', 'holds'), ['HoldDeal 5'])
-      t.same(await read('', 'completions'), [], 'without what was refused')
+      t.strictSame(await read(''), all, 'all of it, in order, though the deal is gone')
+      t.strictSame(await read('?sort=-revision&maxpagesize=1'), ['DeleteDeal 6'])
+      t.strictSame(await read('?revision>=5&outcome=done'), ['HoldDeal 5', 'DeleteDeal 6'])
+      t.strictSame(await read('?outcome=refused'), ['CompleteDeal 5'])
+      t.strictSame(await read('?action=HoldDeal&action=DeleteDeal'), ['HoldDeal 5', 'DeleteDeal 6'])
+      t.strictSame(await read('?action.regex=Price$&max-revision=3'), ['ChangeDealPrice 2', 'ChangeDealPrice 3'])
+      t.strictSame(await read('', 'price-changes'), ['ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4'], 'nouns are views of it')
+      t.strictSame(await read('', 'holds'), ['HoldDeal 5'])
+      t.strictSame(await read('', 'completions'), [], 'without what was refused')
       t.equal((await app.inject(`${home}/${id}/holds/h-${id}`)).statusCode, 200)
       t.equal((await app.inject(`${home}/${id}/unholds/h-${id}`)).statusCode, 404, 'a hold is no unhold')
       t.equal((await app.inject(`${home}/${(await createDeal(app)).id}/commands/h-${id}`)).statusCode, 404, 'nor is it in another deal')
@@ -166,11 +166,11 @@ for (const { name, make } of storages) {
         crawled.push(...page.items.map(({ action, revision }) => `${action} ${revision}`))
         next = page.links.next
       }
-      t.same(crawled, all, 'page by page')
+      t.strictSame(crawled, all, 'page by page')
 
       const entry = await app.inject(`${home}/${id}/commands/h-${id}`)
       t.equal((await app.inject({ url: `${home}/${id}/commands/h-${id}`, headers: { 'if-none-match': entry.headers.etag as string } })).statusCode, 304)
-      t.same((await app.inject(`${home}/${id}/commands/h-${id}?fields=id,outcome`)).json(), { id: `h-${id}`, outcome: 'done' })
+      t.strictSame((await app.inject(`${home}/${id}/commands/h-${id}?fields=id,outcome`)).json(), { id: `h-${id}`, outcome: 'done' })
       t.equal((await app.inject(`${home}/${id}/commands/h-${id}.json`)).body, entry.body)
     })
 
@@ -180,26 +180,26 @@ for (const { name, make } of storages) {
         t.equal(answer.statusCode, 201)
         const { id, createdAt, updatedAt, links, ...rest } = answer.json<Record<string, unknown>>()
         t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'a UUID of version 7')
-        t.same(rest, { name: 'A', price: 0, held: false, status: 'open', completionDate: '2028-02-29', revision: 1 })
+        t.strictSame(rest, { name: 'A', price: 0, held: false, status: 'open', completionDate: '2028-02-29', revision: 1 })
         t.equal(createdAt, updatedAt)
         const self = `${home}/${id as string}`
-        t.same(links, { self, collection: home, commands: `${self}/commands` })
+        t.strictSame(links, { self, collection: home, commands: `${self}/commands` })
         t.equal(answer.headers.location, self)
         const read = await app.inject(self)
         t.equal(answer.headers.etag, read.headers.etag)
         t.equal(answer.headers.etag, '"1-json"')
         t.equal(answer.headers['last-modified'], read.headers['last-modified'])
         const brief = await app.inject({ method: 'POST', url, headers: { prefer: 'return=minimal' }, payload: { name: 'B', price: 1 } })
-        t.same([brief.statusCode, brief.body, brief.headers['preference-applied']], [201, '', 'return=minimal'])
+        t.strictSame([brief.statusCode, brief.body, brief.headers['preference-applied']], [201, '', 'return=minimal'])
         t.ok(brief.headers.location)
         t.ok(brief.headers.etag)
 
         const gone = await app.inject({ method: 'DELETE', url: self, headers: { 'if-match': '"1-json"' } })
-        t.same([gone.statusCode, gone.body], [204, ''])
+        t.strictSame([gone.statusCode, gone.body], [204, ''])
         t.equal((await app.inject(self)).statusCode, 404)
         t.equal((await app.inject({ method: 'DELETE', url: self })).statusCode, 404)
         t.equal((await put(id as string, randomUUID())).statusCode, 404, 'no command for what is gone')
-        t.same((await readLog(app, id as string)).map(({ action, params, revision }) => ({ action, params, revision })), [
+        t.strictSame((await readLog(app, id as string)).map(({ action, params, revision }) => ({ action, params, revision })), [
           { action: 'CreateDeal', params: { name: 'A', price: 0, completionDate: '2028-02-29' }, revision: 1 },
           { action: 'DeleteDeal', params: {}, revision: 2 }
         ])
@@ -208,13 +208,13 @@ for (const { name, make } of storages) {
 
     t.test('creating and deleting as commands', async t => {
       const created = await app.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'C', price: 1 } })
-      t.same([created.statusCode, created.body], [200, ''])
+      t.strictSame([created.statusCode, created.body], [200, ''])
       const self = created.headers.location as string
       t.match((await app.inject(self)).json(), { name: 'C', revision: 1 })
       const id = self.slice(home.length + 1)
       t.equal((await app.inject({ method: 'POST', url: '/command/DeleteDeal', headers: { 'if-match': '"2"' }, payload: { id } })).statusCode, 412)
       const deleted = await app.inject({ method: 'POST', url: '/command/DeleteDeal', payload: { id } })
-      t.same([deleted.statusCode, deleted.body], [200, ''])
+      t.strictSame([deleted.statusCode, deleted.body], [200, ''])
       t.equal((await app.inject(self)).statusCode, 404)
     })
 
@@ -224,7 +224,7 @@ for (const { name, make } of storages) {
       const title = randomUUID()
       const { id } = await createDeal(app, { name: title })
       const deal = await readDeal(app, id)
-      for (const url of [`/query/deals/${id}`, `/query/deals/${id}/`, `/query/deals-by-name/${title}`]) t.same((await app.inject(url)).json(), [deal], url)
+      for (const url of [`/query/deals/${id}`, `/query/deals/${id}/`, `/query/deals-by-name/${title}`]) t.strictSame((await app.inject(url)).json(), [deal], url)
       t.ok((await app.inject(`/query/deals-by-status/open?maxpagesize=1000&name=${title}`)).json<unknown[]>().length === 1)
       for (const url of ['/query/deals/none', `/query/deals/${randomUUID()}`, '/query/deals-by-name/none', `/query/deals-by-status/cancelled?name=${title}`]) {
         const answer = await app.inject(url)
@@ -237,7 +237,7 @@ for (const { name, make } of storages) {
 }
 
 /** What differs from the deal is turned into the operation that it stands for. */
-async function attributes (t: Pick<typeof import('tap').t, 'same' | 'equal' | 'match'>, app: FastifyInstance): Promise<void> {
+async function attributes (t: Pick<typeof import('tap').t, 'strictSame' | 'equal' | 'match'>, app: FastifyInstance): Promise<void> {
   const { id } = await createDeal(app, { completionDate: '2030-01-01' })
   const url = `${home}/${id}`
   const put = async (payload: object): Promise<Answer> => await app.inject({ method: 'PUT', url, payload })
@@ -253,7 +253,7 @@ async function attributes (t: Pick<typeof import('tap').t, 'same' | 'equal' | 'm
   t.match((await put({ ...await whole(), held: false })).json(), { held: false, revision: 3 }, 'the reason may stay as it was read')
   await patch({ held: true, holdReason: 'c' })
   t.match((await patch({ held: false, holdReason: null })).json(), { held: false, revision: 5 }, 'null takes the reason away')
-  t.same((await readLog(app, id)).map(({ action, params }) => [action, params]).slice(1), [
+  t.strictSame((await readLog(app, id)).map(({ action, params }) => [action, params]).slice(1), [
     ['HoldDeal', { reason: 'a' }], ['UnholdDeal', {}], ['HoldDeal', { reason: 'c' }], ['UnholdDeal', {}]
   ], 'the log knows holds and unholds')
 }

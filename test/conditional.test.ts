@@ -75,7 +75,7 @@ t.test('lists of entity tags', async t => {
     ['"a b"', undefined],
     ['*, "a"', undefined]
   ]
-  for (const [header, tags] of table) t.same(readTags(header), tags, JSON.stringify(header))
+  for (const [header, tags] of table) t.strictSame(readTags(header), tags, JSON.stringify(header))
   t.ok(listMatches(' * ', () => false))
   t.ok(listMatches('"a", "b"', tag => tag === '"b"'))
   t.notOk(listMatches('"b", oops', () => true), 'what is malformed matches nothing')
@@ -149,11 +149,11 @@ t.test('negotiation', async t => {
   t.throws(() => chooser.choose('one', { suffix: 'csv' }), { code: 'not-found' })
   t.throws(() => chooser.choose('one', { format: 'csv' }), { code: 'not-acceptable', errors: [{ parameter: 'format' }] })
 
-  t.same(chooser.chooseForProblem({ accept: browser }).mediaType, 'application/problem+html')
-  t.same(chooser.chooseForProblem({ accept: 'application/problem+xml' }).mediaType, 'application/problem+xml')
-  t.same(chooser.chooseForProblem({ accept: 'image/png' }).mediaType, 'application/problem+json', 'a problem is shown rather than nothing')
-  t.same(chooser.chooseForProblem({ format: 'xml', accept: browser }).mediaType, 'application/problem+xml')
-  t.same(chooser.chooseForProblem({ format: 'csv' }).mediaType, 'application/problem+json')
+  t.strictSame(chooser.chooseForProblem({ accept: browser }).mediaType, 'application/problem+html')
+  t.strictSame(chooser.chooseForProblem({ accept: 'application/problem+xml' }).mediaType, 'application/problem+xml')
+  t.strictSame(chooser.chooseForProblem({ accept: 'image/png' }).mediaType, 'application/problem+json', 'a problem is shown rather than nothing')
+  t.strictSame(chooser.chooseForProblem({ format: 'xml', accept: browser }).mediaType, 'application/problem+xml')
+  t.strictSame(chooser.chooseForProblem({ format: 'csv' }).mediaType, 'application/problem+json')
   for (let i = 0; i < 250; i++) chooser.choose('one', { accept: `application/json;v=${i}, */*` })
   t.equal(chooser.choose('one', { accept: browser }).representation, third, 'what is kept is bounded, and forgetting it changes nothing')
 })

@@ -23,13 +23,13 @@ t.test('pages', async t => {
     t.equal(first.statusCode, 200)
     t.equal(first.headers['content-type'], 'application/json; charset=utf-8')
     const { items, ...rest } = first.json()
-    t.same(items, people(50))
-    t.same(rest, { page: 1, pageSize: 50, links: { self: '/customers', first: '/customers', next: '/customers?gt=50' } })
+    t.strictSame(items, people(50))
+    t.strictSame(rest, { page: 1, pageSize: 50, links: { self: '/customers', first: '/customers', next: '/customers?gt=50' } })
     t.equal(first.headers.link, '</customers>; rel="self", </customers>; rel="first", </customers?gt=50>; rel="next"')
 
     const last = (await app.inject('/customers?gt=100')).json()
     t.equal(last.items.length, 20)
-    t.same(last.links, { self: '/customers?gt=100', first: '/customers?gt=100' })
+    t.strictSame(last.links, { self: '/customers?gt=100', first: '/customers?gt=100' })
   })
 
   await t.test('links by table', async t => {
@@ -56,7 +56,7 @@ t.test('pages', async t => {
 
   await t.test('only the members asked for, and a total only if asked for', async t => {
     const page = (await app.inject('/customers?fields=age&maxpagesize=1&count=exact&gt=20')).json()
-    t.same(page.items, [{ age: people(21)[20]?.age }])
+    t.strictSame(page.items, [{ age: people(21)[20]?.age }])
     t.equal(page.total, 100)
     t.notOk('total' in (await app.inject('/customers')).json())
   })
@@ -64,7 +64,7 @@ t.test('pages', async t => {
   await t.test('beyond the end is an empty page', async t => {
     const { statusCode, body } = await app.inject('/customers?page=99')
     t.equal(statusCode, 200)
-    t.same(JSON.parse(body).items, [])
+    t.strictSame(JSON.parse(body).items, [])
   })
 
   await t.test('publicUrl makes links absolute, the Host header never does', async t => {
@@ -104,25 +104,25 @@ t.test('a crawl by next returns each item once, also while items are added and t
     await loadItems(storage, customers, [{ id: -added, age: 1, children: 0 }, { id: 300 - added, age: 1, children: 0 }].filter(() => added < 60))
     if (added === 9) await storage.commit([{ type: 'delete', family: 'customers', id: seen.at(-1) as number, expected: 1 }])
   }
-  t.same(seen, [...new Set(seen)], 'nothing twice')
-  t.same(seen.filter(id => id > 0 && id <= 200 && id % 2 === 0), people(200).map(({ id }) => id).filter(id => id % 2 === 0), 'nothing missed')
+  t.strictSame(seen, [...new Set(seen)], 'nothing twice')
+  t.strictSame(seen.filter(id => id > 0 && id <= 200 && id % 2 === 0), people(200).map(({ id }) => id).filter(id => id % 2 === 0), 'nothing missed')
 })
 
 t.test('one customer', async t => {
   const app = await customersApp(t)
   const found = await app.inject('/customers/3')
   t.equal(found.statusCode, 200)
-  t.same(found.json(), people(3)[2])
-  t.same((await app.inject('/customers/3?fields=age')).json(), { age: people(3)[2]?.age })
+  t.strictSame(found.json(), people(3)[2])
+  t.strictSame((await app.inject('/customers/3?fields=age')).json(), { age: people(3)[2]?.age })
 
   for (const id of ['99', '03', '3.0', '+3', '-0', 'x', '9007199254740993', '%00', '..%2F3', '3%20', '__proto__', '3.pdf', '.json', 'a%0d%0aSet-Cookie:x']) {
     const { statusCode, headers, body } = await app.inject(`/customers/${id}`)
-    t.same([statusCode, headers['content-type']], [404, problemType], id)
+    t.strictSame([statusCode, headers['content-type']], [404, problemType], id)
     t.equal(JSON.parse(body).type, 'urn:dealbook:problem:not-found', id)
   }
   const filtered = await app.inject('/customers/3?age=4&page=1')
   t.equal(filtered.statusCode, 400)
-  t.same(filtered.json().errors.map(({ parameter }: { parameter: string }) => parameter), ['age', 'page'])
+  t.strictSame(filtered.json().errors.map(({ parameter }: { parameter: string }) => parameter), ['age', 'page'])
 })
 
 t.test('methods', async t => {
@@ -132,10 +132,10 @@ t.test('methods', async t => {
     t.equal(got.statusCode, 200, url)
     t.equal(head.statusCode, 200, `HEAD ${url}`)
     for (const name of ['content-type', 'content-length', 'etag', 'last-modified', 'link', 'vary']) t.equal(head.headers[name], got.headers[name], `HEAD ${url}: ${name}`)
-    t.same([options.statusCode, options.headers.allow], [204, 'GET, HEAD, OPTIONS'], `OPTIONS ${url}`)
+    t.strictSame([options.statusCode, options.headers.allow], [204, 'GET, HEAD, OPTIONS'], `OPTIONS ${url}`)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
       const refused = await app.inject({ method, url, payload: '{ not json', headers: { 'content-type': 'application/nonsense' } })
-      t.same([refused.statusCode, refused.headers.allow, refused.headers['content-type']], [405, 'GET, HEAD, OPTIONS', problemType], `${method} ${url}`)
+      t.strictSame([refused.statusCode, refused.headers.allow, refused.headers['content-type']], [405, 'GET, HEAD, OPTIONS', problemType], `${method} ${url}`)
     }
   }
 })
@@ -171,7 +171,7 @@ t.test('representations', async t => {
   ]
   for (const [url, accept, status, type] of table) {
     const { statusCode, headers } = await app.inject({ url, headers: accept === undefined ? {} : { accept } })
-    t.same([statusCode, headers['content-type'], headers.vary], [status, type, 'Accept'], `${url} Accept: ${accept}`)
+    t.strictSame([statusCode, headers['content-type'], headers.vary], [status, type, 'Accept'], `${url} Accept: ${accept}`)
   }
   t.match((await app.inject('/customers?format=png')).json(), { detail: /json, text/, errors: [{ parameter: 'format' }] })
   t.match((await app.inject({ url: '/customers', headers: { accept: 'image/png' } })).json().detail, 'application/json, text/plain')
@@ -209,7 +209,7 @@ t.test('conditional reads', async t => {
     for (const [headers, status] of table) {
       const answer = await app.inject({ method, url: '/customers/1', headers })
       t.equal(answer.statusCode, status, `${method} ${JSON.stringify(headers)}`)
-      if (status === 304) t.same([answer.body, answer.headers.etag, answer.headers['last-modified'], answer.headers.vary, answer.headers['content-type']], ['', etag, modified, vary, undefined])
+      if (status === 304) t.strictSame([answer.body, answer.headers.etag, answer.headers['last-modified'], answer.headers.vary, answer.headers['content-type']], ['', etag, modified, vary, undefined])
       if (status === 412 && method === 'GET') t.equal(answer.json().type, 'urn:dealbook:problem:precondition-failed')
     }
   }
@@ -258,9 +258,9 @@ t.test('problems', async t => {
   t.equal((await app.inject({ url: '/customers', headers: { 'x-fail': '429' } })).headers['retry-after'], '7')
   t.equal((await app.inject({ url: '/customers', headers: { 'x-authorize': '403' } })).json().manager, 'Ann')
   const teapot = await app.inject({ url: '/customers', headers: { 'x-fail': '418' } })
-  t.same([teapot.statusCode, teapot.json().status, teapot.json().detail], [418, 418, 'I am a teapot'], 'a status without a code of ours stays what it is')
+  t.strictSame([teapot.statusCode, teapot.json().status, teapot.json().detail], [418, 418, 'I am a teapot'], 'a status without a code of ours stays what it is')
   const nothing = await app.inject({ url: '/customers', headers: { 'x-authorize': 'nothing' } })
-  t.same([nothing.statusCode, nothing.headers['content-type']], [500, problemType], 'even nothing can be thrown')
+  t.strictSame([nothing.statusCode, nothing.headers['content-type']], [500, problemType], 'even nothing can be thrown')
 })
 
 t.test('authorize is asked before anything is read, and narrows what is there', async t => {
@@ -281,12 +281,12 @@ t.test('authorize is asked before anything is read, and narrows what is there', 
       }
     }
   })
-  t.same((await app.inject('/customers')).json().items.map(({ children }: { children: number }) => children), [2, 2, 2, 2, 2])
+  t.strictSame((await app.inject('/customers')).json().items.map(({ children }: { children: number }) => children), [2, 2, 2, 2, 2])
   t.equal((await app.inject('/customers/1')).statusCode, 404)
   t.equal((await app.inject('/customers/3')).statusCode, 200)
   t.equal((await app.inject({ url: '/customers/1', headers: { 'x-role': 'manager' } })).statusCode, 200)
-  t.same(intents[0], { family: 'customers', action: 'list', id: undefined, params: {}, reads: 0 })
-  t.same(intents[1], { family: 'customers', action: 'read', id: 1, params: {}, reads: 1 })
+  t.strictSame(intents[0], { family: 'customers', action: 'list', id: undefined, params: {}, reads: 0 })
+  t.strictSame(intents[1], { family: 'customers', action: 'read', id: 1, params: {}, reads: 1 })
 })
 
 t.test('a storage that fails', async t => {
@@ -294,7 +294,7 @@ t.test('a storage that fails', async t => {
   const app = await customersApp(t, { options: { storage: broken } })
   for (const url of ['/customers', '/customers/1']) {
     const answer = await app.inject(url)
-    t.same([answer.statusCode, answer.headers['retry-after'], answer.json().type], [503, '1', 'urn:dealbook:problem:storage-unavailable'], url)
+    t.strictSame([answer.statusCode, answer.headers['retry-after'], answer.json().type], [503, '1', 'urn:dealbook:problem:storage-unavailable'], url)
     t.notMatch(answer.body, 'secret')
   }
 
@@ -321,9 +321,9 @@ t.test('over a real connection', async t => {
   t.equal(raw.status, 200)
   t.match(raw.headers.link, '</customers?age%3E=30&age%3C40&maxpagesize=3>; rel="self"')
   const { items, links } = JSON.parse(raw.body)
-  t.same(items, people(100).filter(({ age }) => age >= 30 && age < 40).slice(0, 3))
+  t.strictSame(items, people(100).filter(({ age }) => age >= 30 && age < 40).slice(0, 3))
   t.equal((await send(links.next)).status, 200)
   t.equal((await send('/customers?name="<script>"')).status, 400)
   const head = await send('/customers/1', 'HEAD')
-  t.same([head.status, head.body, head.headers['content-length']], [200, '', String(JSON.stringify(people(1)[0]).length)])
+  t.strictSame([head.status, head.body, head.headers['content-length']], [200, '', String(JSON.stringify(people(1)[0]).length)])
 })

@@ -39,7 +39,7 @@ t.test('basic-auth', async t => {
   t.equal(made.statusCode, 201)
   t.equal((await ann({ url: String(made.headers.location) })).json().owner, 'ann')
   t.equal((await bob({ url: String(made.headers.location) })).statusCode, 404)
-  t.same((await bob({ url: '/rest/v1/deals' })).json().items, [])
+  t.strictSame((await bob({ url: '/rest/v1/deals' })).json().items, [])
   t.equal((await bob({ method: 'POST', url: '/rest/v1/deals', payload: { ...tea, owner: 'ann' } })).statusCode, 403)
 })
 
@@ -81,7 +81,7 @@ t.test('tenants', async t => {
   t.equal((await app.inject('/south/rest/v1/deals?count=exact')).json().total, 0)
   t.match((await app.inject('/west/customers')).json(), { status: 404, detail: 'There is no tenant "west"' })
   await app.close()
-  t.same(closed, ['north', 'south'], 'what was opened is closed')
+  t.strictSame(closed, ['north', 'south'], 'what was opened is closed')
 })
 
 t.test('service-test', async t => {

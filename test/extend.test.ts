@@ -138,8 +138,10 @@ t.test('the family that was extended stays as it was', async t => {
   t.teardown(() => app.close())
   app.register(deals, { storage: memoryStorage(), version: 'v1' })
   t.equal((await app.inject({ method: 'POST', url: home, payload: full })).statusCode, 400)
-  t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 5 } })).statusCode, 201)
-  t.notOk(Object.hasOwn(deals.definition.operations ?? {}, 'sign'))
+  const made = await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 5 } })
+  t.equal(made.statusCode, 201)
+  t.equal((await app.inject({ method: 'PUT', url: `${made.headers.location}/hold`, payload: { reason: 'a' } })).statusCode, 200)
+  t.equal((await app.inject({ method: 'PUT', url: `${made.headers.location}/sign`, payload: { by: 'ann' } })).statusCode, 404)
 })
 
 t.test('an extension of an extension, with another state and other attributes', async t => {

@@ -52,7 +52,7 @@ t.test('a storage that fails is 503, in every form, and nothing has happened', a
       t.equal(answer.headers['retry-after'], '1')
       t.match(answer.json(), { type: 'urn:dealbook:problem:storage-unavailable', status: 503 })
       t.notMatch(answer.body, secret, 'what it said stays inside')
-      t.same(await everything(app, id), before)
+      t.strictSame(await everything(app, id), before)
     }
   }
 })
@@ -135,7 +135,7 @@ t.test('what a host throws is a problem of its status', async t => {
     t.equal(answer.statusCode, status)
     t.equal(answer.json<{ type: string }>().type, `urn:dealbook:problem:${code}`, thrown)
   }
-  t.same(await everything(app, id), before)
+  t.strictSame(await everything(app, id), before)
 })
 
 t.test('a writer that always loses gives up and says so', async t => {

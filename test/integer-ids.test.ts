@@ -33,18 +33,18 @@ for (const { name, make } of storages) {
     t.equal((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { ticket: 1, action: 'CloseTicket' } })).statusCode, 201)
     t.equal((await app.inject({ method: 'PUT', url: '/tickets/1/commands/c1', payload: { action: 'CloseTicket', params: {} } })).statusCode, 200, 'the same by the other address')
     t.equal((await app.inject({ method: 'POST', url: '/command/CloseTicket', payload: { id: 1 } })).statusCode, 200)
-    t.same((await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { ticket: '1', action: 'CloseTicket' } })).json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ticket'])
+    t.strictSame((await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { ticket: '1', action: 'CloseTicket' } })).json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ticket'])
     for (const id of ['01', '1.0', '+1', '1e0', 'x', '-0', '9007199254740993']) t.equal((await app.inject({ method: 'DELETE', url: `/tickets/${id}` })).statusCode, 404, id)
 
     t.equal((await app.inject({ method: 'DELETE', url: '/tickets/2' })).statusCode, 204)
     const third = (await create()).json<{ id: number }>().id
     t.equal(third, 3, 'the id of what was deleted is not given again')
-    t.same((await log(app, 2)), ['CreateTicket', 'CloseTicket', 'DeleteTicket'], 'its log is its own')
-    t.same((await log(app, third)), ['CreateTicket'])
+    t.strictSame((await log(app, 2)), ['CreateTicket', 'CloseTicket', 'DeleteTicket'], 'its log is its own')
+    t.strictSame((await log(app, third)), ['CreateTicket'])
     for (const id of [3, 1]) await app.inject({ method: 'DELETE', url: `/tickets/${id}` })
     const later = (await create()).json<{ id: number }>().id
     t.ok(later > 3, 'even where all are gone')
-    t.same((await log(app, later)), ['CreateTicket'])
+    t.strictSame((await log(app, later)), ['CreateTicket'])
 
     const key = { 'idempotency-key': 'k1' }
     const [once, again] = [await create(key), await create(key)]

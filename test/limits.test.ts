@@ -8,7 +8,7 @@ t.test('pageSize is the size where the client names none, maxPageSize the cap', 
   const sizes: [string, number][] = [['/customers', 7], ['/customers?maxpagesize=3', 3], ['/customers?maxpagesize=12', 12], ['/customers?maxpagesize=13', 12], ['/customers?maxpagesize=1000000', 12]]
   for (const [url, size] of sizes) {
     const { items, pageSize } = (await app.inject(url)).json()
-    t.same([items.length, pageSize], [size, size], url)
+    t.strictSame([items.length, pageSize], [size, size], url)
   }
   const small = await customersApp(t, { count: 30, options: { maxPageSize: 5 } })
   t.equal((await small.inject('/customers')).json().pageSize, 5, 'the default is not above the cap')
@@ -88,5 +88,5 @@ t.test('mounts have their limits each for itself', async t => {
   const storage = await storageOf(people(10))
   app.register(customers, { storage, prefix: '/a', pageSize: 2 })
   app.register(customers, { storage, prefix: '/b', pageSize: 3 })
-  t.same([(await app.inject('/a/customers')).json().pageSize, (await app.inject('/b/customers')).json().pageSize], [2, 3])
+  t.strictSame([(await app.inject('/a/customers')).json().pageSize, (await app.inject('/b/customers')).json().pageSize], [2, 3])
 })

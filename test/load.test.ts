@@ -24,8 +24,8 @@ t.test('from anything that gives items', async t => {
     const progress: number[] = []
     const loaded = await loadItems(storage, customers, make(), { onProgress: count => progress.push(count) })
     t.equal(loaded, 2500, name)
-    t.same(progress, [1000, 2000, 2500], `${name}: progress`)
-    t.same(await idsIn(storage), people(2500).map(({ id }) => id), `${name}: all there`)
+    t.strictSame(progress, [1000, 2000, 2500], `${name}: progress`)
+    t.strictSame(await idsIn(storage), people(2500).map(({ id }) => id), `${name}: all there`)
   }
 })
 
@@ -42,9 +42,9 @@ t.test('batches', async t => {
   const inner = memoryStorage()
   const storage: Storage = { ...inner, commit: async changes => { commits.push(changes.length); await inner.commit(changes) } }
   await loadItems(storage, customers, people(7), { batchSize: 3 })
-  t.same(commits, [3, 3, 1])
+  t.strictSame(commits, [3, 3, 1])
   t.equal(await loadItems(storage, customers, []), 0)
-  t.same(commits, [3, 3, 1], 'nothing is no commit')
+  t.strictSame(commits, [3, 3, 1], 'nothing is no commit')
 })
 
 t.test('a wrong item stops it, naming the item and the member; whole batches before it stay', async t => {
@@ -62,11 +62,11 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
   for (const [wrong, message] of table) {
     const storage = memoryStorage()
     await t.rejects(loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }), { code: 'FST_DEALBOOK_INVALID_LOAD', message }, JSON.stringify(wrong))
-    t.same(await idsIn(storage), [1, 2])
+    t.strictSame(await idsIn(storage), [1, 2])
   }
   const taken = memoryStorage()
   await t.rejects(loadItems(taken, customers, [...people(1), ...people(1)]), { name: 'DuplicateError' })
-  t.same(await idsIn(taken), [], 'a batch is loaded whole or not at all')
+  t.strictSame(await idsIn(taken), [], 'a batch is loaded whole or not at all')
 })
 
 t.test('an iteration that fails fails the load', async t => {

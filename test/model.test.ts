@@ -20,7 +20,7 @@ interface Step {
   readonly match: number | undefined
 }
 
-const runs: Readonly<Record<string, number>> = { memory: 60, sqlite: 10, postgres: 8 }
+const runs: Readonly<Record<string, number>> = { memory: 30, sqlite: 10, postgres: 8 }
 
 // Few values of each kind, so that the same is said twice and the states meet.
 const reason = fc.constantFrom('a', 'b')

@@ -252,7 +252,7 @@ t.test('operation ids tell every place from every other', async t => {
   const paths = Object.values(app.swagger().paths ?? {}) as Record<string, { operationId: string }>[]
   const ids = paths.flatMap(path => Object.values(path).map(({ operationId }) => operationId))
   t.ok(ids.length > 300)
-  t.same(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'none twice')
+  t.strictSame(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'none twice')
   t.ok(ids.includes('listDeals_v1') && ids.includes('listDeals_a__2db_v1') && ids.includes('listDeals_a_b_v1'))
   for (const id of ids) t.match(id, /^[a-z][A-Za-z0-9_]+$/, 'a name in a program')
 })

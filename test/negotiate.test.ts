@@ -159,7 +159,7 @@ t.test('304 and 412 per representation', async t => {
     t.equal(first.headers.etag, `"1-${format}"`)
     for (const method of ['GET', 'HEAD'] as const) {
       const again = await app.inject({ method, url, headers: { accept: type, 'if-none-match': `"1-${format}"` } })
-      t.same([again.statusCode, again.headers.vary, again.headers.etag, again.body], [304, 'Accept', `"1-${format}"`, ''], `${method} ${format}`)
+      t.strictSame([again.statusCode, again.headers.vary, again.headers.etag, again.body], [304, 'Accept', `"1-${format}"`, ''], `${method} ${format}`)
     }
     const other = await app.inject({ url, headers: { accept: type, 'if-none-match': '"1-csv"' } })
     t.equal(other.statusCode, 200, 'another representation is another thing')

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily, memoryStorage } from '../lib/index.js'
-import { needsBrowser, openBrowser, openTab } from './browser/open.js'
+import { follow, needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { parseCsv } from './csv.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 import { oddStrings, spelled } from './odd-strings.js'
@@ -35,25 +35,25 @@ t.test('odd strings as names and reasons', async t => {
       if (String(at) !== '400,/name,400,/reason') wrong.push([spelled(text), at])
     }
   }
-  t.same(wrong, [], 'each is kept, or refused with the member named')
+  t.strictSame(wrong, [], 'each is kept, or refused with the member named')
   await app.inject({ method: 'DELETE', url: `${home}/${free}` })
   t.ok(kept.length > 400, 'most are kept')
 
   await t.test('JSON', async t => {
     const read = await Promise.all(kept.map(async ({ id }) => (await app.inject(`${home}/${id}`)).json<Kept>()))
-    t.same(read.map(deal => [deal.name, deal.holdReason]), kept.map(({ name }) => [name, name]))
+    t.strictSame(read.map(deal => [deal.name, deal.holdReason]), kept.map(({ name }) => [name, name]))
     const { items } = (await app.inject(`${home}?maxpagesize=1000`)).json<{ items: Kept[] }>()
-    t.same(items.map(({ id, name, holdReason }) => ({ id, name, holdReason })), kept, 'a page')
+    t.strictSame(items.map(({ id, name, holdReason }) => ({ id, name, holdReason })), kept, 'a page')
     const lines = (await app.inject(`${home}.ndjson`)).body.trimEnd().split('\n').map(line => JSON.parse(line) as Kept)
-    t.same(lines, items, 'NDJSON')
+    t.strictSame(lines, items, 'NDJSON')
   })
 
   await t.test('XML', async t => {
     const read = await Promise.all(kept.map(async ({ id }) => parseXml((await app.inject(`${home}/${id}.xml`)).body)))
-    t.same(read.map(deal => [deal.name, membersOf(deal).name, membersOf(deal).holdReason]), kept.map(({ name }) => ['deal', name, name]))
+    t.strictSame(read.map(deal => [deal.name, membersOf(deal).name, membersOf(deal).holdReason]), kept.map(({ name }) => ['deal', name, name]))
     const page = parseXml((await app.inject(`${home}.xml?maxpagesize=1000`)).body)
-    t.same([page.name, ...page.children.map(({ name }) => name)], ['deals', 'items', 'page', 'pageSize', 'links'])
-    t.same(page.children[0]?.children.map(deal => membersOf(deal).name), kept.map(({ name }) => name), 'a page')
+    t.strictSame([page.name, ...page.children.map(({ name }) => name)], ['deals', 'items', 'page', 'pageSize', 'links'])
+    t.strictSame(page.children[0]?.children.map(deal => membersOf(deal).name), kept.map(({ name }) => name), 'a page')
     const [first] = kept as [Kept]
     const log = parseXml((await app.inject(`${home}/${first.id}/commands.xml`)).body)
     const reasons = log.children[0]?.children.map(({ children }) => children.find(({ name }) => name === 'params')?.children.at(-1)?.text)
@@ -65,9 +65,9 @@ t.test('odd strings as names and reasons', async t => {
     const column = (name: string) => rows.map(row => row[head.indexOf(name)])
     // A formula gets an apostrophe; everything else is as it was.
     const expected = kept.map(({ name }) => /^[=+\-@\t\r\n＝＋－＠]/.test(name) ? `'${name}` : name)
-    t.same(column('name'), expected)
-    t.same(column('holdReason'), expected)
-    t.same(column('id'), kept.map(({ id }) => id))
+    t.strictSame(column('name'), expected)
+    t.strictSame(column('holdReason'), expected)
+    t.strictSame(column('id'), kept.map(({ id }) => id))
   })
 
   await t.test('HTML, as a browser reads it', needsBrowser, async t => {
@@ -75,7 +75,7 @@ t.test('odd strings as names and reasons', async t => {
     const tab = await openTab(await openBrowser(t))
     await tab.goto(`${address}${home}.html?maxpagesize=1000&fields=name,holdReason`)
     const cells = await tab.locator('tbody tr').evaluateAll(rows => rows.map(row => [...row.children].map(cell => cell.textContent)))
-    t.same(cells, kept.map(({ name }) => [name, name]), 'the list')
+    t.strictSame(cells, kept.map(({ name }) => [name, name]), 'the list')
     t.equal(await tab.locator('script, img, svg, main style').count(), 0, 'nothing of it became markup')
     // Each markup that could break out of something, on its own page with its forms and its log.
     for (const { id, name } of kept.filter(({ name }) => /^["'<&\r\n]/.test(name)).slice(0, 40)) {
@@ -100,7 +100,8 @@ t.test('odd strings typed into a form that is refused are still there', needsBro
     await form.getByLabel('Reason').fill(reason)
     // Not by its button, since the browser itself would see that the amount is missing.
     await form.getByLabel('Amercement').evaluate(field => { field.removeAttribute('required') })
-    await form.getByRole('button').click()
+    await follow(tab, () => form.getByRole('button').click())
+    t.match(await tab.getByRole('alert').textContent(), 'not right', 'it was refused')
     t.equal(await tab.locator('form', { hasText: 'Cancel a deal' }).getByLabel('Reason').inputValue(), reason, spelled(reason))
   }
 })
@@ -119,7 +120,7 @@ t.test('problems that repeat what was sent are well-formed', async t => {
     // eslint-disable-next-line no-control-regex
     if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script|<img|<svg/.test(html.body)) wrong.push([spelled(text), html.body])
   }
-  t.same(wrong, [])
+  t.strictSame(wrong, [])
   const odd = await app.inject({ method: 'POST', url: home, headers: { accept: 'application/xml' }, payload: '{}' })
   t.equal(odd.statusCode, 415)
   const named = await app.inject({ method: 'POST', url: home, headers: { accept: 'application/xml', 'content-type': 'application/json' }, payload: '{"name":"a","price":1,"<b>\\n&":1}' })
@@ -142,11 +143,11 @@ t.test('members of any name are XML too', async t => {
   t.equal(created.statusCode, 201)
   const thing = parseXml(created.body)
   const [shown, tags] = ['data', 'tags'].map(wanted => thing.children.find(({ name }) => name === wanted))
-  t.same(shown?.children.map(({ name, attributes }) => attributes.name ?? name), Object.keys(data))
+  t.strictSame(shown?.children.map(({ name, attributes }) => attributes.name ?? name), Object.keys(data))
   t.equal(shown?.children.find(({ attributes }) => attributes.name === '<x>')?.text, '3')
-  t.same(tags?.children.map(({ name, text }) => [name, text]), [['item', 'a'], ['item', '<b>']])
+  t.strictSame(tags?.children.map(({ name, text }) => [name, text]), [['item', 'a'], ['item', '<b>']])
   const page = await app.inject('/things.html')
   t.equal(page.statusCode, 200)
   const csv = parseCsv((await app.inject('/things.csv?fields=data,tags')).body)
-  t.same(csv[1]?.map(cell => JSON.parse(cell) as unknown), [data, ['a', '<b>']], 'whole values are JSON in CSV')
+  t.strictSame(csv[1]?.map(cell => JSON.parse(cell) as unknown), [data, ['a', '<b>']], 'whole values are JSON in CSV')
 })

@@ -73,7 +73,7 @@ t.test('every operation is described in every form', async t => {
     ] as const) {
       const described = at(method, path)
       const body = bodyOf(described)
-      t.same(Object.keys(body.properties ?? {}).sort(), [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(), `${path}: its members`)
+      t.strictSame(Object.keys(body.properties ?? {}).sort(), [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(), `${path}: its members`)
       t.equal(body.additionalProperties, false, `${path}: and no others`)
       t.ok(described.responses[done], `${path}: its success`)
       for (const status of writes) t.ok(described.responses[status]?.content?.['application/problem+json'], `${path}: ${status} is a problem`)
@@ -82,7 +82,7 @@ t.test('every operation is described in every form', async t => {
     for (const path of [`${home}/{id}`, `${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
       const body = bodyOf(at('put', path)).anyOf?.find(each => each.properties?.['action']?.const === action || each.properties?.['action']?.enum?.includes(action))
       t.ok(body, `${path}: ${action}`)
-      t.same(Object.keys(body?.properties?.['params']?.properties ?? {}).sort(), Object.keys(params).sort(), `${path}: the parameters of ${action}`)
+      t.strictSame(Object.keys(body?.properties?.['params']?.properties ?? {}).sort(), Object.keys(params).sort(), `${path}: the parameters of ${action}`)
     }
     t.ok(at('get', `${home}/{id}/${noun}`).responses['200'])
     t.ok(at('get', `${home}/{id}/${noun}/{command}`).responses['200'])
@@ -91,14 +91,14 @@ t.test('every operation is described in every form', async t => {
 
 t.test('the other writes and reads of deals are described', async t => {
   const create = at('post', home)
-  t.same(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
-  t.same(bodyOf(create).required, ['name', 'price'])
-  t.same(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
-  t.same(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'idempotent-replayed', 'last-modified', 'location'])
-  t.same(headersOf(create), ['idempotency-key', 'prefer'])
+  t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
+  t.strictSame(bodyOf(create).required, ['name', 'price'])
+  t.strictSame(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
+  t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'idempotent-replayed', 'last-modified', 'location'])
+  t.strictSame(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])
-  t.same(headersOf(at('delete', `${home}/{id}`)), ['if-match', 'if-unmodified-since'])
-  t.same(headersOf(at('post', `${home}/{id}/holds`)), ['idempotency-key', 'if-match', 'if-unmodified-since', 'prefer'])
+  t.strictSame(headersOf(at('delete', `${home}/{id}`)), ['if-match', 'if-unmodified-since'])
+  t.strictSame(headersOf(at('post', `${home}/{id}/holds`)), ['idempotency-key', 'if-match', 'if-unmodified-since', 'prefer'])
   t.ok(bodyOf(at('put', `${home}/{id}`)).anyOf?.some(({ properties }) => properties?.['holdReason'] !== undefined), 'the attributes')
   t.ok(bodyOf(at('patch', `${home}/{id}`), 'application/merge-patch+json').properties?.['held'], 'as a merge patch')
   t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
@@ -126,7 +126,7 @@ t.test('the shared commands know every family', async t => {
 t.test('operation ids are unique, and everything has words', async t => {
   const all = Object.values(paths).flatMap(path => Object.values(path))
   const ids = all.map(({ operationId }) => operationId)
-  t.same(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'no id twice')
+  t.strictSame(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'no id twice')
   t.ok(ids.every(id => /^[a-z][A-Za-z0-9_]*$/.test(id)), 'each can be a name in a program')
   for (const { operationId, summary, tags } of all) t.ok(summary.length > 0 && tags.length > 0, operationId)
 })
@@ -141,9 +141,9 @@ t.test('every mounted path is described, but for its other spellings', async t =
 t.test('where pages send forms, forms are described', async t => {
   const bodies = (path: string, method: string) => Object.keys((paths[path]?.[method] as { requestBody?: { content: object } }).requestBody?.content ?? {})
   const both = ['application/json', 'application/x-www-form-urlencoded']
-  t.same(bodies('/crm/rest/v1/deals', 'post'), both)
-  t.same(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
-  t.same(bodies('/crm/rest/v1/deals/{id}/hold', 'put'), ['application/json'])
+  t.strictSame(bodies('/crm/rest/v1/deals', 'post'), both)
+  t.strictSame(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
+  t.strictSame(bodies('/crm/rest/v1/deals/{id}/hold', 'put'), ['application/json'])
 })
 
 t.test('answers without a body are described without one', async t => {

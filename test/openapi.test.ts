@@ -49,12 +49,12 @@ t.test('the document of a host', async t => {
 
   await t.test('is valid OpenAPI 3.1', async t => {
     t.equal(document.openapi, '3.1.0')
-    t.same(await new Validator().validate({ ...structuredClone(document) }), { valid: true })
+    t.strictSame(await new Validator().validate({ ...structuredClone(document) }), { valid: true })
   })
 
   await t.test('has every path once, and no path that is only tolerated', async t => {
     const results = (prefix: string) => ['customers', 'customers-by-age', 'customers-by-children'].map(name => `${prefix}/query/${name}/{parameter}`)
-    t.same(Object.keys(document.paths).sort(), [
+    t.strictSame(Object.keys(document.paths).sort(), [
       '/crm/customers', '/crm/customers/{id}', ...results('/crm'), '/crm/rest/v1/customers', '/crm/rest/v1/customers/{id}',
       '/customers', '/customers/{id}', '/health', ...results(''), '/{tenant}/query/things/{parameter}', '/{tenant}/things', '/{tenant}/things/{id}'
     ].sort())
@@ -63,7 +63,7 @@ t.test('the document of a host', async t => {
 
   await t.test('every operation is named, summed up and described', async t => {
     const ids = ours.map(({ operation }) => operation.operationId)
-    t.same(ids, [...new Set(ids)], 'unique operation ids')
+    t.strictSame(ids, [...new Set(ids)], 'unique operation ids')
     for (const { path, operation } of ours) {
       t.match(operation.operationId, /^[a-z][A-Za-z0-9_]+$/, path)
       t.ok(operation.summary, `${path}: summary`)
@@ -76,7 +76,7 @@ t.test('the document of a host', async t => {
       for (const [status, answer] of Object.entries(operation.responses)) {
         t.ok(answer.description, `${path}: ${status} is described`)
         const types = Object.keys(answer.content ?? {})
-        t.same(types, status === '304' ? [] : status === '200' ? path.endsWith('/{id}') ? ofOne : ofPages : ofProblems, `${path}: ${status} in its media types`)
+        t.strictSame(types, status === '304' ? [] : status === '200' ? path.endsWith('/{id}') ? ofOne : ofPages : ofProblems, `${path}: ${status} in its media types`)
       }
     }
   })
@@ -90,27 +90,27 @@ t.test('the document of a host', async t => {
     }
     const things = parameters('/{tenant}/things')
     const items = (name: string) => (things.get(name)?.schema as { items: object }).items
-    t.same(items('price'), { type: 'number' })
-    t.same(items('held'), { type: 'boolean' })
-    t.same(items('min-born'), { type: 'string', format: 'date' })
-    t.same(items('seen.lt'), { type: 'string', format: 'date-time' })
-    t.same(items('status'), { type: 'string', enum: ['open', 'closed'] })
-    t.same([things.has('min-held'), things.has('status.gt'), things.has('tags')], [false, false, false])
+    t.strictSame(items('price'), { type: 'number' })
+    t.strictSame(items('held'), { type: 'boolean' })
+    t.strictSame(items('min-born'), { type: 'string', format: 'date' })
+    t.strictSame(items('seen.lt'), { type: 'string', format: 'date-time' })
+    t.strictSame(items('status'), { type: 'string', enum: ['open', 'closed'] })
+    t.strictSame([things.has('min-held'), things.has('status.gt'), things.has('tags')], [false, false, false])
     t.match(things.get('maxpagesize')?.description, '77')
   })
 
   await t.test('the conditions of one item, and its validators', async t => {
     const one = document.paths['/customers/{id}']?.get as Operation
     const headers = one.parameters.filter(parameter => parameter.in === 'header').map(({ name }) => name)
-    t.same(headers.sort(), ['if-match', 'if-modified-since', 'if-none-match', 'if-unmodified-since'])
-    t.same(Object.keys(one.responses).map(Number), [200, 304, 400, 404, 406, 412, 503])
-    for (const status of ['200', '304']) t.same(Object.keys(one.responses[status]?.headers ?? {}), ['etag', 'last-modified'], status)
+    t.strictSame(headers.sort(), ['if-match', 'if-modified-since', 'if-none-match', 'if-unmodified-since'])
+    t.strictSame(Object.keys(one.responses).map(Number), [200, 304, 400, 404, 406, 412, 503])
+    for (const status of ['200', '304']) t.strictSame(Object.keys(one.responses[status]?.headers ?? {}), ['etag', 'last-modified'], status)
     t.match(one.parameters.find(({ name }) => name === 'id'), { in: 'path', required: true, schema: { type: 'integer' } })
   })
 
   await t.test('problems are described with their codes', async t => {
     const list = document.paths['/customers']?.get as Operation
-    t.same(Object.keys(list.responses).map(Number), [200, 400, 406, 503])
+    t.strictSame(Object.keys(list.responses).map(Number), [200, 400, 406, 503])
     t.match(list.responses[400]?.description, `${problemCodes['invalid-query'].title} (invalid-query)`)
     t.match((document.paths['/crm/customers']?.get as Operation).responses[404]?.description, 'empty-list', 'where the option makes it one')
   })

@@ -52,12 +52,12 @@ async function sayOnce (t: Checks, app: FastifyInstance, described: Described, f
   const entry = log.at(-1) as Entry
   const label = `${form.name}:`
 
-  t.same(timeless(after), expected(before, described.effect), `${label} the deal`)
+  t.strictSame(timeless(after), expected(before, described.effect), `${label} the deal`)
   t.ok(after['updatedAt'] as string >= (before['updatedAt'] as string), `${label} its time`)
   t.equal(after['createdAt'], before['createdAt'], `${label} its first time`)
   t.equal(log.length, before.revision + 1, `${label} one entry more`)
   const { id, createdAt, ...rest } = entry
-  t.same(rest, {
+  t.strictSame(rest, {
     deal: before.id,
     action: described.action,
     params: described.params,
@@ -87,13 +87,13 @@ function checkAnswer (t: Checks, label: string, form: Form, described: Described
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
   t.equal(headers.vary, 'Accept', `${label} Vary`)
   if (form.shows === 'deal') {
-    t.same(answer.json(), deal, `${label} the deal as a GET shows it`)
+    t.strictSame(answer.json(), deal, `${label} the deal as a GET shows it`)
     t.equal(headers['content-location'], `${home}/${deal.id}`, `${label} where the deal is`)
     t.equal(headers.location, undefined)
     return
   }
   const self = `${home}/${deal.id}/${form.name === 'noun' ? described.noun : 'commands'}/${entry.id}`
-  t.same(answer.json(), { ...entry, links: { self, deal: `${home}/${deal.id}` } }, `${label} the entry with links`)
+  t.strictSame(answer.json(), { ...entry, links: { self, deal: `${home}/${deal.id}` } }, `${label} the entry with links`)
   t.equal(headers.location, self, `${label} where the entry is`)
   t.equal(headers['content-location'], undefined)
 }
@@ -108,13 +108,13 @@ async function sayTwice (t: Checks, app: FastifyInstance, described: Described, 
   const log = await readLog(app, id)
   const again = await app.inject(form.say(described, id, randomUUID()) as Sent)
   t.equal(again.statusCode, form.unchanged, `${form.name}: the status`)
-  t.same(await readDeal(app, id), before, `${form.name}: the deal stays`)
+  t.strictSame(await readDeal(app, id), before, `${form.name}: the deal stays`)
   const added = (await readLog(app, id)).filter(entry => !log.some(({ id }) => id === entry.id))
-  t.same(added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
+  t.strictSame(added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
     isNamed(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [], `${form.name}: the log`)
   if (form.name === 'noun') {
     const { id: none, outcome, links } = again.json<Entry>()
-    t.same({ none, outcome, links }, { none: undefined, outcome: 'unchanged', links: { deal: `${home}/${id}` } }, 'noun: a description without an address')
+    t.strictSame({ none, outcome, links }, { none: undefined, outcome: 'unchanged', links: { deal: `${home}/${id}` } }, 'noun: a description without an address')
     t.equal(again.headers.location, undefined)
   }
 }
@@ -132,7 +132,7 @@ async function sayIn (t: Checks, app: FastifyInstance, described: Described, for
     t.equal(after.revision, before.revision + 1)
     return
   }
-  t.same(after, before, `${label} leaves the deal`)
+  t.strictSame(after, before, `${label} leaves the deal`)
   if (isFulfilled(described, before)) {
     t.equal(answer.statusCode, form.unchanged, `${label} has nothing to change`)
     return

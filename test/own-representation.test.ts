@@ -13,7 +13,7 @@ t.test('a representation of the host\'s own', async t => {
     t.notOk('items' in answer.json<object>())
   }
   const one = await app.inject('/customers/2.hal')
-  t.same([one.headers['content-type'], one.headers.etag, one.json()], [type, '"1-hal"', { ...people(2)[1], _links: {} }])
+  t.strictSame([one.headers['content-type'], one.headers.etag, one.json()], [type, '"1-hal"', { ...people(2)[1], _links: {} }])
   t.equal((await app.inject('/customers/9.hal')).headers['content-type'], 'application/problem+json; charset=utf-8', 'what it cannot show, another does')
   t.match((await app.inject('/customers?format=html')).body, 'format=hal', 'people are led to it too')
   t.match((await app.inject('/query/customers/2.hal')).json(), { _embedded: { customers: [{ id: 2 }] } }, 'a bare list too')

@@ -77,7 +77,7 @@ t.test('every kind of page', async t => {
     const validator = new HtmlValidate({ extends: ['html-validate:recommended', 'html-validate:standard', 'html-validate:a11y', 'html-validate:document'] })
     for (const [name, { body }] of pages) {
       const { results } = await validator.validateString(body)
-      t.same(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)), [], name)
+      t.strictSame(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)), [], name)
     }
   })
 
@@ -85,14 +85,14 @@ t.test('every kind of page', async t => {
     for (const [name, { headers, body }] of pages) {
       t.equal(headers['content-type'], 'text/html; charset=utf-8', name)
       t.match(headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/, `${name}: CSP`)
-      t.same([headers['x-content-type-options'], headers['referrer-policy'], headers.vary], ['nosniff', 'same-origin', 'Accept'], `${name}: headers`)
+      t.strictSame([headers['x-content-type-options'], headers['referrer-policy'], headers.vary], ['nosniff', 'same-origin', 'Accept'], `${name}: headers`)
       t.notMatch(body, /<script|<link|<img|<iframe|\son\w+=|\sstyle="|javascript:/, name)
     }
   })
 
   await t.test('has the status of what it shows', async t => {
     const statuses = Object.fromEntries([...pages].filter(([, { statusCode }]) => statusCode !== 200).map(([name, { statusCode }]) => [name, statusCode]))
-    t.same(statuses, {
+    t.strictSame(statuses, {
       'customers, a wrong filter': 400,
       'creating refused': 400,
       'an operation refused for what was entered': 400,
@@ -120,7 +120,7 @@ t.test('every kind of page', async t => {
           const { axe } = globalThis as unknown as { axe: { run (): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> } }
           return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
         })
-        t.same(violations, [], `${name}, ${colorScheme}`)
+        t.strictSame(violations, [], `${name}, ${colorScheme}`)
       }
     }
   })
@@ -199,7 +199,7 @@ t.test('what a host sets', async t => {
       const { getComputedStyle } = globalThis as unknown as { getComputedStyle (element: unknown, part?: string): { color: string, content: string } }
       return [getComputedStyle(heading).color, getComputedStyle(heading, '::after').content]
     })
-    t.same(look, ['rgb(1, 2, 3)', '"<b>&"'])
+    t.strictSame(look, ['rgb(1, 2, 3)', '"<b>&"'])
   })
 })
 
@@ -233,7 +233,7 @@ t.test('filters', async t => {
   t.match(body, 'href="/customers?max-age=50&amp;age.ne=3&amp;format=csv"', 'all that match, as a table')
   t.match(body, 'href="/customers?max-age=50&amp;age.ne=3&amp;sort=age&amp;maxpagesize=5&amp;page=2&amp;format=json"', 'this page, for programs')
   t.match(await page('/customers.html?age=3'), 'href="/customers?age=3&amp;format=json"', 'a suffix would win over the format')
-  t.notMatch(await page('/customers?age.regex=%5E3='), '<input type="hidden" name="age.regex" value="">', 'a value may end like an empty one')
+  t.match(await page('/customers?age.regex=%5E3='), '<input type="hidden" name="age.regex" value="^3=">', 'a value may end like an empty one')
   t.equal((await app.inject('/customers?age=')).statusCode, 400, 'for programs an empty value is wrong')
   const deal = await dealsApp(memoryStorage())
   t.teardown(() => deal.close())

@@ -135,7 +135,7 @@ t.test('what filters', async t => {
     ['age.gt=30&age>20', bound('age', 'gt', 30), bound('age', 'gt', 20)],
     ['min-age=30&age.gte=20&age>=10', bound('age', 'gte', 30), bound('age', 'gte', 20), bound('age', 'gte', 10)]
   ]
-  for (const [search, ...where] of table) t.same(read(search).query.where, where, search || '(nothing)')
+  for (const [search, ...where] of table) t.strictSame(read(search).query.where, where, search || '(nothing)')
 })
 
 t.test('pages', async t => {
@@ -170,14 +170,14 @@ t.test('order, members and format', async t => {
     ['sort=age,-id,name', up('age'), down('id')],
     ['sort=status,held,born', up('status'), up('held'), up('born'), up('id')]
   ]
-  for (const [search, ...order] of orders) t.same(read(search).query.order, order, search || '(nothing)')
+  for (const [search, ...order] of orders) t.strictSame(read(search).query.order, order, search || '(nothing)')
 
   const own = compileGrammar(fields, limits, [down('seen')]).parse('') as ParsedQuery
-  t.same(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
+  t.strictSame(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
 
   t.equal(read('').fields, undefined)
-  t.same(read('fields=id,age').fields, ['id', 'age'])
-  t.same(read('fields=tags').fields, ['tags'], 'what cannot be filtered can still be shown')
+  t.strictSame(read('fields=id,age').fields, ['id', 'age'])
+  t.strictSame(read('fields=tags').fields, ['tags'], 'what cannot be filtered can still be shown')
   t.equal(read('').format, undefined)
   t.equal(read('format=xml').format, 'xml')
 })
@@ -293,7 +293,7 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
 
 t.test('all problems at once, in the order of the query', async t => {
   const found = flaws('page=0&aeg=1&age=x&age=30&sort=nme&%zz&held=maybe&name=fine')
-  t.same(found.map(({ parameter }) => parameter), ['page', 'aeg', 'age', 'sort', '%zz', 'held'])
+  t.strictSame(found.map(({ parameter }) => parameter), ['page', 'aeg', 'age', 'sort', '%zz', 'held'])
 })
 
 t.test('a query has an end', async t => {
@@ -302,7 +302,7 @@ t.test('a query has an end', async t => {
 })
 
 t.test('the parameters are kept as they were sent, for the links', async t => {
-  t.same(read('age%3E=18&name=a+b&&fields=id').parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
+  t.strictSame(read('age%3E=18&name=a+b&&fields=id').parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
 })
 
 t.test('documentation knows every name', async t => {

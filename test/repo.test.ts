@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
@@ -71,7 +70,7 @@ t.test('every problem has its row in the documentation, with its status', async 
     t.ok(status >= 400 && status < 600, `${code} is a refusal`)
   }
   const rows = [...documentation.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
-  t.same(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
+  t.strictSame(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
 })
 
 t.test('every error of a host has its row in the documentation, its code and its use', async t => {
@@ -89,8 +88,11 @@ t.test('every error of a host has its row in the documentation, its code and its
 
 t.test('every script or file that the documentation names is there', async t => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
-  for (const [, name] of documentation.matchAll(/npm run ([\w:]+)/g)) t.ok(scripts[name as string], `npm run ${name}`)
-  for (const [, path] of documentation.matchAll(/`((?:examples|test|\.ci)\/[\w./-]+)`/g)) t.ok(readFileSync(path as string), `${path} is there`)
+  const named = [...documentation.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string)
+  for (const name of named) t.ok(scripts[name], `npm run ${name}`)
+  const paths = [...documentation.matchAll(/`((?:examples|test|\.ci)\/[\w./-]+)`/g)].map(([, path]) => path as string)
+  for (const path of paths) t.ok(existsSync(path), `${path} is there`)
+  t.ok(named.length > 3 && paths.length > 3, `${named.length} scripts, ${paths.length} files`)
 })
 
 t.test('every example is run or imported by a test', async t => {
@@ -102,16 +104,10 @@ t.test('every example is run or imported by a test', async t => {
     const text = readFileSync(path, 'utf8')
     for (const [, name] of text.matchAll(/from '\.\/([\w-]+)\.js'/g)) reached.add(join('examples', `${name}.ts`))
   }
+  t.ok(examples.length > 5)
   for (const path of examples) t.ok(reached.has(path), path)
 })
 
 t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
-})
-
-t.test('the package holds the library and nothing else', async t => {
-  const [{ files }] = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as [{ files: { path: string }[] }]
-  const paths = files.map(({ path }) => path)
-  for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
-  t.same(paths.filter(path => !path.startsWith('build/lib/')).sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
 })

@@ -5,6 +5,7 @@ import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 import type { Storage } from '../lib/storage/storage.js'
+import { isFast } from './fast/is-fast.js'
 import { dropSchema, newSchema } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
 
@@ -16,8 +17,7 @@ export interface Made {
   dispose (): Promise<void>
 }
 
-/** Every storage of the package, so that whole-app tests run over each. */
-export const storages: readonly { readonly name: string, make (): Promise<Made> }[] = [
+const all: readonly { readonly name: string, make (): Promise<Made> }[] = [
   {
     name: 'memory',
     async make () {
@@ -41,6 +41,9 @@ export const storages: readonly { readonly name: string, make (): Promise<Made> 
     }
   }
 ]
+
+/** Every storage of the package, so that whole-app tests run over each. */
+export const storages = isFast ? all.slice(0, 1) : all
 
 function shared (open: () => Storage, clear: () => Promise<void>): Made {
   const opened: Storage[] = []

@@ -97,7 +97,7 @@ t.test('OpenAPI marks the routes of the version, and no others', async t => {
 t.test('a version without any of this says nothing', async t => {
   const { app, id } = await versions(t, {})
   const { headers } = await app.inject(`/rest/v1/deals/${id}`)
-  t.same([headers.deprecation, headers.sunset, headers.link], [undefined, undefined, undefined])
+  t.strictSame([headers.deprecation, headers.sunset, headers.link], [undefined, undefined, undefined])
 })
 
 t.test('an unknown version is not found', async t => {

@@ -1,28 +1,47 @@
 import Fastify from 'fastify'
-import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync, InjectOptions } from 'fastify'
 import { invoices } from '../../examples/own-family.js'
 import { customers, deals } from '../../lib/index.js'
-import { getFamily } from '../../lib/plugin/define-family.js'
 import type { FamilyOptions } from '../../lib/index.js'
+import { operations } from '../deals/operations.js'
 
-/** What a client sends to the families of the walk. */
-const families = {
-  customers: { plugin: customers.extend({ create: ['age', 'children'] }), create: { age: 30, children: 2 }, params: {} as Record<string, object> },
-  deals: {
-    plugin: deals,
-    create: { name: 'tea', price: 5 },
-    params: {
-      HoldDeal: { reason: 'a' },
-      UnholdDeal: {},
-      CompleteDeal: {},
-      CancelDeal: { amercement: 1, reason: 'a' },
-      ChangeDealPrice: { newPrice: 7, reason: 'a' },
-      ChangeDealCompletionDate: { newDate: '2030-01-01', amercement: 1, whyChanged: 'a' }
-    } as Record<string, object>
-  },
-  invoices: { plugin: invoices, create: { customer: 1, total: 5 }, params: { PayInvoice: { on: '2030-01-01' } } as Record<string, object> }
+interface Words {
+  readonly verb: string
+  readonly participle: string
+  readonly noun: string
+  readonly action: string
+  readonly params: object
 }
-type Name = keyof typeof families
+
+interface Walked {
+  readonly plugin: FastifyPluginAsync<FamilyOptions>
+  readonly singular: string
+  readonly create: object
+  readonly operations: readonly Words[]
+}
+
+const payment = { verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: { on: '2030-01-01' } }
+
+/** The families that the walk goes through, with what a client sends to them. */
+const families: Readonly<Record<string, Walked>> = {
+  customers: {
+    plugin: customers.extend({ create: ['age', 'children'] }),
+    singular: 'customer',
+    create: { age: 30, children: 2 },
+    operations: []
+  },
+  deals: { plugin: deals, singular: 'deal', create: { name: 'tea', price: 5 }, operations },
+  invoices: { plugin: invoices, singular: 'invoice', create: { customer: 1, total: 5 }, operations: [payment] }
+}
+
+/** What the named queries are asked for. */
+const values: Readonly<Record<string, string>> = {
+  'customers-by-age': '30',
+  'customers-by-children': '2',
+  'deals-by-name': 'tea',
+  'deals-by-status': 'open',
+  'invoices-by-customer': '1'
+}
 
 export interface Route {
   readonly method: string
@@ -30,7 +49,9 @@ export interface Route {
 }
 
 /** An application with all families in all forms, and every route that it has. */
-export async function everyRoute (options: Partial<FamilyOptions> & Pick<FamilyOptions, 'storage'>): Promise<{ app: FastifyInstance, routes: Route[] }> {
+export async function everyRoute (
+  options: Partial<FamilyOptions> & Pick<FamilyOptions, 'storage'>
+): Promise<{ app: FastifyInstance, routes: Route[] }> {
   const app = Fastify()
   const routes: Route[] = []
   app.addHook('onRoute', ({ method, url }) => {
@@ -43,80 +64,111 @@ export async function everyRoute (options: Partial<FamilyOptions> & Pick<FamilyO
 
 /** Requests that fit a route, each with something to work on that is there. */
 export async function requestsFor (app: FastifyInstance, { method, url }: Route): Promise<InjectOptions[]> {
-  const path = url.replace(/\/$/, '')
-  const sent = { method: method as 'GET', url }
+  const request = { method: method as 'GET', url }
   // Nothing that these could find need be there.
-  if (!['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) return [{ ...sent, url: url.replaceAll(/:(\w+)/g, '1') }]
-  const [, first, second, third] = path.split('/')
-  if (first === 'query') return [{ ...sent, url: url.replace(':parameter', await valueFor(app, second as string)) }]
-  if (first === 'command') {
-    const name = Object.keys(families).find(name => actionsOf(name as Name).includes(second as string)) as Name
-    const { create, params } = families[name]
-    if (second?.startsWith('Create') === true) return [{ ...sent, payload: create }]
-    return [{ ...sent, payload: { id: (await itemFor(app, name, second as string)).id, ...params[second as string] } }]
+  if (!['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) {
+    return [{ ...request, url: url.replaceAll(/:(\w+)/g, '1') }]
   }
+  const [, first, second, third] = url.replace(/\/$/, '').split('/') as [string, string, string, string]
+  if (first === 'query') return [{ ...request, url: url.replace(':parameter', await valueFor(app, second)) }]
+  if (first === 'command') return [{ ...request, payload: await bodyForAction(app, second) }]
   if (second === 'commands') {
-    return await Promise.all((['deals', 'invoices'] as const).map(async name => {
-      const [action, params] = Object.entries(families[name].params)[0] as [string, object]
-      const { id, command } = await itemFor(app, name, action, method === 'GET' || method === 'HEAD')
-      return { ...sent, url: url.replace(':command', command), payload: method === 'PUT' ? { [families[name].plugin.definition.singular]: id, action, params } : '' }
-    }))
+    return [await requestForCommand(app, 'deals', request), await requestForCommand(app, 'invoices', request)]
   }
-  const name = third?.replace('.:extension', '') as Name
-  return [await requestForItem(app, name, sent, url.split(`/rest/v1/${name}`)[1] as string)]
+  return [await requestForItem(app, third.replace('.:extension', ''), request)]
 }
 
-async function requestForItem (app: FastifyInstance, name: Name, sent: InjectOptions & { readonly method: 'GET' }, tail: string): Promise<InjectOptions> {
-  const { create, params, plugin } = families[name]
-  const family = getFamily(plugin)
-  const method = sent.method as 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  const word = /^\/:id\/([a-z-]+)/.exec(tail)?.[1]
-  const spoken = [...family.operations.values()].find(({ operation: { verb, participle, noun } }) => word !== undefined && [verb, participle, noun].includes(word))?.operation
-  const action = spoken?.action ?? (word === 'deletions' ? family.lifecycle?.deletion.operation.action as string : Object.keys(params)[0] ?? '')
-  const reads = method === 'GET' || method === 'HEAD'
-  const { id, command } = await itemFor(app, name, action, reads && word !== undefined)
-  const url = (sent.url as string).replace(':id', String(id)).replace(':command', command).replace(':extension', 'json')
-  if (reads || method === 'DELETE') return { method, url }
-  if (tail.replace('/', '') === '') return { method, url, payload: create }
-  if (tail.replace(/\/$/, '') === '/:id') return { method, url, payload: method === 'PATCH' ? {} : { action, params: params[action] } }
-  return { method, url, payload: word === 'commands' ? { action, params: params[action] } : params[action] ?? {} }
+async function valueFor (app: FastifyInstance, query: string): Promise<string> {
+  const value = values[query]
+  return value ?? String((await itemFor(app, query, undefined)).id)
+}
+
+/** The body of `POST /command/{action}/`. */
+async function bodyForAction (app: FastifyInstance, action: string): Promise<object> {
+  for (const [name, { singular, create, operations }] of Object.entries(families)) {
+    const noun = `${singular[0]?.toUpperCase()}${singular.slice(1)}`
+    if (action === `Create${noun}`) return create
+    const operation = operations.find(each => each.action === action)
+    if (operation === undefined && action !== `Delete${noun}`) continue
+    return { id: (await itemFor(app, name, operation)).id, ...operation?.params }
+  }
+  throw new Error(`no family knows ${action}`)
+}
+
+/** A request for `/rest/commands/{command}`. */
+async function requestForCommand (
+  app: FastifyInstance,
+  name: string,
+  request: InjectOptions & Route
+): Promise<InjectOptions> {
+  const { singular, operations: [operation] } = families[name] as Walked
+  const { action, params } = operation as Words
+  const { id, command } = await itemFor(app, name, operation, isRead(request))
+  const payload = request.method === 'PUT' ? { [singular]: id, action, params } : ''
+  return { ...request, url: request.url.replace(':command', command), payload }
+}
+
+/** A request for a collection, an item, or something below an item. */
+async function requestForItem (
+  app: FastifyInstance,
+  name: string,
+  { method, url: route }: InjectOptions & Route
+): Promise<InjectOptions> {
+  const { create, operations } = families[name] as Walked
+  const tail = (route.split(`/rest/v1/${name}`)[1] as string).replace(/\/$/, '')
+  const word = /^\/:id\/([a-z-]+)/.exec(tail)?.[1] ?? ''
+  const named = operations.find(({ verb, participle, noun }) => [verb, participle, noun].includes(word))
+  const operation = word === 'deletions' ? 'delete' : named ?? operations[0]
+  const { action, params } = operation === 'delete' || operation === undefined ? { action: '', params: {} } : operation
+  const { id, command } = await itemFor(app, name, operation, isRead({ method }) && word !== '')
+  const url = route.replace(':id', String(id)).replace(':command', command).replace(':extension', 'json')
+  const request = { method: method as 'GET', url }
+  if (isRead(request) || method === 'DELETE') return request
+  if (tail === '') return { ...request, payload: create }
+  if (method === 'PATCH') return { ...request, payload: {} }
+  return { ...request, payload: tail === '/:id' || word === 'commands' ? { action, params } : params }
+}
+
+function isRead ({ method }: { readonly method: string }): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 let commands = 0
 
-/** An item on which the action can be done, or has been done by a command. */
-async function itemFor (app: FastifyInstance, name: Name, action: string, done = false): Promise<{ id: string | number, command: string }> {
+/** An item on which the operation can be done or, where it is asked for, has been done by a command. */
+async function itemFor (
+  app: FastifyInstance,
+  name: string,
+  operation: Words | 'delete' | undefined,
+  done = false
+): Promise<{ id: string | number, command: string }> {
   const home = `/rest/v1/${name}`
-  const { params, create } = families[name]
-  const { id } = (await trusted(app, { method: 'POST', url: home, payload: create })).json<{ id: string }>()
-  if (action === 'UnholdDeal') await trusted(app, { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
+  const { create } = families[name] as Walked
+  const { id } = (await trusted(app, { method: 'POST', url: home, payload: create })).json<{ id: string | number }>()
+  const item = `${home}/${id}`
   const command = `c${++commands}`
-  if (!done) return { id, command }
-  // Of a family without operations, only how it began.
-  if (action === '') return { id, command: (await trusted(app, { method: 'GET', url: `${home}/${id}/commands` })).json().items[0].id }
-  if (action.startsWith('Delete')) {
-    const { headers } = await trusted(app, { method: 'POST', url: `${home}/${id}/deletions`, payload: {} })
+  if (operation === 'delete') {
+    if (!done) return { id, command }
+    const { headers } = await trusted(app, { method: 'POST', url: `${item}/deletions`, payload: {} })
     return { id, command: String(headers.location).split('/').at(-1) as string }
   }
-  await trusted(app, { method: 'PUT', url: `${home}/${id}/commands/${command}`, payload: { action, params: params[action] } })
+  if (operation?.action === 'UnholdDeal') {
+    await trusted(app, { method: 'PUT', url: `${item}/hold`, payload: { reason: 'a' } })
+  }
+  if (!done) return { id, command }
+  if (operation === undefined) {
+    // Of a family without operations, only how it began.
+    const { items: [first] } = (await trusted(app, { url: `${item}/commands` })).json<{ items: [{ id: string }] }>()
+    return { id, command: first.id }
+  }
+  const { action, params } = operation
+  await trusted(app, { method: 'PUT', url: `${item}/commands/${command}`, payload: { action, params } })
   return { id, command }
 }
 
 /** A request that is let through whatever the walk is about. */
-export async function trusted (app: FastifyInstance, request: InjectOptions) {
+async function trusted (app: FastifyInstance, request: InjectOptions) {
   const answer = await app.inject({ ...request, headers: { ...request.headers, trusted: 'yes' } })
   if (answer.statusCode >= 300) throw new Error(`${request.method} ${String(request.url)}: ${answer.body}`)
   return answer
-}
-
-function actionsOf (name: Name): string[] {
-  const { operations, lifecycle } = getFamily(families[name].plugin)
-  return [...operations.keys(), lifecycle?.createAction ?? '', lifecycle?.deletion.operation.action ?? '']
-}
-
-async function valueFor (app: FastifyInstance, result: string): Promise<string> {
-  const name = result.split('-')[0] as Name
-  const { id } = await itemFor(app, name, '')
-  const values: Record<string, string> = { 'customers-by-age': '30', 'customers-by-children': '2', 'deals-by-name': 'tea', 'deals-by-status': 'open', 'invoices-by-customer': '1' }
-  return values[result] ?? String(id)
 }

@@ -1,18 +1,37 @@
-import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { findChromium } from './find.js'
+import { isFast } from '../fast/is-fast.js'
 
 // Nothing of the browser's own is to use the network.
-const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+const args = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync'
+]
 
-const executablePath = findChromium()
+// Only a hanging browser is to be noticed: a busy machine may take long for anything.
+const timeout = 300_000
+
+// Loaded only where it is used, since it takes as long to load as a whole test.
+const executablePath = isFast ? undefined : (await import('./find.js')).findChromium()
 
 /** Skips a test where there is no browser; where everything must be shown to work, that is a failure. */
-export const needsBrowser = { skip: executablePath === undefined && process.env.CI !== 'true' ? 'no Chromium found; set CHROME_PATH' : false }
+export const needsBrowser = { skip: whyNot() }
+
+function whyNot (): string | false {
+  if (isFast) return 'not in test:fast'
+  return executablePath === undefined && process.env['CI'] !== 'true' ? 'no Chromium found; set CHROME_PATH' : false
+}
 
 export async function openBrowser (t: { teardown (close: () => Promise<unknown>): void }): Promise<Browser> {
-  if (executablePath === undefined) throw new Error('There is no Chromium: run node build/test/browser/find.js, or set CHROME_PATH')
-  const browser = await chromium.launch({ executablePath, args, headless: true })
+  if (executablePath === undefined) {
+    throw new Error('There is no Chromium: run node build/test/browser/find.js, or set CHROME_PATH')
+  }
+  const { chromium } = await import('playwright-core')
+  const browser = await chromium.launch({ executablePath, args, headless: true, timeout })
   t.teardown(() => browser.close())
   return browser
 }
@@ -20,5 +39,14 @@ export async function openBrowser (t: { teardown (close: () => Promise<unknown>)
 /** A tab of a person whose browser runs no scripts. */
 export async function openTab (browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', ...options })
+  context.setDefaultTimeout(timeout)
   return await context.newPage()
+}
+
+/**
+ * Does what leads to another page and waits until all of that page is there. A click alone returns earlier, and what is
+ * read then may still be the old page, or half of the new one.
+ */
+export async function follow (tab: Page, act: () => Promise<unknown>): Promise<void> {
+  await Promise.all([tab.waitForEvent('load'), act()])
 }

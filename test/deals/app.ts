@@ -60,7 +60,7 @@ export async function everything (app: FastifyInstance, id: string): Promise<obj
 }
 
 /** What helpers need of a test. */
-export type Checks = Pick<typeof t, 'equal' | 'not' | 'same' | 'match' | 'ok'>
+export type Checks = Pick<typeof t, 'equal' | 'not' | 'strictSame' | 'match' | 'ok'>
 
 export type Sent = InjectOptions
 export type Answer = LightMyRequestResponse

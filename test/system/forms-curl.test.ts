@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import { createDeal, dealsApp, readDeal, readLog } from './deals/app.js'
-import { operations } from './deals/operations.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { createDeal, dealsApp, readDeal, readLog } from '../deals/app.js'
+import { operations } from '../deals/operations.js'
 
 const run = promisify(execFile)
-const section = await readFile(new URL('../../docs/forms.md', import.meta.url), 'utf8')
-const words = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+const section = await readFile(new URL('../../../docs/forms.md', import.meta.url), 'utf8')
+const words = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
 
 /** The rows of the forms: name, command line, status. */

@@ -1,0 +1,3 @@
+import { runShare } from './run.js'
+
+await runShare(0, 2)
