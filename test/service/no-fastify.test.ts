@@ -8,7 +8,7 @@ import t from 'tap'
 
 const run = promisify(execFile)
 const asModule = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
-const library = (path: string) => JSON.stringify(pathToFileURL(`build/lib/${path}`))
+const fileUrl = (path: string) => JSON.stringify(pathToFileURL(path))
 
 /** Takes the package fastify away from whatever is imported afterwards. */
 const withoutFastify = asModule(`
@@ -24,8 +24,8 @@ const withoutFastify = asModule(`
 /** Everything that the service can do, with one storage. */
 const useService = `
   import { createRequire } from 'node:module'
-  import { deals, memoryStorage } from ${library('index.js')}
-  import { sqliteStorage } from ${library('storage/sqlite/sqlite-storage.js')}
+  import { deals, memoryStorage } from 'fastify-dealbook'
+  import { sqliteStorage } from 'fastify-dealbook/sqlite'
   const storage = process.argv[1] === 'memory' ? memoryStorage() : sqliteStorage({ file: process.argv[1] })
   const book = deals.service({ storage })
   const { item: { id } } = await book.create({ name: 'Tea', price: 5 }, { key: 'a' })
@@ -34,7 +34,7 @@ const useService = `
   await book.get(id)
   await book.remove(id)
   const log = await book.log(id)
-  const { cache } = createRequire(${library('index.js')})
+  const { cache } = createRequire(${fileUrl('build/lib/index.js')})
   const loaded = Object.keys(cache).filter(path => /node_modules[\\\\/]fastify[\\\\/]/.test(path))
   await storage.close()
   console.log(JSON.stringify({ revision: item.revision, found: items.length, log: log.items.length, loaded }))
@@ -56,6 +56,6 @@ t.test('the service works where there is no Fastify, and leaves nothing open', a
 })
 
 t.test('and this would notice', async t => {
-  const importing = runModule(`await import(${JSON.stringify(pathToFileURL('build/test/deals/app.js'))})`)
+  const importing = runModule(`await import(${fileUrl('build/test/deals/app.js')})`)
   await t.rejects(importing, { message: /app\.js asks for fastify/ })
 })
