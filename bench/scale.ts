@@ -1,13 +1,13 @@
-// Does a page cost more when much lies before it? Prints the cost with a thousand and with a million customers, for every
-// storage in a process of its own, and the most memory that the process had while it loaded and served them.
+// Does a page cost more when much lies before it? Prints the cost with a thousand and with a million customers, for
+// every storage in a process of its own, and the most memory that the process had while it loaded and served them.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Fastify from 'fastify'
-import { customers, loadItems, memoryStorage } from '../lib/index.js'
 import type { Storage } from '../lib/index.js'
+import { customers, loadItems, memoryStorage } from '../lib/index.js'
 import { postgresStorage } from '../lib/storage/postgres.js'
 import { sqliteStorage } from '../lib/storage/sqlite.js'
 import { startServer } from '../test/postgres/server.js'
@@ -35,7 +35,11 @@ async function run (name: string, place: string): Promise<void> {
   const apps = await Promise.all(sizes.map(async size => {
     const storage = openers[name]?.(place, size) as Storage
     const began = performance.now()
-    await loadItems(storage, customers, people(size), { onProgress: loaded => { if (loaded % 250_000 === 0) console.log(`${name}: ${loaded.toLocaleString('en')} loaded`) } })
+    await loadItems(storage, customers, people(size), {
+      onProgress: loaded => {
+        if (loaded % 250_000 === 0) console.log(`${name}: ${loaded.toLocaleString('en')} loaded`)
+      }
+    })
     if (size === sizes.at(-1)) console.log(`${name}: loaded in ${((performance.now() - began) / 1000).toFixed(1)} s`)
     const app = Fastify()
     await app.register(customers, { storage })
@@ -57,7 +61,8 @@ async function run (name: string, place: string): Promise<void> {
       }
     }
     const [small, large] = costs as [number, number]
-    console.log(`${name}: ${title}: ${small.toFixed(0)} µs with ${sizes[0]?.toLocaleString('en')}, ${large.toFixed(0)} µs with ${sizes[1]?.toLocaleString('en')}; ratio ${(large / small).toFixed(2)}`)
+    const shown = costs.map((cost, index) => `${cost.toFixed(0)} µs with ${sizes[index]?.toLocaleString('en')}`)
+    console.log(`${name}: ${title}: ${shown.join(', ')}; ratio ${(large / small).toFixed(2)}`)
   }
   console.log(`${name}: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MB of memory at most`)
   for (const app of apps) await app.close()
@@ -71,7 +76,9 @@ if (name !== undefined) {
   const given = process.env['TEST_PG_URL']
   const postgres = given === undefined ? await startServer() : undefined
   const places = { memory: '-', sqlite: folder, postgres: given ?? postgres?.url as string }
-  for (const [name, place] of Object.entries(places)) await once(spawn(process.execPath, [file as string, name, place], { stdio: 'inherit' }), 'exit')
+  for (const [name, place] of Object.entries(places)) {
+    await once(spawn(process.execPath, [file as string, name, place], { stdio: 'inherit' }), 'exit')
+  }
   await postgres?.dispose()
   await rm(folder, { recursive: true })
 }
