@@ -1,7 +1,17 @@
-import neostandard, { resolveIgnoresFromGitignore } from 'neostandard'
+import simpleImportSort from 'eslint-plugin-simple-import-sort'
+import neostandard, { plugins, resolveIgnoresFromGitignore } from 'neostandard'
 
 export default [
   ...neostandard({ ts: true, ignores: resolveIgnoresFromGitignore() }),
+  {
+    plugins: { '@stylistic': plugins['@stylistic'], 'simple-import-sort': simpleImportSort },
+    rules: {
+      // what cannot be broken sensibly: a long regular expression, an address
+      '@stylistic/max-len': ['error', { code: 120, ignoreRegExpLiterals: true, ignoreUrls: true }],
+      // of Node, of packages, of this repository; each by the alphabet, without blank lines between them
+      'simple-import-sort/imports': ['error', { groups: [['^node:', '^[^.]', '^\\.']] }]
+    }
+  },
   {
     files: ['**/*.ts'],
     rules: {

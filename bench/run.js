@@ -1,5 +1,5 @@
-// Each server in a process of its own, all scenarios in turns, round after round: what differs between servers is then not
-// the hour of the day. CPU time per request is what counts; requests per second depend on the client too.
+// Each server in a process of its own, all scenarios in turns, round after round: what differs between servers is then
+// not the hour of the day. CPU time per request is what counts; requests per second depend on the client too.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -71,7 +71,9 @@ async function measure ({ child, url, ids }, { request }, round) {
   })
   const after = await costOf(child)
   const done = result['2xx']
-  if (done === 0 || result.non2xx > 0 || result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} errors`)
+  if (done === 0 || result.non2xx > 0 || result.errors > 0) {
+    throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} errors`)
+  }
   const cpu = after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system
   return { cpu: cpu / done, rate: done / result.duration }
 }
@@ -84,7 +86,10 @@ async function costOf (child) {
 
 function report () {
   scenarios.forEach(({ name }, index) => {
-    const of = server => ({ cpu: median(server.results[index].map(({ cpu }) => cpu)), rate: median(server.results[index].map(({ rate }) => rate)) })
+    const of = server => ({
+      cpu: median(server.results[index].map(({ cpu }) => cpu)),
+      rate: median(server.results[index].map(({ rate }) => rate))
+    })
     const low = of(floor)
     const hand = of(expert)
     console.log(`\n${name}`)

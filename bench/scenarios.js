@@ -7,7 +7,10 @@ const json = { 'content-type': 'application/json' }
 export const scenarios = [
   {
     name: 'page of 50 by key, two filters',
-    request: n => ({ method: 'GET', path: `/customers?min-age=30&max-age=60&gt=${n * 997 % (customers - 2000)}&maxpagesize=50` })
+    request: n => ({
+      method: 'GET',
+      path: `/customers?min-age=30&max-age=60&gt=${(n * 997) % (customers - 2000)}&maxpagesize=50`
+    })
   },
   {
     name: 'page=1000',
@@ -15,7 +18,7 @@ export const scenarios = [
   },
   {
     name: 'one by id',
-    request: n => ({ method: 'GET', path: `/customers/${1 + n * 997 % customers}` })
+    request: n => ({ method: 'GET', path: `/customers/${1 + ((n * 997) % customers)}` })
   },
   {
     name: 'operation, durable commit',

@@ -3,8 +3,8 @@ import { timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
-import { deals, memoryStorage, Problem } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { deals, memoryStorage, Problem } from 'fastify-dealbook'
 
 declare module 'fastify' {
   interface FastifyRequest { user: string }
@@ -25,7 +25,9 @@ export async function buildApp (storage: Storage = memoryStorage()) {
   await app.register(basicAuth, {
     authenticate: { realm: 'Dealbook' },
     async validate (user, password, request) {
-      if (!isEqual(password, passwords.get(user) ?? '')) throw new Problem('unauthorized', 'This name or this password is wrong')
+      if (!isEqual(password, passwords.get(user) ?? '')) {
+        throw new Problem('unauthorized', 'This name or this password is wrong')
+      }
       request.user = user
     }
   })

@@ -1,8 +1,8 @@
 // Bearer tokens, some of which may only read: node build/examples/bearer-auth.js
 import { createHash } from 'node:crypto'
 import Fastify from 'fastify'
-import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 import type { FamilyOptions, Storage } from 'fastify-dealbook'
+import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 
 interface Token { readonly client: string, readonly mayWrite: boolean }
 
@@ -16,7 +16,9 @@ const authorize: NonNullable<FamilyOptions['authorize']> = (request, { family, a
   const given = /^Bearer ([\w~+/.-]+=*)$/i.exec(request.headers.authorization ?? '')?.[1]
   const token = given === undefined ? undefined : tokens.get(hash(given))
   if (token === undefined) {
-    throw new Problem('unauthorized', 'Send a token that is valid', { headers: { 'www-authenticate': 'Bearer realm="Dealbook"' } })
+    throw new Problem('unauthorized', 'Send a token that is valid', {
+      headers: { 'www-authenticate': 'Bearer realm="Dealbook"' }
+    })
   }
   const reads = action === 'list' || action === 'read'
   if (!reads && !token.mayWrite) throw new Problem('forbidden', `This token may only read ${family}`)
@@ -36,5 +38,6 @@ function hash (token: string): string {
 
 if (import.meta.filename === process.argv[1]) {
   const app = buildApp()
-  console.log(`curl -H "Authorization: Bearer writer-token" ${await app.listen({ port: Number(process.env.PORT ?? 3000) })}/rest/v1/deals`)
+  const address = await app.listen({ port: Number(process.env.PORT ?? 3000) })
+  console.log(`curl -H "Authorization: Bearer writer-token" ${address}/rest/v1/deals`)
 }

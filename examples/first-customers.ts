@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
-import { customers, DuplicateError, loadItems } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { customers, DuplicateError, loadItems } from 'fastify-dealbook'
 
 /** Fills an empty collection: from the file where one is named, else with a thousand customers, the same every time. */
 export async function loadFirstCustomers (storage: Storage, file: string | undefined): Promise<void> {

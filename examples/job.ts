@@ -1,6 +1,6 @@
 // A nightly job without HTTP, on the server's data: STORAGE=sqlite:./dealbook.db node build/examples/job.js 2030-01-31
-import { deals, Problem } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { deals, Problem } from 'fastify-dealbook'
 import { defaultStorage, openStorage } from './storage-from-url.js'
 
 const principal = 'nightly job'

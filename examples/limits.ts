@@ -1,8 +1,9 @@
-// Every limit there is, and a rate limit of the host whose 429 is a problem like any other: node build/examples/limits.js
+// Every limit there is, and a rate limit of the host whose 429 is a problem like any other:
+// node build/examples/limits.js
 import rateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
-import { dealbook, memoryStorage } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { dealbook, memoryStorage } from 'fastify-dealbook'
 
 /** An application that takes so many requests a minute of each client. */
 export async function buildApp (storage: Storage = memoryStorage(), max = 100) {

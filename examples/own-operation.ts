@@ -1,8 +1,8 @@
 // Deals with a field and an operation of the host's own: node build/examples/own-operation.js
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
-import { deals, defineOperation, memoryStorage } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { deals, defineOperation, memoryStorage } from 'fastify-dealbook'
 
 const approve = defineOperation({
   name: 'approve',

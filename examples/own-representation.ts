@@ -1,9 +1,10 @@
 // A representation of the host's own, HAL, in ten lines: node build/examples/own-representation.js
 import Fastify from 'fastify'
-import { customers, memoryStorage, representations } from 'fastify-dealbook'
 import type { Representation, Storage } from 'fastify-dealbook'
+import { customers, memoryStorage, representations } from 'fastify-dealbook'
 
-const linksOf = (links: unknown) => Object.fromEntries(Object.entries(links ?? {}).map(([rel, href]) => [rel, { href: String(href) }]))
+const linksOf = (links: unknown) =>
+  Object.fromEntries(Object.entries(links ?? {}).map(([rel, href]) => [rel, { href: String(href) }]))
 
 export const hal: Representation = {
   name: 'hal',

@@ -1,8 +1,8 @@
 // A storage of one's own: everything in memory, every commit a line of a file that is read again at the start.
-import { open, readFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { checkChanges, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
+import { open, readFile } from 'node:fs/promises'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
+import { checkChanges, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
 
 export function journalStorage (file: string): Storage {
   const families = new Map<string, Map<Id, Stored>>()

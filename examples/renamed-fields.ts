@@ -7,7 +7,8 @@ type Members = Readonly<Record<string, unknown>>
 export function renamedFields (storage: Storage, family: string, names: Readonly<Record<string, string>>): Storage {
   const stored = (name: string) => names[name] ?? name
   const shown = (name: string) => Object.keys(names).find(key => names[key] === name) ?? name
-  const rename = (members: Members, to: (name: string) => string) => Object.fromEntries(Object.entries(members).map(([name, value]) => [to(name), value]))
+  const rename = (members: Members, to: (name: string) => string) =>
+    Object.fromEntries(Object.entries(members).map(([name, value]) => [to(name), value]))
 
   /** An item of the family, or an entry of its log, which has what was sent and what was made at a creation. */
   function convert (kind: string, item: Stored, to: (name: string) => string): Stored {
@@ -48,7 +49,11 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
     },
 
     async commit (changes) {
-      await storage.commit(changes.map((change): Change => change.type === 'delete' ? change : { ...change, item: convert(change.family, change.item, stored) }))
+      await storage.commit(
+        changes.map((change): Change =>
+          change.type === 'delete' ? change : { ...change, item: convert(change.family, change.item, stored) }
+        )
+      )
     },
 
     // Whoever opened the storage closes it.

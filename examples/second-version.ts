@@ -1,8 +1,8 @@
 // Two versions of one stored deal: what v1 calls name is the title in v2: node build/examples/second-version.js
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
-import { deals, defineFamily, defineQuery, memoryStorage } from 'fastify-dealbook'
 import type { FamilyDefinition, Storage } from 'fastify-dealbook'
+import { deals, defineFamily, defineQuery, memoryStorage } from 'fastify-dealbook'
 import { renamedFields } from './renamed-fields.js'
 
 const { id, name: title, ...others } = deals.definition.fields.properties
@@ -24,7 +24,11 @@ export const dealsWithTitle = defineFamily(definition as unknown as FamilyDefini
 export function buildApp (storage: Storage = memoryStorage(), sunset: Date | string = '2099-12-31') {
   const app = Fastify()
   app.register(deals, { storage, version: 'v1', deprecation: '2026-01-01', sunset, successor: '/rest/v2/deals' })
-  app.register(dealsWithTitle, { storage: renamedFields(storage, 'deals', { title: 'name' }), version: 'v2', unversioned: true })
+  app.register(dealsWithTitle, {
+    storage: renamedFields(storage, 'deals', { title: 'name' }),
+    version: 'v2',
+    unversioned: true
+  })
   return app
 }
 

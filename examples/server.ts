@@ -6,7 +6,14 @@ import { dealbook } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
 import { defaultStorage, openStorage } from './storage-from-url.js'
 
-const { PORT = '3000', HOST = '127.0.0.1', STORAGE = defaultStorage, BASE_URL = '', VERSION = 'v1', CUSTOMERS } = process.env
+const {
+  PORT = '3000',
+  HOST = '127.0.0.1',
+  STORAGE = defaultStorage,
+  BASE_URL = '',
+  VERSION = 'v1',
+  CUSTOMERS
+} = process.env
 const prefix = BASE_URL.replace(/\/+$/, '')
 
 const app = Fastify({
@@ -22,7 +29,14 @@ app.addHook('onSend', async (_request, reply) => { if (stopping) reply.header('c
 const storage = await openStorage(STORAGE)
 
 await app.register(swagger, {
-  openapi: { openapi: '3.1.0', info: { title: 'Dealbook', description: 'Customers, read as pages with filters, and deals, driven by business operations', version: VERSION } }
+  openapi: {
+    openapi: '3.1.0',
+    info: {
+      title: 'Dealbook',
+      description: 'Customers, read as pages with filters, and deals, driven by business operations',
+      version: VERSION
+    }
+  }
 })
 await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
 await app.register(dealbook, { storage, prefix, version: VERSION })

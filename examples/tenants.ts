@@ -1,10 +1,13 @@
 // One storage for each tenant, at /{tenant}/…: node build/examples/tenants.js
 import Fastify from 'fastify'
-import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 import type { Storage } from 'fastify-dealbook'
+import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 
 /** An application with a dealbook for each of these tenants, opened when it is first asked for. */
-export function buildApp (tenants: readonly string[] = ['north', 'south'], open: (tenant: string) => Storage = memoryStorage) {
+export function buildApp (
+  tenants: readonly string[] = ['north', 'south'],
+  open: (tenant: string) => Storage = memoryStorage
+) {
   const app = Fastify()
   const opened = new Map<string, Storage>()
   app.register(dealbook, {
@@ -19,7 +22,9 @@ export function buildApp (tenants: readonly string[] = ['north', 'south'], open:
       return storage
     }
   })
-  app.addHook('onClose', async () => { for (const storage of opened.values()) await storage.close() })
+  app.addHook('onClose', async () => {
+    for (const storage of opened.values()) await storage.close()
+  })
   return app
 }
 

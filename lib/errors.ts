@@ -1,5 +1,5 @@
-import createError from '@fastify/error'
 import type { FastifyErrorConstructor } from '@fastify/error'
+import createError from '@fastify/error'
 
 /** Every error of a host's own making: at definition, at boot, or in what its functions give back. */
 export const errorCodes = makeErrors({

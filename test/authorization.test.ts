@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { invoices } from '../examples/own-family.js'
-import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
 import type { FamilyOptions, Grant, Intent } from '../lib/index.js'
+import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
 import { everyRoute, requestsFor } from './authorization/routes.js'
 import { recordingStorage } from './recording-storage.js'
 
@@ -40,12 +40,24 @@ async function walk () {
       return verdict(intent)
     }
   })
-  const outcomes = { thrown: [] as Outcome[], hidden: [] as Outcome[], allowed: [] as Outcome[], unasked: [] as Outcome[] }
+  const outcomes = {
+    thrown: [] as Outcome[],
+    hidden: [] as Outcome[],
+    allowed: [] as Outcome[],
+    unasked: [] as Outcome[]
+  }
   for (const { method, url } of routes) {
     // What is not allowed is known from the method alone, so there need be nothing to work on.
     const probe = await app.inject({ method: method as 'GET', url: url.replaceAll(/:\w+/g, '1') })
     if (probe.statusCode === 405) {
-      outcomes.unasked.push({ name: `${method} ${url}`, method, statusCode: 405, body: probe.body, events: events.splice(0), intents: [] })
+      outcomes.unasked.push({
+        name: `${method} ${url}`,
+        method,
+        statusCode: 405,
+        body: probe.body,
+        events: events.splice(0),
+        intents: []
+      })
       continue
     }
     for (const request of await requestsFor(app, { method, url })) {
@@ -69,12 +81,31 @@ async function walk () {
   return { urls: new Set(routes.map(({ url }) => url)), ...outcomes }
 }
 
-const forms = ['/:id/hold', '/:id/holded', '/:id/holds', '/:id/holds/:command', '/:id/commands/:command', '/:id/commands', '/:id', '', '.:extension', '/:id/holds.:extension', '/:id/deletions']
+const forms = [
+  '/:id/hold',
+  '/:id/holded',
+  '/:id/holds',
+  '/:id/holds/:command',
+  '/:id/commands/:command',
+  '/:id/commands',
+  '/:id',
+  '',
+  '.:extension',
+  '/:id/holds.:extension',
+  '/:id/deletions'
+]
 
 t.test('every route', async t => {
   const { urls, unasked, thrown, hidden, allowed } = await walk()
   for (const form of forms) t.ok(urls.has(`/rest/v1/deals${form}`), `the walk comes by deals${form}`)
-  for (const url of ['/rest/commands/:command', '/command/HoldDeal', '/command/PayInvoice', '/command/CreateCustomer', '/query/deals/:parameter', '/rest/v1/invoices/:id/pay']) t.ok(urls.has(url), `the walk comes by ${url}`)
+  for (const url of [
+    '/rest/commands/:command',
+    '/command/HoldDeal',
+    '/command/PayInvoice',
+    '/command/CreateCustomer',
+    '/query/deals/:parameter',
+    '/rest/v1/invoices/:id/pay'
+  ]) { t.ok(urls.has(url), `the walk comes by ${url}`) }
   t.ok(allowed.length > 300, `${allowed.length} of the requests came to authorize`)
 
   await t.test('touches nothing where authorize is not asked', async t => {
@@ -132,7 +163,10 @@ const owned = deals.extend({
   }
 })
 
-async function ownedApp (t: { teardown (fn: () => unknown): void }, authorize: FamilyOptions['authorize'] = byOwner): Promise<FastifyInstance> {
+async function ownedApp (
+  t: { teardown(fn: () => unknown): void },
+  authorize: FamilyOptions['authorize'] = byOwner
+): Promise<FastifyInstance> {
   const app = Fastify()
   t.teardown(() => app.close())
   app.register(owned, { storage: memoryStorage(), version: 'v1', authorize })
@@ -141,11 +175,18 @@ async function ownedApp (t: { teardown (fn: () => unknown): void }, authorize: F
 }
 
 const userOf = (request: FastifyRequest) => String(request.headers.user)
-const byOwner = (request: FastifyRequest): Grant => ({ principal: userOf(request), where: [{ field: 'owner', op: 'eq', values: [userOf(request)] }] })
+const byOwner = (request: FastifyRequest): Grant => ({
+  principal: userOf(request),
+  where: [{ field: 'owner', op: 'eq', values: [userOf(request)] }]
+})
 
 function as (app: FastifyInstance, user: string) {
-  return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload?: object | string, headers: Record<string, string> = {}) =>
-    await app.inject({ method, url, headers: { user, ...headers }, ...(payload === undefined ? {} : { payload }) })
+  return async (
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    url: string,
+    payload?: object | string,
+    headers: Record<string, string> = {}
+  ) => await app.inject({ method, url, headers: { user, ...headers }, ...(payload === undefined ? {} : { payload }) })
 }
 
 const home = '/rest/v1/deals'
@@ -162,14 +203,28 @@ t.test('each owner sees the own rows in every representation', async t => {
     }
   }
   const hidden = ids.bob as string[]
-  const pages = [`${home}?count=exact`, `${home}?maxpagesize=1`, `${home}.csv`, `${home}.ndjson`, `${home}.xml`, `${home}.html`, `${home}?format=csv&maxpagesize=10`,
-    `${home}?owner=bob`, `${home}?sort=-price`, '/query/deals-by-status/open', '/query/deals-by-status/open.csv', '/query/deals-by-status/open?format=html']
+  const pages = [
+    `${home}?count=exact`,
+    `${home}?maxpagesize=1`,
+    `${home}.csv`,
+    `${home}.ndjson`,
+    `${home}.xml`,
+    `${home}.html`,
+    `${home}?format=csv&maxpagesize=10`,
+    `${home}?owner=bob`,
+    `${home}?sort=-price`,
+    '/query/deals-by-status/open',
+    '/query/deals-by-status/open.csv',
+    '/query/deals-by-status/open?format=html'
+  ]
   for (const url of pages) {
     const { body, statusCode } = await ann('GET', url)
     t.equal(statusCode, 200, url)
     t.notMatch(body, /tea of bob/, url)
     for (const id of hidden) t.notOk(body.includes(id), `${url} has nothing of ${id}`)
-    if (!url.includes('owner=bob')) t.ok(body.includes((ids.ann as string[])[url.includes('sort') ? 2 : 0] as string), `${url} has the own`)
+    if (!url.includes('owner=bob')) {
+      t.ok(body.includes((ids.ann as string[])[url.includes('sort') ? 2 : 0] as string), `${url} has the own`)
+    }
   }
   t.match((await ann('GET', `${home}?count=exact`)).json(), { total: 3, items: { length: 3 } })
   t.equal((await ann('GET', `/query/deals/${hidden[0]}`)).statusCode, 404)
@@ -182,18 +237,27 @@ t.test('each owner sees the own rows in every representation', async t => {
 t.test('a write is checked before and after the change', async t => {
   const app = await ownedApp(t)
   const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
-  t.equal((await ann('POST', home, { name: 'a', price: 1, owner: 'bob' })).statusCode, 403, 'nothing is created that one could not see')
+  t.equal(
+    (await ann('POST', home, { name: 'a', price: 1, owner: 'bob' })).statusCode,
+    403,
+    'nothing is created that one could not see'
+  )
   t.strictSame((await bob('GET', home)).json().items, [])
   const { id } = (await ann('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
   t.equal((await bob('PUT', `${home}/${id}/give`, { to: 'bob' })).statusCode, 404, 'nobody takes what is not visible')
   const given = await ann('PUT', `${home}/${id}/give`, { to: 'bob' })
   t.match(given.json(), { status: 403, type: 'urn:dealbook:problem:forbidden' }, 'and nobody gives it out of sight')
   t.match((await ann('GET', `${home}/${id}`)).json(), { owner: 'ann', revision: 1 })
-  t.equal((await ann('PUT', `${home}/${id}/commands/c1`, { action: 'GiveDeal', params: { to: 'bob' } })).statusCode, 403)
+  t.equal(
+    (await ann('PUT', `${home}/${id}/commands/c1`, { action: 'GiveDeal', params: { to: 'bob' } })).statusCode,
+    403
+  )
   t.equal((await ann('GET', `${home}/${id}/commands/c1`)).statusCode, 404, 'what was forbidden is not recorded')
   t.equal((await bob('DELETE', `${home}/${id}`)).statusCode, 404)
   t.equal((await ann('DELETE', `${home}/${id}`)).statusCode, 204)
-  for (const url of [`${home}/${id}/commands`, `${home}/${id}/deletions`]) t.equal((await ann('GET', url)).statusCode, 404, `${url}: no condition can tell whose it was`)
+  for (const url of [`${home}/${id}/commands`, `${home}/${id}/deletions`]) {
+    t.equal((await ann('GET', url)).statusCode, 404, `${url}: no condition can tell whose it was`)
+  }
 })
 
 t.test('a form that is refused shows no more than the page it stands on', async t => {
@@ -225,7 +289,10 @@ t.test('attributes are judged by the grant of the operation that they stand for'
     t.equal((await as(app, 'ann')(method, `${home}/${id}`, wanted)).statusCode, 404, method)
     t.strictSame(seen, ['read', 'HoldDeal'], method)
   }
-  t.equal((await as(app, 'ann')('PUT', `${home}/${id}`, { action: 'HoldDeal', params: { reason: 'a' } })).statusCode, 404)
+  t.equal(
+    (await as(app, 'ann')('PUT', `${home}/${id}`, { action: 'HoldDeal', params: { reason: 'a' } })).statusCode,
+    404
+  )
   t.match((await as(app, 'bob')('GET', `${home}/${id}`)).json(), { held: false, revision: 1 })
   t.equal((await as(app, 'bob')('PUT', `${home}/${id}`, wanted)).statusCode, 200)
   const log = (await as(app, 'bob')('GET', `${home}/${id}/commands`)).json().items
@@ -237,7 +304,10 @@ t.test('replays belong to the principal that made them', async t => {
   const [ann, bob] = [as(app, 'ann'), as(app, 'bob')]
   const { id } = (await ann('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
   const hold = { action: 'HoldDeal', params: { reason: 'a secret reason' } }
-  for (const [url, body] of [[`${home}/${id}/commands/c1`, hold], ['/rest/commands/c1', { deal: id, ...hold }]] as const) {
+  for (const [url, body] of [
+    [`${home}/${id}/commands/c1`, hold],
+    ['/rest/commands/c1', { deal: id, ...hold }]
+  ] as const) {
     t.match((await ann('PUT', url, body)).statusCode, /200|201/, url)
     t.equal((await ann('PUT', url, body)).headers['idempotent-replayed'], 'true')
     for (const guess of [body, { ...body, params: { reason: 'a guess' } }]) {
@@ -245,7 +315,11 @@ t.test('replays belong to the principal that made them', async t => {
       t.equal(answer.statusCode, 422, url)
       t.notMatch(answer.body, /secret/)
       t.equal(answer.headers['idempotent-replayed'], undefined)
-      t.strictSame({ ...answer.json(), instance: '' }, { ...(await bob('PUT', url, { ...body, params: { reason: 'another' } })).json(), instance: '' }, 'the same answer whether the guess is right or not')
+      t.strictSame(
+        { ...answer.json(), instance: '' },
+        { ...(await bob('PUT', url, { ...body, params: { reason: 'another' } })).json(), instance: '' },
+        'the same answer whether the guess is right or not'
+      )
     }
   }
   const key = { 'idempotency-key': 'k1' }
@@ -282,9 +356,20 @@ t.test('an authorize that goes by ids is not misled by a suffix', async t => {
   const { id } = (await as(app, 'ann')('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
   mine.add(id)
   const command = (await as(app, 'ann')('POST', `${home}/${id}/holds`, { reason: 'a' })).json().id
-  for (const url of [`${home}/${id}`, `${home}/${id}.json`, `${home}/${id}.xml`, `/rest/commands/${command}`, `/rest/commands/${command}.json`]) t.equal((await as(app, 'ann')('GET', url)).statusCode, 200, url)
+  for (const url of [
+    `${home}/${id}`,
+    `${home}/${id}.json`,
+    `${home}/${id}.xml`,
+    `/rest/commands/${command}`,
+    `/rest/commands/${command}.json`
+  ]) { t.equal((await as(app, 'ann')('GET', url)).statusCode, 200, url) }
   mine.clear()
-  for (const url of [`${home}/${id}`, `${home}/${id}.json`, `/rest/commands/${command}`, `/rest/commands/${command}.json`]) t.equal((await as(app, 'ann')('GET', url)).statusCode, 403, url)
+  for (const url of [
+    `${home}/${id}`,
+    `${home}/${id}.json`,
+    `/rest/commands/${command}`,
+    `/rest/commands/${command}.json`
+  ]) { t.equal((await as(app, 'ann')('GET', url)).statusCode, 403, url) }
 })
 
 t.test('a command of a family is read though another family is forbidden', async t => {
@@ -292,11 +377,19 @@ t.test('a command of a family is read though another family is forbidden', async
   t.teardown(() => app.close())
   const storage = memoryStorage()
   let refused = ''
-  const authorize: FamilyOptions['authorize'] = (_request, { family }) => { if (family === refused) throw new Problem('forbidden', 'not this family') }
+  const authorize: FamilyOptions['authorize'] = (_request, { family }) => {
+    if (family === refused) throw new Problem('forbidden', 'not this family')
+  }
   app.register(deals, { storage, version: 'v1', authorize })
   app.register(invoices, { storage, version: 'v1', authorize })
-  const { id } = (await app.inject({ method: 'POST', url: '/rest/v1/invoices', payload: { customer: 1, total: 1 } })).json()
-  await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { invoice: id, action: 'PayInvoice', params: { on: '2030-01-01' } } })
+  const { id } = (
+    await app.inject({ method: 'POST', url: '/rest/v1/invoices', payload: { customer: 1, total: 1 } })
+  ).json()
+  await app.inject({
+    method: 'PUT',
+    url: '/rest/commands/c1',
+    payload: { invoice: id, action: 'PayInvoice', params: { on: '2030-01-01' } }
+  })
   refused = 'deals'
   t.equal((await app.inject('/rest/commands/c1')).statusCode, 200)
   t.equal((await app.inject('/rest/commands/none')).statusCode, 403, 'whether a forbidden family has it is not said')
@@ -330,5 +423,9 @@ t.test('customers are opened for writing by one line', async t => {
   const made = await app.inject({ method: 'POST', url: '/customers/', payload: { age: 30, children: 2 } })
   t.match(made.json(), { id: 1, age: 30, children: 2, revision: 1, links: { self: '/customers/1' } })
   t.equal((await app.inject({ method: 'DELETE', url: '/customers/1' })).statusCode, 204)
-  t.equal((await app.inject({ method: 'POST', url: '/command/CreateCustomer/', payload: { age: 30, children: 2 } })).headers.location, '/customers/2')
+  t.equal(
+    (await app.inject({ method: 'POST', url: '/command/CreateCustomer/', payload: { age: 30, children: 2 } })).headers
+      .location,
+    '/customers/2'
+  )
 })

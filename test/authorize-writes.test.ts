@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Intent } from '../lib/service/caller.js'
 import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Sent } from './deals/app.js'
+import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import { forms } from './deals/forms.js'
 import { operation } from './deals/operations.js'
 
@@ -11,9 +11,18 @@ t.test('authorize learns what a write is about to do, in every form', async t =>
   const app = await dealsApp(memoryStorage(), { authorize: (_request, intent) => { intents.push(intent) } })
   for (const form of forms) {
     const { id } = await createDeal(app)
-    t.match(intents.shift(), { family: 'deals', action: 'CreateDeal', id: undefined, params: { name: 'Ten tons of tea' } })
+    t.match(intents.shift(), {
+      family: 'deals',
+      action: 'CreateDeal',
+      id: undefined,
+      params: { name: 'Ten tons of tea' }
+    })
     await app.inject(form.say(operation('hold'), id, `c-${id}`) as Sent)
-    t.strictSame(intents.splice(0).at(-1), { family: 'deals', action: 'HoldDeal', id, params: operation('hold').params }, form.name)
+    t.strictSame(
+      intents.splice(0).at(-1),
+      { family: 'deals', action: 'HoldDeal', id, params: operation('hold').params },
+      form.name
+    )
     await app.inject({ method: 'DELETE', url: `${home}/${id}` })
     t.strictSame(intents.splice(0), [{ family: 'deals', action: 'DeleteDeal', id, params: {} }])
   }
@@ -21,7 +30,9 @@ t.test('authorize learns what a write is about to do, in every form', async t =>
 
 t.test('what authorize throws is the answer, and nothing is done', async t => {
   const app = await dealsApp(memoryStorage(), {
-    authorize: (_request, { action }) => { if (action === 'HoldDeal') throw Object.assign(new Error('Ask your manager'), { statusCode: 403 }) }
+    authorize: (_request, { action }) => {
+      if (action === 'HoldDeal') throw Object.assign(new Error('Ask your manager'), { statusCode: 403 })
+    }
   })
   for (const form of forms) {
     const { id } = await createDeal(app)
@@ -33,15 +44,30 @@ t.test('what authorize throws is the answer, and nothing is done', async t => {
 })
 
 t.test('replays are bound to the principal', async t => {
-  const app = await dealsApp(memoryStorage(), { authorize: request => ({ principal: String(request.headers['x-user']) }) })
+  const app = await dealsApp(memoryStorage(), {
+    authorize: request => ({ principal: String(request.headers['x-user']) })
+  })
   const as = (user: string, request: Sent): Sent => ({ ...request, headers: { ...request.headers, 'x-user': user } })
   const { id } = await createDeal(app)
-  const command: Sent = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } }
+  const command: Sent = {
+    method: 'PUT',
+    url: `${home}/${id}/commands/c1`,
+    payload: { action: 'HoldDeal', params: { reason: 'a' } }
+  }
   t.equal((await app.inject(as('Ann', command))).statusCode, 201)
   t.equal((await app.inject(as('Ann', command))).statusCode, 200)
   t.equal((await app.inject(as('Bob', command))).statusCode, 422, 'the id is Ann\'s')
-  const create: Sent = { method: 'POST', url: home, headers: { 'idempotency-key': 'k' }, payload: { name: 'a', price: 1 } }
-  const [anns, again, bobs] = [await app.inject(as('Ann', create)), await app.inject(as('Ann', create)), await app.inject(as('Bob', create))]
+  const create: Sent = {
+    method: 'POST',
+    url: home,
+    headers: { 'idempotency-key': 'k' },
+    payload: { name: 'a', price: 1 }
+  }
+  const [anns, again, bobs] = [
+    await app.inject(as('Ann', create)),
+    await app.inject(as('Ann', create)),
+    await app.inject(as('Bob', create))
+  ]
   t.equal(again.headers.location, anns.headers.location)
   t.not(bobs.headers.location, anns.headers.location, 'but everyone has keys of their own')
 })
@@ -51,14 +77,34 @@ t.test('what the conditions of a grant hide is not there for writes', async t =>
   const free = await dealsApp(storage)
   const app = await dealsApp(storage, { authorize: () => ({ where: [{ field: 'price', op: 'lt', value: 1000 }] }) })
   const { id } = await createDeal(free, { price: 5000 })
-  for (const form of forms) t.equal((await app.inject(form.say(operation('hold'), id, 'c1') as Sent)).statusCode, 404, form.name)
+  for (const form of forms) {
+    t.equal((await app.inject(form.say(operation('hold'), id, 'c1') as Sent)).statusCode, 404, form.name)
+  }
   t.equal((await app.inject({ method: 'DELETE', url: `${home}/${id}` })).statusCode, 404)
   t.equal((await app.inject(`${home}/${id}/commands`)).statusCode, 404)
-  t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 5000 } })).statusCode, 403, 'nor can it be made')
+  t.equal(
+    (await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 5000 } })).statusCode,
+    403,
+    'nor can it be made'
+  )
   const cheap = await createDeal(app, { price: 1 })
-  t.equal((await app.inject({ method: 'PUT', url: `${home}/${cheap.id}/change-price`, payload: { newPrice: 5000, reason: 'a' } })).statusCode, 403, 'or be made so')
+  t.equal(
+    (
+      await app.inject({
+        method: 'PUT',
+        url: `${home}/${cheap.id}/change-price`,
+        payload: { newPrice: 5000, reason: 'a' }
+      })
+    ).statusCode,
+    403,
+    'or be made so'
+  )
 
-  const hold = { method: 'PUT', url: `${home}/${id}/commands/hidden`, payload: { action: 'HoldDeal', params: { reason: 'a' } } } as const
+  const hold = {
+    method: 'PUT',
+    url: `${home}/${id}/commands/hidden`,
+    payload: { action: 'HoldDeal', params: { reason: 'a' } }
+  } as const
   t.equal((await free.inject(hold)).statusCode, 201)
   t.equal((await app.inject(hold)).statusCode, 404, 'even by guessing a command that was done')
   t.equal((await app.inject('/rest/commands/hidden')).statusCode, 404)

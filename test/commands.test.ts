@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { createDeal, dealsApp, home, readDeal, readLog } from './deals/app.js'
+import t from 'tap'
 import type { Answer, Entry } from './deals/app.js'
+import { createDeal, dealsApp, home, readDeal, readLog } from './deals/app.js'
 import { storages } from './storages.js'
 
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
@@ -24,7 +24,11 @@ for (const { name, make } of storages) {
         const answer = await put(id, command)
         t.equal(answer.statusCode, 201, command)
         t.equal(answer.json<Entry>().id, command)
-        t.strictSame((await app.inject(answer.headers.location as string)).json(), answer.json(), 'it can be read where it is said to be')
+        t.strictSame(
+          (await app.inject(answer.headers.location as string)).json(),
+          answer.json(),
+          'it can be read where it is said to be'
+        )
         t.strictSame((await app.inject(`/rest/commands/${command}`)).json(), answer.json(), 'and among all commands')
       }
       const { id } = await createDeal(app)
@@ -49,9 +53,19 @@ for (const { name, make } of storages) {
         t.equal(again.headers.location, undefined)
       }
       t.match(await readDeal(app, id), { held: false, revision: 3 }, 'the hold is not done again')
-      const stale = await app.inject({ method: 'PUT', url: `${home}/${id}/commands/${command}`, headers: { 'if-match': '"99"' }, payload: holdIt })
+      const stale = await app.inject({
+        method: 'PUT',
+        url: `${home}/${id}/commands/${command}`,
+        headers: { 'if-match': '"99"' },
+        payload: holdIt
+      })
       t.equal(stale.statusCode, 200, 'recognised before If-Match')
-      const brief = await app.inject({ method: 'PUT', url: `${home}/${id}/commands/${command}`, headers: { prefer: 'return=minimal' }, payload: holdIt })
+      const brief = await app.inject({
+        method: 'PUT',
+        url: `${home}/${id}/commands/${command}`,
+        headers: { prefer: 'return=minimal' },
+        payload: holdIt
+      })
       t.equal(brief.statusCode, 204)
       t.equal(brief.body, '')
     })
@@ -60,12 +74,21 @@ for (const { name, make } of storages) {
       const { id } = await createDeal(app)
       const command = randomUUID()
       await put(id, command, { action: 'CancelDeal', params: { amercement: 0, reason: 'a' } })
-      const again = await app.inject({ method: 'PUT', url: `${home}/${id}/commands/${command}`, headers: { 'content-type': 'application/json' }, payload: '{ "params": { "reason": "\\u0061", "amercement": -0.0 }, "action": "CancelDeal" }' })
+      const again = await app.inject({
+        method: 'PUT',
+        url: `${home}/${id}/commands/${command}`,
+        headers: { 'content-type': 'application/json' },
+        payload: '{ "params": { "reason": "\\u0061", "amercement": -0.0 }, "action": "CancelDeal" }'
+      })
       t.equal(again.statusCode, 200)
       const unhold = randomUUID()
       const other = await createDeal(app)
       t.equal((await put(other.id, unhold, { action: 'UnholdDeal' })).json<Entry>().outcome, 'unchanged')
-      t.equal((await put(other.id, unhold, { action: 'UnholdDeal', params: {} })).statusCode, 200, 'no params are empty params')
+      t.equal(
+        (await put(other.id, unhold, { action: 'UnholdDeal', params: {} })).statusCode,
+        200,
+        'no params are empty params'
+      )
     })
 
     t.test('a refused command is recorded, and refused again when it would be allowed', async t => {
@@ -76,16 +99,35 @@ for (const { name, make } of storages) {
       t.equal(first.statusCode, 409)
       t.equal(first.headers['idempotent-replayed'], undefined)
       await app.inject({ method: 'PUT', url: `${home}/${id}/unhold` })
-      for (const again of [await put(id, command, { action: 'CompleteDeal' }), await putShared(id, command, { action: 'CompleteDeal' })]) {
+      for (const again of [
+        await put(id, command, { action: 'CompleteDeal' }),
+        await putShared(id, command, { action: 'CompleteDeal' })
+      ]) {
         t.equal(again.statusCode, 409)
         t.equal(again.headers['idempotent-replayed'], 'true')
-        t.match(again.json(), { detail: first.json<{ detail: string }>().detail, state: 'held', operation: 'complete', allowed: ['unhold', 'cancel'] })
+        t.match(again.json(), {
+          detail: first.json<{ detail: string }>().detail,
+          state: 'held',
+          operation: 'complete',
+          allowed: ['unhold', 'cancel']
+        })
       }
       t.match(await readDeal(app, id), { status: 'open', revision: 3 })
       const read = await app.inject(`${home}/${id}/commands/${command}`)
       t.equal(read.statusCode, 200)
-      t.match(read.json(), { id: command, deal: id, action: 'CompleteDeal', outcome: 'refused', revision: 2, problem: { status: 409, state: 'held', type: 'urn:dealbook:problem:wrong-state' } })
-      t.equal((await app.inject(`${home}/${id}/completions/${command}`)).statusCode, 404, 'what was refused is no completion')
+      t.match(read.json(), {
+        id: command,
+        deal: id,
+        action: 'CompleteDeal',
+        outcome: 'refused',
+        revision: 2,
+        problem: { status: 409, state: 'held', type: 'urn:dealbook:problem:wrong-state' }
+      })
+      t.equal(
+        (await app.inject(`${home}/${id}/completions/${command}`)).statusCode,
+        404,
+        'what was refused is no completion'
+      )
       t.equal((await put(id, randomUUID(), { action: 'CompleteDeal' })).statusCode, 201, 'a new id is a new command')
     })
 
@@ -110,20 +152,43 @@ for (const { name, make } of storages) {
         t.equal(first.headers['idempotent-replayed'], undefined)
         t.equal(again.headers['idempotent-replayed'], 'true')
       }
-      t.strictSame((await readLog(app, id)).map(({ action, outcome }) => [action, outcome]),
-        [['CreateDeal', 'done'], ['HoldDeal', 'done'], ['UnholdDeal', 'done'], ['UnholdDeal', 'unchanged'], ['DeleteDeal', 'done']])
+      t.strictSame(
+        (await readLog(app, id)).map(({ action, outcome }) => [action, outcome]),
+        [
+          ['CreateDeal', 'done'],
+          ['HoldDeal', 'done'],
+          ['UnholdDeal', 'done'],
+          ['UnholdDeal', 'unchanged'],
+          ['DeleteDeal', 'done']
+        ]
+      )
       t.equal((await app.inject(`${home}?name=Keyed`)).json<{ items: unknown[] }>().items.length, 1)
 
       const other = await createDeal(app)
       await app.inject({ method: 'PUT', url: `${home}/${other.id}/complete` })
       const refused = await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `hold ${other.id}`)
       const again = await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `hold ${other.id}`)
-      t.strictSame([refused.statusCode, again.statusCode, again.headers['idempotent-replayed']], [409, 409, 'true'], 'a refusal too')
-      t.equal((await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `"hold ${other.id}"`)).headers['idempotent-replayed'], 'true', 'quoted or not')
+      t.strictSame(
+        [refused.statusCode, again.statusCode, again.headers['idempotent-replayed']],
+        [409, 409, 'true'],
+        'a refusal too'
+      )
+      t.equal(
+        (await keyed(`${home}/${other.id}/holds`, { reason: 'a' }, `"hold ${other.id}"`)).headers[
+          'idempotent-replayed'
+        ],
+        'true',
+        'quoted or not'
+      )
     })
 
     t.test('the answer to a creation is given again after the deal has changed', async t => {
-      const request = { method: 'POST', url: home, headers: { 'idempotency-key': randomUUID() }, payload: { name: 'Changing', price: 1 } } as const
+      const request = {
+        method: 'POST',
+        url: home,
+        headers: { 'idempotency-key': randomUUID() },
+        payload: { name: 'Changing', price: 1 }
+      } as const
       const first = await app.inject(request)
       await app.inject({ method: 'PUT', url: `${first.headers.location as string}/hold`, payload: { reason: 'a' } })
       const again = await app.inject(request)
@@ -136,26 +201,46 @@ for (const { name, make } of storages) {
 
     t.test('a log is read as pages, with the query grammar', async t => {
       const { id } = await createDeal(app)
-      for (const newPrice of [1, 2, 3]) await app.inject({ method: 'PUT', url: `${home}/${id}/change-price`, payload: { newPrice, reason: 'a' } })
+      for (const newPrice of [1, 2, 3]) {
+        await app.inject({ method: 'PUT', url: `${home}/${id}/change-price`, payload: { newPrice, reason: 'a' } })
+      }
       await put(id, `h-${id}`)
       await put(id, `r-${id}`, { action: 'CompleteDeal' })
       await app.inject({ method: 'DELETE', url: `${home}/${id}` })
       const read = async (query: string, part = 'commands'): Promise<unknown[]> =>
-        (await app.inject(`${home}/${id}/${part}${query}`)).json<{ items: Entry[] }>().items.map(({ action, revision }) => `${action} ${revision}`)
+        (await app.inject(`${home}/${id}/${part}${query}`))
+          .json<{ items: Entry[] }>()
+          .items.map(({ action, revision }) => `${action} ${revision}`)
 
-      const all = ['CreateDeal 1', 'ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4', 'HoldDeal 5', 'CompleteDeal 5', 'DeleteDeal 6']
+      const all = [
+        'CreateDeal 1',
+        'ChangeDealPrice 2',
+        'ChangeDealPrice 3',
+        'ChangeDealPrice 4',
+        'HoldDeal 5',
+        'CompleteDeal 5',
+        'DeleteDeal 6'
+      ]
       t.strictSame(await read(''), all, 'all of it, in order, though the deal is gone')
       t.strictSame(await read('?sort=-revision&maxpagesize=1'), ['DeleteDeal 6'])
       t.strictSame(await read('?revision>=5&outcome=done'), ['HoldDeal 5', 'DeleteDeal 6'])
       t.strictSame(await read('?outcome=refused'), ['CompleteDeal 5'])
       t.strictSame(await read('?action=HoldDeal&action=DeleteDeal'), ['HoldDeal 5', 'DeleteDeal 6'])
       t.strictSame(await read('?action.regex=Price$&max-revision=3'), ['ChangeDealPrice 2', 'ChangeDealPrice 3'])
-      t.strictSame(await read('', 'price-changes'), ['ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4'], 'nouns are views of it')
+      t.strictSame(
+        await read('', 'price-changes'),
+        ['ChangeDealPrice 2', 'ChangeDealPrice 3', 'ChangeDealPrice 4'],
+        'nouns are views of it'
+      )
       t.strictSame(await read('', 'holds'), ['HoldDeal 5'])
       t.strictSame(await read('', 'completions'), [], 'without what was refused')
       t.equal((await app.inject(`${home}/${id}/holds/h-${id}`)).statusCode, 200)
       t.equal((await app.inject(`${home}/${id}/unholds/h-${id}`)).statusCode, 404, 'a hold is no unhold')
-      t.equal((await app.inject(`${home}/${(await createDeal(app)).id}/commands/h-${id}`)).statusCode, 404, 'nor is it in another deal')
+      t.equal(
+        (await app.inject(`${home}/${(await createDeal(app)).id}/commands/h-${id}`)).statusCode,
+        404,
+        'nor is it in another deal'
+      )
       t.equal((await app.inject(`${home}/${id}/commands?colour=red`)).statusCode, 400)
       t.equal((await app.inject(`${home}/${randomUUID()}/commands`)).statusCode, 404, 'no deal, no log')
 
@@ -169,18 +254,40 @@ for (const { name, make } of storages) {
       t.strictSame(crawled, all, 'page by page')
 
       const entry = await app.inject(`${home}/${id}/commands/h-${id}`)
-      t.equal((await app.inject({ url: `${home}/${id}/commands/h-${id}`, headers: { 'if-none-match': entry.headers.etag as string } })).statusCode, 304)
-      t.strictSame((await app.inject(`${home}/${id}/commands/h-${id}?fields=id,outcome`)).json(), { id: `h-${id}`, outcome: 'done' })
+      t.equal(
+        (
+          await app.inject({
+            url: `${home}/${id}/commands/h-${id}`,
+            headers: { 'if-none-match': entry.headers.etag as string }
+          })
+        ).statusCode,
+        304
+      )
+      t.strictSame((await app.inject(`${home}/${id}/commands/h-${id}?fields=id,outcome`)).json(), {
+        id: `h-${id}`,
+        outcome: 'done'
+      })
       t.equal((await app.inject(`${home}/${id}/commands/h-${id}.json`)).body, entry.body)
     })
 
     t.test('a deal is created with or without the slash, and deleted', async t => {
       for (const url of [home, `${home}/`]) {
-        const answer = await app.inject({ method: 'POST', url, payload: { name: 'A', price: 0, completionDate: '2028-02-29' } })
+        const answer = await app.inject({
+          method: 'POST',
+          url,
+          payload: { name: 'A', price: 0, completionDate: '2028-02-29' }
+        })
         t.equal(answer.statusCode, 201)
         const { id, createdAt, updatedAt, links, ...rest } = answer.json<Record<string, unknown>>()
         t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, 'a UUID of version 7')
-        t.strictSame(rest, { name: 'A', price: 0, held: false, status: 'open', completionDate: '2028-02-29', revision: 1 })
+        t.strictSame(rest, {
+          name: 'A',
+          price: 0,
+          held: false,
+          status: 'open',
+          completionDate: '2028-02-29',
+          revision: 1
+        })
         t.equal(createdAt, updatedAt)
         const self = `${home}/${id as string}`
         t.strictSame(links, { self, collection: home, commands: `${self}/commands` })
@@ -189,7 +296,12 @@ for (const { name, make } of storages) {
         t.equal(answer.headers.etag, read.headers.etag)
         t.equal(answer.headers.etag, '"1-json"')
         t.equal(answer.headers['last-modified'], read.headers['last-modified'])
-        const brief = await app.inject({ method: 'POST', url, headers: { prefer: 'return=minimal' }, payload: { name: 'B', price: 1 } })
+        const brief = await app.inject({
+          method: 'POST',
+          url,
+          headers: { prefer: 'return=minimal' },
+          payload: { name: 'B', price: 1 }
+        })
         t.strictSame([brief.statusCode, brief.body, brief.headers['preference-applied']], [201, '', 'return=minimal'])
         t.ok(brief.headers.location)
         t.ok(brief.headers.etag)
@@ -199,20 +311,37 @@ for (const { name, make } of storages) {
         t.equal((await app.inject(self)).statusCode, 404)
         t.equal((await app.inject({ method: 'DELETE', url: self })).statusCode, 404)
         t.equal((await put(id as string, randomUUID())).statusCode, 404, 'no command for what is gone')
-        t.strictSame((await readLog(app, id as string)).map(({ action, params, revision }) => ({ action, params, revision })), [
-          { action: 'CreateDeal', params: { name: 'A', price: 0, completionDate: '2028-02-29' }, revision: 1 },
-          { action: 'DeleteDeal', params: {}, revision: 2 }
-        ])
+        t.strictSame(
+          (await readLog(app, id as string)).map(({ action, params, revision }) => ({ action, params, revision })),
+          [
+            { action: 'CreateDeal', params: { name: 'A', price: 0, completionDate: '2028-02-29' }, revision: 1 },
+            { action: 'DeleteDeal', params: {}, revision: 2 }
+          ]
+        )
       }
     })
 
     t.test('creating and deleting as commands', async t => {
-      const created = await app.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'C', price: 1 } })
+      const created = await app.inject({
+        method: 'POST',
+        url: '/command/CreateDeal/',
+        payload: { name: 'C', price: 1 }
+      })
       t.strictSame([created.statusCode, created.body], [200, ''])
       const self = created.headers.location as string
       t.match((await app.inject(self)).json(), { name: 'C', revision: 1 })
       const id = self.slice(home.length + 1)
-      t.equal((await app.inject({ method: 'POST', url: '/command/DeleteDeal', headers: { 'if-match': '"2"' }, payload: { id } })).statusCode, 412)
+      t.equal(
+        (
+          await app.inject({
+            method: 'POST',
+            url: '/command/DeleteDeal',
+            headers: { 'if-match': '"2"' },
+            payload: { id }
+          })
+        ).statusCode,
+        412
+      )
       const deleted = await app.inject({ method: 'POST', url: '/command/DeleteDeal', payload: { id } })
       t.strictSame([deleted.statusCode, deleted.body], [200, ''])
       t.equal((await app.inject(self)).statusCode, 404)
@@ -224,9 +353,18 @@ for (const { name, make } of storages) {
       const title = randomUUID()
       const { id } = await createDeal(app, { name: title })
       const deal = await readDeal(app, id)
-      for (const url of [`/query/deals/${id}`, `/query/deals/${id}/`, `/query/deals-by-name/${title}`]) t.strictSame((await app.inject(url)).json(), [deal], url)
-      t.ok((await app.inject(`/query/deals-by-status/open?maxpagesize=1000&name=${title}`)).json<unknown[]>().length === 1)
-      for (const url of ['/query/deals/none', `/query/deals/${randomUUID()}`, '/query/deals-by-name/none', `/query/deals-by-status/cancelled?name=${title}`]) {
+      for (const url of [`/query/deals/${id}`, `/query/deals/${id}/`, `/query/deals-by-name/${title}`]) {
+        t.strictSame((await app.inject(url)).json(), [deal], url)
+      }
+      t.ok(
+        (await app.inject(`/query/deals-by-status/open?maxpagesize=1000&name=${title}`)).json<unknown[]>().length === 1
+      )
+      for (const url of [
+        '/query/deals/none',
+        `/query/deals/${randomUUID()}`,
+        '/query/deals-by-name/none',
+        `/query/deals-by-status/cancelled?name=${title}`
+      ]) {
         const answer = await app.inject(url)
         t.equal(answer.statusCode, 404, url)
         t.match(answer.json(), { type: 'urn:dealbook:problem:empty-list' })
@@ -237,23 +375,55 @@ for (const { name, make } of storages) {
 }
 
 /** What differs from the deal is turned into the operation that it stands for. */
-async function attributes (t: Pick<typeof import('tap').t, 'strictSame' | 'equal' | 'match'>, app: FastifyInstance): Promise<void> {
+async function attributes (
+  t: Pick<typeof import('tap').t, 'strictSame' | 'equal' | 'match'>,
+  app: FastifyInstance
+): Promise<void> {
   const { id } = await createDeal(app, { completionDate: '2030-01-01' })
   const url = `${home}/${id}`
   const put = async (payload: object): Promise<Answer> => await app.inject({ method: 'PUT', url, payload })
-  const patch = async (payload: object): Promise<Answer> => await app.inject({ method: 'PATCH', url, headers: { 'content-type': 'application/merge-patch+json' }, payload: JSON.stringify(payload) })
+  const patch = async (payload: object): Promise<Answer> =>
+    await app.inject({
+      method: 'PATCH',
+      url,
+      headers: { 'content-type': 'application/merge-patch+json' },
+      payload: JSON.stringify(payload)
+    })
   const whole = async (): Promise<object> => await readDeal(app, id)
 
-  t.equal((await put(await whole())).json<{ revision: number }>().revision, 1, 'the whole deal as it is changes nothing')
+  t.equal(
+    (await put(await whole())).json<{ revision: number }>().revision,
+    1,
+    'the whole deal as it is changes nothing'
+  )
   t.equal((await put({})).statusCode, 200, 'nor does nothing')
-  t.match((await put({ ...await whole(), held: true, holdReason: 'a' })).json(), { held: true, holdReason: 'a', revision: 2 }, 'the whole deal with a hold')
+  t.match(
+    (await put({ ...(await whole()), held: true, holdReason: 'a' })).json(),
+    { held: true, holdReason: 'a', revision: 2 },
+    'the whole deal with a hold'
+  )
   t.equal((await put({ held: true, holdReason: 'b' })).statusCode, 409, 'it is held already')
   t.equal((await put({ held: true })).statusCode, 200, 'held it is')
   t.equal((await patch({ holdReason: null })).statusCode, 400, 'a hold has a reason')
-  t.match((await put({ ...await whole(), held: false })).json(), { held: false, revision: 3 }, 'the reason may stay as it was read')
+  t.match(
+    (await put({ ...(await whole()), held: false })).json(),
+    { held: false, revision: 3 },
+    'the reason may stay as it was read'
+  )
   await patch({ held: true, holdReason: 'c' })
-  t.match((await patch({ held: false, holdReason: null })).json(), { held: false, revision: 5 }, 'null takes the reason away')
-  t.strictSame((await readLog(app, id)).map(({ action, params }) => [action, params]).slice(1), [
-    ['HoldDeal', { reason: 'a' }], ['UnholdDeal', {}], ['HoldDeal', { reason: 'c' }], ['UnholdDeal', {}]
-  ], 'the log knows holds and unholds')
+  t.match(
+    (await patch({ held: false, holdReason: null })).json(),
+    { held: false, revision: 5 },
+    'null takes the reason away'
+  )
+  t.strictSame(
+    (await readLog(app, id)).map(({ action, params }) => [action, params]).slice(1),
+    [
+      ['HoldDeal', { reason: 'a' }],
+      ['UnholdDeal', {}],
+      ['HoldDeal', { reason: 'c' }],
+      ['UnholdDeal', {}]
+    ],
+    'the log knows holds and unholds'
+  )
 }

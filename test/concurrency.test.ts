@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { deals } from '../lib/deals/deals.js'
 import { defineFamily } from '../lib/plugin/define-family.js'
 import type { Storage } from '../lib/storage/storage.js'
-import { createDeal, home, readDeal, readLog } from './deals/app.js'
 import type { Answer, Checks, Sent } from './deals/app.js'
+import { createDeal, home, readDeal, readLog } from './deals/app.js'
 import { storages } from './storages.js'
 
 /** A test that sends its requests to one application, or in turns to two. */
@@ -17,23 +17,48 @@ const races: Readonly<Record<string, Race>> = {
   async '100 parallel PUTs of one command id' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
     const command = randomUUID()
-    const answers = await together(apps, 100, index => index % 3 === 0
-      ? { method: 'PUT', url: `/rest/commands/${command}`, payload: { deal: id, action: 'HoldDeal', params: { reason: 'once' } } }
-      : { method: 'PUT', url: `${home}/${id}/commands/${command}`, payload: { action: 'HoldDeal', params: { reason: 'once' } } })
+    const answers = await together(apps, 100, index =>
+      index % 3 === 0
+        ? {
+            method: 'PUT',
+            url: `/rest/commands/${command}`,
+            payload: { deal: id, action: 'HoldDeal', params: { reason: 'once' } }
+          }
+        : {
+            method: 'PUT',
+            url: `${home}/${id}/commands/${command}`,
+            payload: { action: 'HoldDeal', params: { reason: 'once' } }
+          }
+    )
     t.strictSame(count(answers), { 200: 99, 201: 1 }, 'one of them did it')
     t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all say the same')
-    t.ok(answers.every(({ statusCode, headers }) => (statusCode === 200) === (headers['idempotent-replayed'] === 'true')), 'the others say that they repeat')
+    t.ok(
+      answers.every(({ statusCode, headers }) => (statusCode === 200) === (headers['idempotent-replayed'] === 'true')),
+      'the others say that they repeat'
+    )
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
 
   async '100 parallel changes of one deal' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 100, index => ({ method: 'PUT', url: `${home}/${id}/change-price`, payload: { newPrice: 1000 + index, reason: 'haggling' } }))
+    const answers = await together(apps, 100, index => ({
+      method: 'PUT',
+      url: `${home}/${id}/change-price`,
+      payload: { newPrice: 1000 + index, reason: 'haggling' }
+    }))
     t.strictSame(count(answers), { 200: 100 }, 'all succeed')
-    t.strictSame(answers.map(answer => answer.json<{ revision: number }>().revision).sort((a, b) => a - b), Array.from({ length: 100 }, (_, index) => index + 2), 'each has a revision of its own')
+    t.strictSame(
+      answers.map(answer => answer.json<{ revision: number }>().revision).sort((a, b) => a - b),
+      Array.from({ length: 100 }, (_, index) => index + 2),
+      'each has a revision of its own'
+    )
     await check(t, apps, id, 101, ['CreateDeal', ...Array<string>(100).fill('ChangeDealPrice')])
     const log = await readLog(apps[0] as FastifyInstance, id)
-    t.equal(log.at(-1)?.params['newPrice'], (await readDeal(apps[0] as FastifyInstance, id))['price'], 'the last of the log is what the deal is')
+    t.equal(
+      log.at(-1)?.params['newPrice'],
+      (await readDeal(apps[0] as FastifyInstance, id))['price'],
+      'the last of the log is what the deal is'
+    )
   },
 
   async '20 parallel changes with one If-Match' (t, apps) {
@@ -50,26 +75,54 @@ const races: Readonly<Record<string, Race>> = {
 
   async '100 parallel creations with one Idempotency-Key' (t, apps) {
     const key = randomUUID()
-    const answers = await together(apps, 100, () => ({ method: 'POST', url: `${home}/`, headers: { 'idempotency-key': key }, payload: { name: key, price: 1 } }))
+    const answers = await together(apps, 100, () => ({
+      method: 'POST',
+      url: `${home}/`,
+      headers: { 'idempotency-key': key },
+      payload: { name: key, price: 1 }
+    }))
     t.strictSame(count(answers), { 201: 100 }, 'the first answer, again and again')
     t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all say the same')
-    t.equal(new Set(answers.map(({ headers }) => `${headers.location} ${headers.etag} ${headers['last-modified']}`)).size, 1, 'in their headers too')
-    t.equal(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1, 'all but one say that they repeat')
-    t.equal((await (apps[0] as FastifyInstance).inject(`${home}?name=${key}`)).json<{ items: unknown[] }>().items.length, 1, 'one deal')
+    t.equal(
+      new Set(answers.map(({ headers }) => `${headers.location} ${headers.etag} ${headers['last-modified']}`)).size,
+      1,
+      'in their headers too'
+    )
+    t.equal(
+      answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length,
+      1,
+      'all but one say that they repeat'
+    )
+    t.equal(
+      (await (apps[0] as FastifyInstance).inject(`${home}?name=${key}`)).json<{ items: unknown[] }>().items.length,
+      1,
+      'one deal'
+    )
   },
 
   async '100 parallel POSTs to a noun with one Idempotency-Key' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 100, () => ({ method: 'POST', url: `${home}/${id}/holds`, headers: { 'idempotency-key': `hold ${id}` }, payload: { reason: 'once' } }))
+    const answers = await together(apps, 100, () => ({
+      method: 'POST',
+      url: `${home}/${id}/holds`,
+      headers: { 'idempotency-key': `hold ${id}` },
+      payload: { reason: 'once' }
+    }))
     t.strictSame(count(answers), { 201: 100 })
     t.equal(new Set(answers.map(({ body, headers }) => `${headers.location} ${body}`)).size, 1, 'all say the same')
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
 
   async 'one command id for two deals' (t, apps) {
-    const ids = [await createDeal(apps[0] as FastifyInstance), await createDeal(apps[0] as FastifyInstance)].map(({ id }) => id)
+    const ids = [await createDeal(apps[0] as FastifyInstance), await createDeal(apps[0] as FastifyInstance)].map(
+      ({ id }) => id
+    )
     const command = randomUUID()
-    const answers = await together(apps, 2, index => ({ method: 'PUT', url: `${home}/${ids[index]}/commands/${command}`, payload: { action: 'HoldDeal', params: { reason: 'once' } } }))
+    const answers = await together(apps, 2, index => ({
+      method: 'PUT',
+      url: `${home}/${ids[index]}/commands/${command}`,
+      payload: { action: 'HoldDeal', params: { reason: 'once' } }
+    }))
     t.strictSame(count(answers), { 201: 1, 422: 1 }, 'it stands for one of them')
     const held = await Promise.all(ids.map(async id => (await readDeal(apps[0] as FastifyInstance, id))['held']))
     t.strictSame(held.sort(), [false, true], 'the other is as it was')
@@ -77,19 +130,35 @@ const races: Readonly<Record<string, Race>> = {
 
   async 'one of 20 parallel holds for different reasons' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 20, index => ({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: `reason ${index}` } }))
+    const answers = await together(apps, 20, index => ({
+      method: 'POST',
+      url: `${home}/${id}/holds`,
+      payload: { reason: `reason ${index}` }
+    }))
     t.strictSame(count(answers), { 201: 1, 409: 19 }, 'a deal is held once')
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
 
   async '40 parallel attribute updates' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 40, index => ({ method: 'PUT', url: `${home}/${id}`, payload: index % 2 === 0 ? { held: true, holdReason: `reason ${index}` } : { held: false } }))
+    const answers = await together(apps, 40, index => ({
+      method: 'PUT',
+      url: `${home}/${id}`,
+      payload: index % 2 === 0 ? { held: true, holdReason: `reason ${index}` } : { held: false }
+    }))
     // A success shows what was asked for: nobody else's change comes between reading the attributes and writing them.
-    t.ok(answers.every((answer, index) => answer.statusCode === 409 || answer.json<{ held: boolean }>().held === (index % 2 === 0)), 'each success is what was asked for')
+    t.ok(
+      answers.every(
+        (answer, index) => answer.statusCode === 409 || answer.json<{ held: boolean }>().held === (index % 2 === 0)
+      ),
+      'each success is what was asked for'
+    )
     const log = (await readLog(apps[0] as FastifyInstance, id)).slice(1)
     t.ok(log.length > 0, 'there were successes')
-    t.ok(log.every(({ action }, index) => action === (index % 2 === 0 ? 'HoldDeal' : 'UnholdDeal')), 'holds and unholds take turns')
+    t.ok(
+      log.every(({ action }, index) => action === (index % 2 === 0 ? 'HoldDeal' : 'UnholdDeal')),
+      'holds and unholds take turns'
+    )
     t.equal((await readDeal(apps[0] as FastifyInstance, id)).revision, log.length + 1)
   },
 
@@ -97,11 +166,18 @@ const races: Readonly<Record<string, Race>> = {
     const { id } = await createDeal(apps[0] as FastifyInstance)
     const answers = await together(apps, 20, () => ({ method: 'DELETE', url: `${home}/${id}` }))
     t.strictSame(count(answers), { 204: 1, 404: 19 }, 'it goes once')
-    t.strictSame((await readLog(apps[0] as FastifyInstance, id)).map(({ action }) => action), ['CreateDeal', 'DeleteDeal'])
+    t.strictSame(
+      (await readLog(apps[0] as FastifyInstance, id)).map(({ action }) => action),
+      ['CreateDeal', 'DeleteDeal']
+    )
   },
 
   async '50 parallel creations where the ids are integers' (t, apps) {
-    const answers = await together(apps, 50, index => ({ method: 'POST', url: '/tickets', payload: { title: `ticket ${index}` } }))
+    const answers = await together(apps, 50, index => ({
+      method: 'POST',
+      url: '/tickets',
+      payload: { title: `ticket ${index}` }
+    }))
     t.strictSame(count(answers), { 201: 50 }, 'all succeed')
     t.equal(new Set(answers.map(answer => answer.json<{ id: number }>().id)).size, 50, 'each has an id of its own')
   }
@@ -123,7 +199,9 @@ for (const { name, make } of storages) {
       'one application': [one],
       'two applications, one storage': [one, await bothFamilies(storage)]
     }
-    if (another !== undefined) settings['two applications, each with its own storage on the same data'] = [one, await bothFamilies(another())]
+    if (another !== undefined) {
+      settings['two applications, each with its own storage on the same data'] = [one, await bothFamilies(another())]
+    }
     for (const [setting, apps] of Object.entries(settings)) {
       t.test(setting, async t => {
         for (const [race, run] of Object.entries(races)) await t.test(race, async t => await run(t, apps))
@@ -140,8 +218,17 @@ async function bothFamilies (storage: Storage): Promise<FastifyInstance> {
   return app
 }
 
-async function together (apps: readonly FastifyInstance[], times: number, request: (index: number) => Sent): Promise<Answer[]> {
-  return await Promise.all(Array.from({ length: times }, async (_, index) => await (apps[index % apps.length] as FastifyInstance).inject(request(index))))
+async function together (
+  apps: readonly FastifyInstance[],
+  times: number,
+  request: (index: number) => Sent
+): Promise<Answer[]> {
+  return await Promise.all(
+    Array.from(
+      { length: times },
+      async (_, index) => await (apps[index % apps.length] as FastifyInstance).inject(request(index))
+    )
+  )
 }
 
 /** How many answers have each status. */
@@ -152,9 +239,19 @@ function count (answers: readonly Answer[]): Record<number, number> {
 }
 
 /** The deal and its log, as every application sees them. */
-async function check (t: Checks, apps: readonly FastifyInstance[], id: string, revision: number, actions: readonly string[]): Promise<void> {
+async function check (
+  t: Checks,
+  apps: readonly FastifyInstance[],
+  id: string,
+  revision: number,
+  actions: readonly string[]
+): Promise<void> {
   for (const app of apps) {
     t.equal((await readDeal(app, id)).revision, revision, 'the revision')
-    t.strictSame((await readLog(app, id)).map(entry => [entry.revision, entry.action, entry.outcome]), actions.map((action, index) => [index + 1, action, 'done']), 'the log')
+    t.strictSame(
+      (await readLog(app, id)).map(entry => [entry.revision, entry.action, entry.outcome]),
+      actions.map((action, index) => [index + 1, action, 'done']),
+      'the log'
+    )
   }
 }

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { isLater, judgeRead, listMatches, readTags } from '../lib/http/conditional.js'
-import { readHttpDate, writeHttpDate } from '../lib/http/dates.js'
 import { makeEtag } from '../lib/http/conditional.js'
+import { readHttpDate, writeHttpDate } from '../lib/http/dates.js'
 import { makeChooser } from '../lib/http/negotiate.js'
-import { json } from '../lib/index.js'
 import type { Representation } from '../lib/index.js'
+import { json } from '../lib/index.js'
 
 const noon = Date.UTC(2026, 2, 31, 12, 0, 0) / 1000
 const year2026 = Date.UTC(2026, 0, 1)
@@ -118,9 +118,25 @@ t.test('tags', async t => {
 })
 
 t.test('negotiation', async t => {
-  const make = (name: string, mediaType: string): Representation => ({ name, extension: name, mediaTypes: [mediaType], one: () => name, problem: () => name, problemType: `application/problem+${name}` })
-  const [first, second, third] = [make('json', 'application/json'), make('xml', 'application/xml'), make('html', 'text/html')] as const
-  const chooser = makeChooser([first, second, third, { name: 'csv', extension: 'csv', mediaTypes: ['text/csv'], page: () => '' }])
+  const make = (name: string, mediaType: string): Representation => ({
+    name,
+    extension: name,
+    mediaTypes: [mediaType],
+    one: () => name,
+    problem: () => name,
+    problemType: `application/problem+${name}`
+  })
+  const [first, second, third] = [
+    make('json', 'application/json'),
+    make('xml', 'application/xml'),
+    make('html', 'text/html')
+  ] as const
+  const chooser = makeChooser([
+    first,
+    second,
+    third,
+    { name: 'csv', extension: 'csv', mediaTypes: ['text/csv'], page: () => '' }
+  ])
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   const table: [string | undefined, string | undefined][] = [
     [undefined, 'json'],
@@ -147,13 +163,24 @@ t.test('negotiation', async t => {
   t.equal(chooser.choose('one', { suffix: 'xml', format: 'html', accept: 'application/json' }).representation, second)
   t.equal(chooser.choose('one', { format: 'html', accept: 'application/json' }).representation, third)
   t.throws(() => chooser.choose('one', { suffix: 'csv' }), { code: 'not-found' })
-  t.throws(() => chooser.choose('one', { format: 'csv' }), { code: 'not-acceptable', errors: [{ parameter: 'format' }] })
+  t.throws(() => chooser.choose('one', { format: 'csv' }), {
+    code: 'not-acceptable',
+    errors: [{ parameter: 'format' }]
+  })
 
   t.strictSame(chooser.chooseForProblem({ accept: browser }).mediaType, 'application/problem+html')
   t.strictSame(chooser.chooseForProblem({ accept: 'application/problem+xml' }).mediaType, 'application/problem+xml')
-  t.strictSame(chooser.chooseForProblem({ accept: 'image/png' }).mediaType, 'application/problem+json', 'a problem is shown rather than nothing')
+  t.strictSame(
+    chooser.chooseForProblem({ accept: 'image/png' }).mediaType,
+    'application/problem+json',
+    'a problem is shown rather than nothing'
+  )
   t.strictSame(chooser.chooseForProblem({ format: 'xml', accept: browser }).mediaType, 'application/problem+xml')
   t.strictSame(chooser.chooseForProblem({ format: 'csv' }).mediaType, 'application/problem+json')
   for (let i = 0; i < 250; i++) chooser.choose('one', { accept: `application/json;v=${i}, */*` })
-  t.equal(chooser.choose('one', { accept: browser }).representation, third, 'what is kept is bounded, and forgetting it changes nothing')
+  t.equal(
+    chooser.choose('one', { accept: browser }).representation,
+    third,
+    'what is kept is bounded, and forgetting it changes nothing'
+  )
 })

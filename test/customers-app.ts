@@ -1,11 +1,15 @@
-import Fastify from 'fastify'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import { customers, loadItems, memoryStorage } from '../lib/index.js'
+import Fastify from 'fastify'
 import type { FamilyOptions, Storage } from '../lib/index.js'
+import { customers, loadItems, memoryStorage } from '../lib/index.js'
 
 /** Customers with the ids from 1, of all ages. */
 export function people (count: number): { id: number, age: number, children: number }[] {
-  return Array.from({ length: count }, (_, index) => ({ id: index + 1, age: (index + 1) * 37 % 73, children: index % 4 }))
+  return Array.from({ length: count }, (_, index) => ({
+    id: index + 1,
+    age: ((index + 1) * 37) % 73,
+    children: index % 4
+  }))
 }
 
 export async function storageOf (items: Iterable<unknown>): Promise<Storage> {

@@ -2,8 +2,8 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { customers, json, loadItems, memoryStorage, Problem, problemCodes } from '../lib/index.js'
 import type { Representation, Storage } from '../lib/index.js'
+import { customers, json, loadItems, memoryStorage, Problem, problemCodes } from '../lib/index.js'
 import { customersApp, people, storageOf } from './customers-app.js'
 
 const problemType = 'application/problem+json; charset=utf-8'
@@ -24,7 +24,11 @@ t.test('pages', async t => {
     t.equal(first.headers['content-type'], 'application/json; charset=utf-8')
     const { items, ...rest } = first.json()
     t.strictSame(items, people(50))
-    t.strictSame(rest, { page: 1, pageSize: 50, links: { self: '/customers', first: '/customers', next: '/customers?gt=50' } })
+    t.strictSame(rest, {
+      page: 1,
+      pageSize: 50,
+      links: { self: '/customers', first: '/customers', next: '/customers?gt=50' }
+    })
     t.equal(first.headers.link, '</customers>; rel="self", </customers>; rel="first", </customers?gt=50>; rel="next"')
 
     const last = (await app.inject('/customers?gt=100')).json()
@@ -33,13 +37,23 @@ t.test('pages', async t => {
   })
 
   await t.test('links by table', async t => {
-    const table: [string, { next?: string, prev?: string, first?: string }][] = [
-      ['?page=2&maxpagesize=10', { next: '/customers?maxpagesize=10&gt=20', prev: '/customers?maxpagesize=10&page=1', first: '/customers?maxpagesize=10' }],
+    const table: [string, { next?: string; prev?: string; first?: string }][] = [
+      [
+        '?page=2&maxpagesize=10',
+        {
+          next: '/customers?maxpagesize=10&gt=20',
+          prev: '/customers?maxpagesize=10&page=1',
+          first: '/customers?maxpagesize=10'
+        }
+      ],
       ['?maxpagesize=10&gt=5&lt=100', { next: '/customers?maxpagesize=10&lt=100&gt=15' }],
       ['?sort=-id&maxpagesize=10', { next: '/customers?sort=-id&maxpagesize=10&lt=111' }],
       ['?sort=-id&maxpagesize=10&lt=50&gt=3', { next: '/customers?sort=-id&maxpagesize=10&gt=3&lt=40' }],
       ['?sort=age&maxpagesize=10', { next: '/customers?sort=age&maxpagesize=10&page=2' }],
-      ['?sort=age&maxpagesize=10&page=3', { next: '/customers?sort=age&maxpagesize=10&page=4', prev: '/customers?sort=age&maxpagesize=10&page=2' }],
+      [
+        '?sort=age&maxpagesize=10&page=3',
+        { next: '/customers?sort=age&maxpagesize=10&page=4', prev: '/customers?sort=age&maxpagesize=10&page=2' }
+      ],
       ['?age%3E=10&maxpagesize=5&fields=age', { next: '/customers?age%3E=10&maxpagesize=5&fields=age&gt=9' }]
     ]
     for (const [search, expected] of table) {
@@ -101,11 +115,26 @@ t.test('a crawl by next returns each item once, also while items are added and t
     seen.push(...page.items.map(({ id }) => id))
     next = page.links.next
     // One behind, where the crawl has been, and one ahead.
-    await loadItems(storage, customers, [{ id: -added, age: 1, children: 0 }, { id: 300 - added, age: 1, children: 0 }].filter(() => added < 60))
-    if (added === 9) await storage.commit([{ type: 'delete', family: 'customers', id: seen.at(-1) as number, expected: 1 }])
+    await loadItems(
+      storage,
+      customers,
+      [
+        { id: -added, age: 1, children: 0 },
+        { id: 300 - added, age: 1, children: 0 }
+      ].filter(() => added < 60)
+    )
+    if (added === 9) {
+      await storage.commit([{ type: 'delete', family: 'customers', id: seen.at(-1) as number, expected: 1 }])
+    }
   }
   t.strictSame(seen, [...new Set(seen)], 'nothing twice')
-  t.strictSame(seen.filter(id => id > 0 && id <= 200 && id % 2 === 0), people(200).map(({ id }) => id).filter(id => id % 2 === 0), 'nothing missed')
+  t.strictSame(
+    seen.filter(id => id > 0 && id <= 200 && id % 2 === 0),
+    people(200)
+      .map(({ id }) => id)
+      .filter(id => id % 2 === 0),
+    'nothing missed'
+  )
 })
 
 t.test('one customer', async t => {
@@ -115,7 +144,22 @@ t.test('one customer', async t => {
   t.strictSame(found.json(), people(3)[2])
   t.strictSame((await app.inject('/customers/3?fields=age')).json(), { age: people(3)[2]?.age })
 
-  for (const id of ['99', '03', '3.0', '+3', '-0', 'x', '9007199254740993', '%00', '..%2F3', '3%20', '__proto__', '3.pdf', '.json', 'a%0d%0aSet-Cookie:x']) {
+  for (const id of [
+    '99',
+    '03',
+    '3.0',
+    '+3',
+    '-0',
+    'x',
+    '9007199254740993',
+    '%00',
+    '..%2F3',
+    '3%20',
+    '__proto__',
+    '3.pdf',
+    '.json',
+    'a%0d%0aSet-Cookie:x'
+  ]) {
     const { statusCode, headers, body } = await app.inject(`/customers/${id}`)
     t.strictSame([statusCode, headers['content-type']], [404, problemType], id)
     t.equal(JSON.parse(body).type, 'urn:dealbook:problem:not-found', id)
@@ -128,14 +172,29 @@ t.test('one customer', async t => {
 t.test('methods', async t => {
   const app = await customersApp(t)
   for (const url of ['/customers', '/customers/', '/customers/1', '/customers/1/', '/customers.json']) {
-    const [got, head, options] = [await app.inject(url), await app.inject({ method: 'HEAD', url }), await app.inject({ method: 'OPTIONS', url })]
+    const [got, head, options] = [
+      await app.inject(url),
+      await app.inject({ method: 'HEAD', url }),
+      await app.inject({ method: 'OPTIONS', url })
+    ]
     t.equal(got.statusCode, 200, url)
     t.equal(head.statusCode, 200, `HEAD ${url}`)
-    for (const name of ['content-type', 'content-length', 'etag', 'last-modified', 'link', 'vary']) t.equal(head.headers[name], got.headers[name], `HEAD ${url}: ${name}`)
+    for (const name of ['content-type', 'content-length', 'etag', 'last-modified', 'link', 'vary']) {
+      t.equal(head.headers[name], got.headers[name], `HEAD ${url}: ${name}`)
+    }
     t.strictSame([options.statusCode, options.headers.allow], [204, 'GET, HEAD, OPTIONS'], `OPTIONS ${url}`)
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-      const refused = await app.inject({ method, url, payload: '{ not json', headers: { 'content-type': 'application/nonsense' } })
-      t.strictSame([refused.statusCode, refused.headers.allow, refused.headers['content-type']], [405, 'GET, HEAD, OPTIONS', problemType], `${method} ${url}`)
+      const refused = await app.inject({
+        method,
+        url,
+        payload: '{ not json',
+        headers: { 'content-type': 'application/nonsense' }
+      })
+      t.strictSame(
+        [refused.statusCode, refused.headers.allow, refused.headers['content-type']],
+        [405, 'GET, HEAD, OPTIONS', problemType],
+        `${method} ${url}`
+      )
     }
   }
 })
@@ -171,10 +230,20 @@ t.test('representations', async t => {
   ]
   for (const [url, accept, status, type] of table) {
     const { statusCode, headers } = await app.inject({ url, headers: accept === undefined ? {} : { accept } })
-    t.strictSame([statusCode, headers['content-type'], headers.vary], [status, type, 'Accept'], `${url} Accept: ${accept}`)
+    t.strictSame(
+      [statusCode, headers['content-type'], headers.vary],
+      [status, type, 'Accept'],
+      `${url} Accept: ${accept}`
+    )
   }
-  t.match((await app.inject('/customers?format=png')).json(), { detail: /json, text/, errors: [{ parameter: 'format' }] })
-  t.match((await app.inject({ url: '/customers', headers: { accept: 'image/png' } })).json().detail, 'application/json, text/plain')
+  t.match((await app.inject('/customers?format=png')).json(), {
+    detail: /json, text/,
+    errors: [{ parameter: 'format' }]
+  })
+  t.match(
+    (await app.inject({ url: '/customers', headers: { accept: 'image/png' } })).json().detail,
+    'application/json, text/plain'
+  )
   t.match((await app.inject('/customers.png')).json().detail, '.json, .txt')
   t.equal((await app.inject('/customers/1.txt')).body, Object.values(people(1)[0] as object).join(' '))
 })
@@ -209,16 +278,37 @@ t.test('conditional reads', async t => {
     for (const [headers, status] of table) {
       const answer = await app.inject({ method, url: '/customers/1', headers })
       t.equal(answer.statusCode, status, `${method} ${JSON.stringify(headers)}`)
-      if (status === 304) t.strictSame([answer.body, answer.headers.etag, answer.headers['last-modified'], answer.headers.vary, answer.headers['content-type']], ['', etag, modified, vary, undefined])
+      if (status === 304) {
+        t.strictSame(
+          [
+            answer.body,
+            answer.headers.etag,
+            answer.headers['last-modified'],
+            answer.headers.vary,
+            answer.headers['content-type']
+          ],
+          ['', etag, modified, vary, undefined]
+        )
+      }
       if (status === 412 && method === 'GET') t.equal(answer.json().type, 'urn:dealbook:problem:precondition-failed')
     }
   }
-  t.equal((await app.inject({ url: '/customers/99', headers: { 'if-none-match': '*' } })).statusCode, 404, 'what is not there has no conditions')
+  t.equal(
+    (await app.inject({ url: '/customers/99', headers: { 'if-none-match': '*' } })).statusCode,
+    404,
+    'what is not there has no conditions'
+  )
 })
 
 t.test('problems', async t => {
   const thrown = new Map<string, unknown>([
-    ['401', Object.assign(new Error('Who are you?'), { statusCode: 401, headers: { 'www-authenticate': 'Basic realm="crm"' } })],
+    [
+      '401',
+      Object.assign(new Error('Who are you?'), {
+        statusCode: 401,
+        headers: { 'www-authenticate': 'Basic realm="crm"' }
+      })
+    ],
     ['403', new Problem('forbidden', 'Ask your manager', { members: { manager: 'Ann' } })],
     ['429', Object.assign(new Error('Slow down'), { statusCode: 429 })],
     ['418', Object.assign(new Error('I am a teapot'), { statusCode: 418 })],
@@ -248,17 +338,34 @@ t.test('problems', async t => {
     for (const [name, status, code, detail] of table) {
       const answer = await app.inject({ url: '/customers/1?fields=id', headers: { [header]: name } })
       t.equal(answer.headers['content-type'], problemType, `${header} ${name}`)
-      t.match(answer.json(), { type: `urn:dealbook:problem:${code}`, title: problemCodes[code as 'internal'].title, status, detail, instance: '/customers/1' }, `${header} ${name}`)
+      t.match(
+        answer.json(),
+        {
+          type: `urn:dealbook:problem:${code}`,
+          title: problemCodes[code as 'internal'].title,
+          status,
+          detail,
+          instance: '/customers/1'
+        },
+        `${header} ${name}`
+      )
       t.equal(answer.statusCode, status)
       t.notMatch(answer.body, 'secret', 'a bug keeps its text to itself')
       t.equal(answer.headers['cache-control'], 'no-store')
     }
   }
-  t.equal((await app.inject({ url: '/customers', headers: { 'x-fail': '401' } })).headers['www-authenticate'], 'Basic realm="crm"')
+  t.equal(
+    (await app.inject({ url: '/customers', headers: { 'x-fail': '401' } })).headers['www-authenticate'],
+    'Basic realm="crm"'
+  )
   t.equal((await app.inject({ url: '/customers', headers: { 'x-fail': '429' } })).headers['retry-after'], '7')
   t.equal((await app.inject({ url: '/customers', headers: { 'x-authorize': '403' } })).json().manager, 'Ann')
   const teapot = await app.inject({ url: '/customers', headers: { 'x-fail': '418' } })
-  t.strictSame([teapot.statusCode, teapot.json().status, teapot.json().detail], [418, 418, 'I am a teapot'], 'a status without a code of ours stays what it is')
+  t.strictSame(
+    [teapot.statusCode, teapot.json().status, teapot.json().detail],
+    [418, 418, 'I am a teapot'],
+    'a status without a code of ours stays what it is'
+  )
   const nothing = await app.inject({ url: '/customers', headers: { 'x-authorize': 'nothing' } })
   t.strictSame([nothing.statusCode, nothing.headers['content-type']], [500, problemType], 'even nothing can be thrown')
 })
@@ -277,11 +384,16 @@ t.test('authorize is asked before anything is read, and narrows what is there', 
       storage: counted,
       authorize: (request, intent) => {
         intents.push({ ...intent, reads })
-        return request.headers['x-role'] === 'manager' ? undefined : { where: [{ field: 'children', op: 'eq', values: [2] }] }
+        return request.headers['x-role'] === 'manager'
+          ? undefined
+          : { where: [{ field: 'children', op: 'eq', values: [2] }] }
       }
     }
   })
-  t.strictSame((await app.inject('/customers')).json().items.map(({ children }: { children: number }) => children), [2, 2, 2, 2, 2])
+  t.strictSame(
+    (await app.inject('/customers')).json().items.map(({ children }: { children: number }) => children),
+    [2, 2, 2, 2, 2]
+  )
   t.equal((await app.inject('/customers/1')).statusCode, 404)
   t.equal((await app.inject('/customers/3')).statusCode, 200)
   t.equal((await app.inject({ url: '/customers/1', headers: { 'x-role': 'manager' } })).statusCode, 200)
@@ -290,16 +402,34 @@ t.test('authorize is asked before anything is read, and narrows what is there', 
 })
 
 t.test('a storage that fails', async t => {
-  const broken: Storage = { ...memoryStorage(), find: async () => { throw new Error('secret host is down') }, get: async () => { throw new Error('secret') } }
+  const broken: Storage = {
+    ...memoryStorage(),
+    find: async () => {
+      throw new Error('secret host is down')
+    },
+    get: async () => {
+      throw new Error('secret')
+    }
+  }
   const app = await customersApp(t, { options: { storage: broken } })
   for (const url of ['/customers', '/customers/1']) {
     const answer = await app.inject(url)
-    t.strictSame([answer.statusCode, answer.headers['retry-after'], answer.json().type], [503, '1', 'urn:dealbook:problem:storage-unavailable'], url)
+    t.strictSame(
+      [answer.statusCode, answer.headers['retry-after'], answer.json().type],
+      [503, '1', 'urn:dealbook:problem:storage-unavailable'],
+      url
+    )
     t.notMatch(answer.body, 'secret')
   }
 
   let tries = 0
-  const late: Storage = { ...memoryStorage(), prepare: async () => { if (++tries < 2) throw new Error('not yet') }, find: async () => ({ items: [] }) }
+  const late: Storage = {
+    ...memoryStorage(),
+    prepare: async () => {
+      if (++tries < 2) throw new Error('not yet')
+    },
+    find: async () => ({ items: [] })
+  }
   const tenants = await customersApp(t, { options: { storage: () => late } })
   t.equal((await tenants.inject('/customers')).statusCode, 503, 'a storage chosen by request that cannot be prepared')
   t.equal((await tenants.inject('/customers')).statusCode, 200, 'is tried again')
@@ -309,13 +439,17 @@ t.test('over a real connection', async t => {
   const app = await customersApp(t, { count: 100 })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
-  const send = (path: string, method = 'GET') => new Promise<{ status: number | undefined, headers: http.IncomingHttpHeaders, body: string }>((resolve, reject) => {
-    http.request({ port, host: '127.0.0.1', path, method }, async response => {
-      let body = ''
-      for await (const chunk of response.setEncoding('utf8')) body += chunk
-      resolve({ status: response.statusCode, headers: response.headers, body })
-    }).on('error', reject).end()
-  })
+  const send = (path: string, method = 'GET') =>
+    new Promise<{ status: number | undefined; headers: http.IncomingHttpHeaders; body: string }>((resolve, reject) => {
+      http
+        .request({ port, host: '127.0.0.1', path, method }, async response => {
+          let body = ''
+          for await (const chunk of response.setEncoding('utf8')) body += chunk
+          resolve({ status: response.statusCode, headers: response.headers, body })
+        })
+        .on('error', reject)
+        .end()
+    })
   // Unlike a browser, this client leaves the signs as they are.
   const raw = await send('/customers?age>=30&age<40&maxpagesize=3')
   t.equal(raw.status, 200)
@@ -325,5 +459,8 @@ t.test('over a real connection', async t => {
   t.equal((await send(links.next)).status, 200)
   t.equal((await send('/customers?name="<script>"')).status, 400)
   const head = await send('/customers/1', 'HEAD')
-  t.strictSame([head.status, head.body, head.headers['content-length']], [200, '', String(JSON.stringify(people(1)[0]).length)])
+  t.strictSame(
+    [head.status, head.body, head.headers['content-length']],
+    [200, '', String(JSON.stringify(people(1)[0]).length)]
+  )
 })

@@ -1,40 +1,61 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { deals } from '../lib/deals/deals.js'
-import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
 import type { FamilyDefinition } from '../lib/family/definition.js'
+import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
 import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 
-const fields = Type.Object({ id: Type.String(), title: Type.String(), pages: Type.Optional(Type.Integer()), tags: Type.Optional(Type.Array(Type.String())) })
+const fields = Type.Object({
+  id: Type.String(),
+  title: Type.String(),
+  pages: Type.Optional(Type.Integer()),
+  tags: Type.Optional(Type.Array(Type.String()))
+})
 const base: FamilyDefinition = { name: 'books', singular: 'book', fields, create: ['title'] }
-const lend = { name: 'lend', verb: 'lend', participle: 'lent', noun: 'loans', action: 'LendBook', params: Type.Object({}), apply: (book: unknown) => book }
+const lend = {
+  name: 'lend',
+  verb: 'lend',
+  participle: 'lent',
+  noun: 'loans',
+  action: 'LendBook',
+  params: Type.Object({}),
+  apply: (book: unknown) => book
+}
 const sell = { ...lend, name: 'sell', verb: 'sell', participle: 'sold', noun: 'sales', action: 'SellBook' }
 const with1 = (change: object): Partial<FamilyDefinition> => ({ operations: { lend: { ...lend, ...change } } as never })
-const with2 = (change: object): Partial<FamilyDefinition> => ({ operations: { lend, sell: { ...sell, ...change } } as never })
-const field = (name: string): Partial<FamilyDefinition> => ({ fields: Type.Object({ ...fields.properties, [name]: Type.Optional(Type.String()) }) as TObject })
+const with2 = (change: object): Partial<FamilyDefinition> => ({
+  operations: { lend, sell: { ...sell, ...change } } as never
+})
+const field = (name: string): Partial<FamilyDefinition> => ({
+  fields: Type.Object({ ...fields.properties, [name]: Type.Optional(Type.String()) }) as TObject
+})
 
 /** What is wrong with a definition, and what the error must say. */
 const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[] = [
   ['two nouns', with2({ noun: 'loans' }), /"sell" uses the word "loans", which belongs to the operation "lend"/],
   ['two verbs', with2({ verb: 'lend' }), /"sell" uses the word "lend"/],
-  ['a participle that is another\'s verb', with2({ participle: 'lend' }), /"sell" uses the word "lend"/],
-  ['a verb that is another\'s noun', with2({ verb: 'loans' }), /"sell" uses the word "loans"/],
+  ["a participle that is another's verb", with2({ participle: 'lend' }), /"sell" uses the word "lend"/],
+  ["a verb that is another's noun", with2({ verb: 'loans' }), /"sell" uses the word "loans"/],
   ['two actions', with2({ action: 'LendBook' }), /"sell" uses the word "LendBook"/],
-  ['a noun that is the log\'s', with1({ noun: 'commands' }), /"commands", which belongs to the log/],
-  ['an action that is creating', with1({ action: 'CreateBook' }), /"CreateBook", which belongs to creating and deleting/],
+  ["a noun that is the log's", with1({ noun: 'commands' }), /"commands", which belongs to the log/],
+  [
+    'an action that is creating',
+    with1({ action: 'CreateBook' }),
+    /"CreateBook", which belongs to creating and deleting/
+  ],
   ['an action that is deleting', with1({ action: 'DeleteBook' }), /"DeleteBook"/],
   ['a key that is not the name', { operations: { loan: lend } as never }, /"loan" is named "lend"/],
   ['a verb with a capital', with1({ verb: 'Lend' }), /verb "Lend"/],
   ['a noun with a slash', with1({ noun: 'lo/ans' }), /noun "lo\/ans"/],
   ['an empty participle', with1({ participle: '' }), /participle ""/],
   ['an action with a hyphen', with1({ action: 'Lend-Book' }), /action "Lend-Book"/],
-  ['a parameter that is the item\'s id', with1({ params: Type.Object({ id: Type.String() }) }), /parameter "id"/],
+  ["a parameter that is the item's id", with1({ params: Type.Object({ id: Type.String() }) }), /parameter "id"/],
   ['a change of what is no field', with1({ changes: ['colour'] }), /"lend" changes "colour", which is no field/],
   ['a field that is a query parameter', field('page'), /"page" is named like a query parameter/],
   ['a field that is the format', field('format'), /"format"/],
-  ['a field that is the service\'s', field('revision'), /"revision" belongs to the service/],
+  ["a field that is the service's", field('revision'), /"revision" belongs to the service/],
   ['a field that says the form', field('action'), /"action" belongs to the service/],
   ['a field that is the links', field('links'), /"links" belongs to the service/],
   ['a field with a hyphen', field('min-age'), /"min-age" must be letters/],
@@ -43,20 +64,37 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ['a singular that is a member of commands', { singular: 'action' }, /singular "action" is a member of every command/],
   ['a singular that is the links', { singular: 'links' }, /singular "links"/],
   ['no id', { fields: Type.Object({ title: Type.String() }) as TObject }, /must have an id/],
-  ['an id that is optional', { fields: Type.Object({ id: Type.Optional(Type.String()), title: Type.String() }) as TObject }, /must have an id/],
-  ['an id that is true or false', { fields: Type.Object({ id: Type.Boolean(), title: Type.String() }) as TObject }, /must have an id/],
+  [
+    'an id that is optional',
+    { fields: Type.Object({ id: Type.Optional(Type.String()), title: Type.String() }) as TObject },
+    /must have an id/
+  ],
+  [
+    'an id that is true or false',
+    { fields: Type.Object({ id: Type.Boolean(), title: Type.String() }) as TObject },
+    /must have an id/
+  ],
   ['creation with an id', { create: ['id' as never, 'title'] }, /"id" is no field that a client can send/],
   ['creation with what is no field', { create: ['titel' as never] }, /"titel" is no field/],
   ['creation without what is needed', { create: [] }, /"title" needs a default/],
-  ['a query by what is no field', { queries: { 'books-by-colour': defineQuery({ field: 'colour' }) } }, /"colour", which is no field/],
-  ['a query by what cannot be filtered', { queries: { 'books-by-tags': defineQuery({ field: 'tags' }) } }, /"tags", which is no field that can be filtered/],
+  [
+    'a query by what is no field',
+    { queries: { 'books-by-colour': defineQuery({ field: 'colour' }) } },
+    /"colour", which is no field/
+  ],
+  [
+    'a query by what cannot be filtered',
+    { queries: { 'books-by-tags': defineQuery({ field: 'tags' }) } },
+    /"tags", which is no field that can be filtered/
+  ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
 ]
 
 t.test('a definition in which names clash is an error that says which', async t => {
   t.doesNotThrow(() => defineFamily({ ...base, operations: { lend, sell } as never }), 'where nothing clashes')
   for (const [name, change, says] of clashes) {
-    t.throws(() => defineFamily({ ...base, ...change }), { code: 'FST_DEALBOOK_INVALID_DEFINITION', message: says }, name)
+    const error = { code: 'FST_DEALBOOK_INVALID_DEFINITION', message: says }
+    t.throws(() => defineFamily({ ...base, ...change }), error, name)
   }
 })
 
@@ -69,7 +107,10 @@ t.test('families at one prefix whose names clash stop the boot', async t => {
   }
   const books = defineFamily({ ...base, operations: { lend } as never })
   const plain = defineFamily({ ...base, name: 'novels' })
-  await t.rejects(boots(books, defineFamily({ ...base, name: 'novels', operations: { lend } as never })), /"(book|LendBook|CreateBook)" belongs to books/)
+  await t.rejects(
+    boots(books, defineFamily({ ...base, name: 'novels', operations: { lend } as never })),
+    /"(book|LendBook|CreateBook)" belongs to books/
+  )
   await t.rejects(boots(books, plain), /"CreateBook" belongs to books/)
   await t.resolves(boots(books, defineFamily({ ...base, name: 'novels', singular: 'novel' })))
 })
@@ -77,23 +118,41 @@ t.test('families at one prefix whose names clash stop the boot', async t => {
 t.test('the version of deals is required, and unknown forms are refused', async t => {
   const storage = memoryStorage()
   await t.rejects(async () => { await Fastify().register(deals, { storage }).ready() }, /"version" is required/)
-  await t.rejects(async () => { await Fastify().register(deals, { storage, version: 'v1', forms: ['verbs' as never] }).ready() }, /"forms" must be a list of these: verb, participle/)
+  await t.rejects(async () => {
+    await Fastify()
+      .register(deals, { storage, version: 'v1', forms: ['verbs' as never] })
+      .ready()
+  }, /"forms" must be a list of these: verb, participle/)
   await t.rejects(async () => { await Fastify().register(deals, { storage, version: 'a/b' }).ready() }, /"version"/)
 })
 
 t.test('only the forms that are asked for are mounted', async t => {
-  const urls = { verb: '/hold', participle: '/holded', update: '', noun: '/holds', attributes: '', command: '/commands/c1', commands: '' } as const
+  const urls = {
+    verb: '/hold',
+    participle: '/holded',
+    update: '',
+    noun: '/holds',
+    attributes: '',
+    command: '/commands/c1',
+    commands: ''
+  } as const
   for (const form of Object.keys(urls) as (keyof typeof urls)[]) {
     const app = Fastify()
     app.register(deals, { storage: memoryStorage(), version: 'v1', forms: [form] })
-    const { id } = (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a', price: 1 } })).json<{ id: string }>()
+    const { id } = (
+      await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a', price: 1 } })
+    ).json<{ id: string }>()
     const action = { action: 'HoldDeal', params: { reason: 'a' } }
     const said = {
       verb: await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: action.params }),
       participle: await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/holded`, payload: action.params }),
       noun: await app.inject({ method: 'POST', url: `/rest/v1/deals/${id}/holds`, payload: action.params }),
       update: await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}`, payload: action }),
-      attributes: await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}`, payload: { held: true, holdReason: 'a' } }),
+      attributes: await app.inject({
+        method: 'PUT',
+        url: `/rest/v1/deals/${id}`,
+        payload: { held: true, holdReason: 'a' }
+      }),
       command: await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/commands/c1`, payload: action }),
       commands: await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { deal: id, ...action } })
     }

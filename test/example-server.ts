@@ -14,7 +14,9 @@ export interface Running {
 
 /** The example server as `npm start` runs it, at a free port; where it does not come up, its exit code and output. */
 export async function startExample (t: Test, env: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(process.execPath, ['build/examples/server.js'], { env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env } })
+  const child = spawn(process.execPath, ['build/examples/server.js'], {
+    env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env }
+  })
   t.teardown(() => child.kill('SIGKILL'))
   let output = ''
   const ended = once(child, 'exit').then(([code]) => code as number | null)

@@ -10,8 +10,8 @@ import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { buildApp as tenants } from '../examples/tenants.js'
-import { deals, memoryStorage } from '../lib/index.js'
 import type { Storage } from '../lib/index.js'
+import { deals, memoryStorage } from '../lib/index.js'
 import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
@@ -27,10 +27,18 @@ const tea = { name: 'tea', price: 5 }
 
 t.test('basic-auth', async t => {
   const app = await running(t, basicAuth())
-  const as = (user: string, password: string, request: InjectOptions) => app.inject({ ...request, headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` } })
+  const as = (user: string, password: string, request: InjectOptions) =>
+    app.inject({
+      ...request,
+      headers: { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
+    })
   const ann = (request: InjectOptions) => as('ann', 'tea for two', request)
   const bob = (request: InjectOptions) => as('bob', 'coffee to go', request)
-  for (const answer of [await app.inject('/rest/v1/deals'), await as('ann', 'wrong', { url: '/rest/v1/deals' }), await as('eve', '', { url: '/query/deals-by-status/open' })]) {
+  for (const answer of [
+    await app.inject('/rest/v1/deals'),
+    await as('ann', 'wrong', { url: '/rest/v1/deals' }),
+    await as('eve', '', { url: '/query/deals-by-status/open' })
+  ]) {
     t.match(answer.json(), { type: 'urn:dealbook:problem:unauthorized', status: 401 })
     t.match(answer.headers['content-type'], 'application/problem+json')
   }
@@ -45,17 +53,36 @@ t.test('basic-auth', async t => {
 
 t.test('bearer-auth', async t => {
   const app = await running(t, bearerAuth())
-  const by = (token: string, request: InjectOptions) => app.inject({ ...request, headers: { authorization: `Bearer ${token}` } })
-  for (const answer of [await app.inject('/customers'), await by('stolen', { url: '/customers' }), await by('stolen', { method: 'POST', url: '/command/CreateDeal', payload: tea })]) {
+  const by = (token: string, request: InjectOptions) =>
+    app.inject({ ...request, headers: { authorization: `Bearer ${token}` } })
+  for (const answer of [
+    await app.inject('/customers'),
+    await by('stolen', { url: '/customers' }),
+    await by('stolen', { method: 'POST', url: '/command/CreateDeal', payload: tea })
+  ]) {
     t.match(answer.json(), { status: 401, detail: 'Send a token that is valid' })
     t.equal(answer.headers['www-authenticate'], 'Bearer realm="Dealbook"')
   }
-  t.match((await by('reader-token', { method: 'POST', url: '/rest/v1/deals', payload: tea })).json(), { status: 403, detail: 'This token may only read deals' })
+  t.match((await by('reader-token', { method: 'POST', url: '/rest/v1/deals', payload: tea })).json(), {
+    status: 403,
+    detail: 'This token may only read deals'
+  })
   const made = await by('writer-token', { method: 'POST', url: '/rest/v1/deals', payload: tea })
   t.equal(made.statusCode, 201)
   t.equal((await by('reader-token', { url: String(made.headers.location) })).statusCode, 200)
-  t.equal((await by('reader-token', { method: 'PUT', url: String(made.headers.location), payload: { held: true, holdReason: 'a' } })).statusCode, 403)
-  t.match((await by('reader-token', { url: `${made.headers.location}/commands` })).json().items, [{ action: 'CreateDeal', principal: 'shop' }])
+  t.equal(
+    (
+      await by('reader-token', {
+        method: 'PUT',
+        url: String(made.headers.location),
+        payload: { held: true, holdReason: 'a' }
+      })
+    ).statusCode,
+    403
+  )
+  t.match((await by('reader-token', { url: `${made.headers.location}/commands` })).json().items, [
+    { action: 'CreateDeal', principal: 'shop' }
+  ])
 })
 
 t.test('limits: 429 is a problem', async t => {
@@ -69,12 +96,23 @@ t.test('limits: 429 is a problem', async t => {
     t.match(answer.headers['content-type'], accept === 'text/html' ? accept : accept.replace('/', '/problem+'))
     t.match(answer.body, 'Too many requests')
   }
-  t.match((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: {} })).json(), { status: 429, title: 'Too many requests' })
+  t.match((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: {} })).json(), {
+    status: 429,
+    title: 'Too many requests'
+  })
 })
 
 t.test('tenants', async t => {
   const closed: string[] = []
-  const app = await running(t, tenants(['north', 'south'], tenant => ({ ...memoryStorage(), close: async () => { closed.push(tenant) } })))
+  const app = await running(
+    t,
+    tenants(['north', 'south'], tenant => ({
+      ...memoryStorage(),
+      close: async () => {
+        closed.push(tenant)
+      }
+    }))
+  )
   const made = await app.inject({ method: 'POST', url: '/north/rest/v1/deals', payload: tea })
   t.match(made.headers.location, /^\/north\/rest\/v1\/deals\//)
   t.equal((await app.inject('/north/rest/v1/deals?count=exact')).json().total, 1)
@@ -160,27 +198,48 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app = await running(t, secondVersion(storage))
     const json = async (request: InjectOptions | string) => (await app.inject(request)).json()
-    const made = await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: { title: 'tea', price: 5 }, headers: { 'idempotency-key': 'k' } })
+    const made = await app.inject({
+      method: 'POST',
+      url: '/rest/v2/deals',
+      payload: { title: 'tea', price: 5 },
+      headers: { 'idempotency-key': 'k' }
+    })
     t.match(made.json(), { title: 'tea', links: { self: /^\/rest\/v2\/deals\// } })
     const { id } = made.json()
     const [v1, v2] = [`/rest/v1/deals/${id}`, `/rest/v2/deals/${id}`]
     t.match(await json(v1), { name: 'tea', title: undefined, revision: 1 }, 'one stored deal')
     await app.inject({ method: 'PUT', url: `${v1}/hold`, payload: { reason: 'a' } })
     t.match(await json(v2), { title: 'tea', name: undefined, held: true, revision: 2 })
-    t.equal((await app.inject({ method: 'PUT', url: `${v2}/commands/c1`, payload: { action: 'UnholdDeal' } })).statusCode, 201)
+    t.equal(
+      (await app.inject({ method: 'PUT', url: `${v2}/commands/c1`, payload: { action: 'UnholdDeal' } })).statusCode,
+      201
+    )
     t.match(await json(v1), { held: false, revision: 3 })
     t.match((await json('/rest/v2/deals?title=tea&sort=-title&fields=title')).items, [{ title: 'tea' }])
     t.equal((await json('/rest/v2/deals?title.regex=^x&count=exact')).total, 0)
     t.match((await json('/rest/v1/deals?name=tea')).items, [{ name: 'tea' }])
     t.equal((await app.inject('/rest/v2/deals?name=tea')).statusCode, 400, 'v2 knows no name')
     t.equal((await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: tea })).statusCode, 400)
-    t.match((await json(`${v1}/commands`)).items[0].params, { name: 'tea', price: 5 }, 'the log is in the words of who reads it')
+    t.match(
+      (await json(`${v1}/commands`)).items[0].params,
+      { name: 'tea', price: 5 },
+      'the log is in the words of who reads it'
+    )
     t.match((await json(`${v2}/commands`)).items[0].params, { title: 'tea', price: 5 })
-    const again = await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: { title: 'tea', price: 5 }, headers: { 'idempotency-key': 'k' } })
+    const again = await app.inject({
+      method: 'POST',
+      url: '/rest/v2/deals',
+      payload: { title: 'tea', price: 5 },
+      headers: { 'idempotency-key': 'k' }
+    })
     t.match([again.headers['idempotent-replayed'], again.json()], ['true', { id, title: 'tea' }])
     t.match((await json('/query/deals-by-title/tea')), [{ title: 'tea' }])
     const { headers } = await app.inject('/rest/v1/deals')
-    t.match(headers, { deprecation: '@1767225600', sunset: 'Thu, 31 Dec 2099 00:00:00 GMT', link: /<\/rest\/v2\/deals>; rel="successor-version"/ })
+    t.match(headers, {
+      deprecation: '@1767225600',
+      sunset: 'Thu, 31 Dec 2099 00:00:00 GMT',
+      link: /<\/rest\/v2\/deals>; rel="successor-version"/
+    })
     t.equal((await app.inject('/rest/v2/deals')).headers.deprecation, undefined)
   })
 
@@ -195,23 +254,46 @@ for (const { name, make } of storages) {
       update: id => ({ method: 'PUT', url: `${home}/${id}`, payload: { action: 'PayInvoice', params: { on } } }),
       noun: id => ({ method: 'POST', url: `${home}/${id}/payments`, payload: { on } }),
       participle: id => ({ method: 'PUT', url: `${home}/${id}/paid`, payload: { on } }),
-      command: id => ({ method: 'PUT', url: `${home}/${id}/commands/c${id}`, payload: { action: 'PayInvoice', params: { on } } }),
-      commands: id => ({ method: 'PUT', url: `/rest/commands/d${id}`, payload: { invoice: id, action: 'PayInvoice', params: { on } } }),
+      command: id => ({
+        method: 'PUT',
+        url: `${home}/${id}/commands/c${id}`,
+        payload: { action: 'PayInvoice', params: { on } }
+      }),
+      commands: id => ({
+        method: 'PUT',
+        url: `/rest/commands/d${id}`,
+        payload: { invoice: id, action: 'PayInvoice', params: { on } }
+      }),
       action: id => ({ method: 'POST', url: '/command/PayInvoice/', payload: { id, on } }),
-      form: id => ({ method: 'POST', url: `${home}/${id}/payments`, payload: `on=${on}`, headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' } })
+      form: id => ({
+        method: 'POST',
+        url: `${home}/${id}/payments`,
+        payload: `on=${on}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
+      })
     }
     let expected = 0
     for (const [form, say] of Object.entries(paid)) {
       const { id } = (await app.inject({ method: 'POST', url: home, payload: { customer: 7, total: 12.5 } })).json()
       t.equal(id, ++expected, 'integers, one after the other')
       t.ok((await app.inject(say(id))).statusCode < 400, form)
-      t.match((await app.inject(`${home}/${id}`)).json(), { customer: 7, total: 12.5, paid: true, paidOn: on, revision: 2 }, form)
-      t.match((await app.inject(`${home}/${id}/payments`)).json().items, [{ invoice: id, action: 'PayInvoice', params: { on } }], form)
+      t.match(
+        (await app.inject(`${home}/${id}`)).json(),
+        { customer: 7, total: 12.5, paid: true, paidOn: on, revision: 2 },
+        form
+      )
+      t.match(
+        (await app.inject(`${home}/${id}/payments`)).json().items,
+        [{ invoice: id, action: 'PayInvoice', params: { on } }],
+        form
+      )
     }
     t.equal((await app.inject({ method: 'PUT', url: `${home}/1/pay`, payload: { on: '2031-01-01' } })).statusCode, 409)
     t.equal((await app.inject('/query/invoices-by-customer/7')).json().length, expected)
     t.equal((await app.inject(`${home}?paid=true&min-total=12&paidOn=${on}&count=exact`)).json().total, expected)
-    for (const format of ['csv', 'ndjson', 'xml', 'html']) t.match((await app.inject(`${home}.${format}`)).body, on, format)
+    for (const format of ['csv', 'ndjson', 'xml', 'html']) {
+      t.match((await app.inject(`${home}.${format}`)).body, on, format)
+    }
     t.equal((await app.inject({ method: 'DELETE', url: `${home}/1` })).statusCode, 204)
   })
 
@@ -220,11 +302,25 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app = await running(t, ownOperation(storage))
     const home = '/rest/v1/deals'
-    t.match((await app.inject({ method: 'POST', url: home, payload: tea })).json(), { status: 400, errors: [{ pointer: '/region' }] })
+    t.match((await app.inject({ method: 'POST', url: home, payload: tea })).json(), {
+      status: 400,
+      errors: [{ pointer: '/region' }]
+    })
     const { id } = (await app.inject({ method: 'POST', url: home, payload: { ...tea, region: 'north' } })).json()
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'ann' } })).json(), { region: 'north', approvedBy: 'ann', revision: 2 })
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).json(), { region: 'north', approvedBy: 'ann', held: true })
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'bob' } })).json(), { status: 409, operation: 'approve' })
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'ann' } })).json(), {
+      region: 'north',
+      approvedBy: 'ann',
+      revision: 2
+    })
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).json(), {
+      region: 'north',
+      approvedBy: 'ann',
+      held: true
+    })
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'bob' } })).json(), {
+      status: 409,
+      operation: 'approve'
+    })
     t.equal((await app.inject(`${home}?region=north&approvedBy.regex=^a&count=exact`)).json().total, 1)
   })
 }

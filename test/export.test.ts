@@ -2,18 +2,22 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
-import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
 import type { Query, Storage } from '../lib/index.js'
+import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
 import { parseCsv } from './csv.js'
 import { people, storageOf } from './customers-app.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
 const batches = 20
-const notes = defineFamily({ name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), text: Type.String() }) })
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.Integer(), text: Type.String() })
+})
 
 const manyNotes = memoryStorage()
 const text = 'x'.repeat(3500)
@@ -38,8 +42,22 @@ function watched (storage: Storage, before: (count: number) => Promise<void> = a
   }
 }
 
-async function serve (t: { teardown (close: () => Promise<unknown>): void }, storage: Storage, logged: string[] = []): Promise<{ app: FastifyInstance, address: string }> {
-  const app = Fastify({ forceCloseConnections: true, logger: { level: 'warn', stream: { write: (line: string) => { logged.push(line) } } } })
+async function serve (
+  t: { teardown(close: () => Promise<unknown>): void },
+  storage: Storage,
+  logged: string[] = []
+): Promise<{ app: FastifyInstance; address: string }> {
+  const app = Fastify({
+    forceCloseConnections: true,
+    logger: {
+      level: 'warn',
+      stream: {
+        write: (line: string) => {
+          logged.push(line)
+        }
+      }
+    }
+  })
   t.teardown(() => app.close())
   app.register(customers, { storage })
   app.register(notes, { storage })
@@ -59,25 +77,57 @@ t.test('everything that matches, line by line', async t => {
   const ndjson = await app.inject('/customers.ndjson')
   t.equal(ndjson.headers['content-type'], 'application/x-ndjson; charset=utf-8')
   t.strictSame(ndjson.body.trimEnd().split('\n').map(line => JSON.parse(line) as object), people(1234))
-  t.ok(queries.length <= 4 && queries.every(({ offset, limit }) => offset === 0 && limit <= 1000), 'by key, a batch at a time')
+  t.ok(
+    queries.length <= 4 && queries.every(({ offset, limit }) => offset === 0 && limit <= 1000),
+    'by key, a batch at a time'
+  )
 
   const csv = parseCsv((await app.inject('/customers?format=csv')).body)
   t.strictSame(csv[0], ['id', 'age', 'children'], 'a row for the names')
   t.strictSame(csv.slice(1), people(1234).map(({ id, age, children }) => [String(id), String(age), String(children)]))
 
-  t.strictSame(idsOf((await app.inject('/customers.ndjson?min-age=70')).body), people(1234).filter(({ age }) => age >= 70).map(({ id }) => id), 'filtered')
-  t.strictSame(idsOf((await app.inject('/customers.ndjson?sort=-id')).body), people(1234).map(({ id }) => id).reverse(), 'downwards')
-  t.strictSame(idsOf((await app.inject('/customers.ndjson?gt=1000&lt=1005')).body), [1001, 1002, 1003, 1004], 'between two keys')
+  t.strictSame(
+    idsOf((await app.inject('/customers.ndjson?min-age=70')).body),
+    people(1234)
+      .filter(({ age }) => age >= 70)
+      .map(({ id }) => id),
+    'filtered'
+  )
+  t.strictSame(
+    idsOf((await app.inject('/customers.ndjson?sort=-id')).body),
+    people(1234)
+      .map(({ id }) => id)
+      .reverse(),
+    'downwards'
+  )
+  t.strictSame(
+    idsOf((await app.inject('/customers.ndjson?gt=1000&lt=1005')).body),
+    [1001, 1002, 1003, 1004],
+    'between two keys'
+  )
   t.equal((await app.inject('/customers.csv?fields=age')).body.slice(0, 9), 'age\r\n37\r\n', 'some members')
   t.equal((await app.inject('/customers.csv?gt=5000')).body, 'id,age,children\r\n', 'nothing but the names')
   t.equal((await app.inject('/customers.ndjson?gt=5000')).body, '')
 
   t.equal(idsOf((await app.inject('/customers.ndjson?maxpagesize=3')).body).length, 3, 'with a size it is a page')
   t.match((await app.inject('/customers.csv?maxpagesize=3')).headers.link, /rel="next"/)
-  t.strictSame(idsOf((await app.inject('/customers.ndjson?page=2')).body), people(100).slice(50).map(({ id }) => id), 'a number asks for a page too')
+  t.strictSame(
+    idsOf((await app.inject('/customers.ndjson?page=2')).body),
+    people(100)
+      .slice(50)
+      .map(({ id }) => id),
+    'a number asks for a page too'
+  )
   t.strictSame(idsOf((await app.inject('/customers.ndjson?sort=-age&maxpagesize=2')).body).length, 2, 'in any order')
-  t.match((await app.inject('/customers.ndjson?sort=-age')).json(), { status: 400, errors: [{ parameter: 'sort' }] }, 'but not all at once')
-  t.match(await app.inject({ method: 'HEAD', url: '/customers.csv' }), { statusCode: 200, headers: { 'content-type': 'text/csv; charset=utf-8' } })
+  t.match(
+    (await app.inject('/customers.ndjson?sort=-age')).json(),
+    { status: 400, errors: [{ parameter: 'sort' }] },
+    'but not all at once'
+  )
+  t.match(await app.inject({ method: 'HEAD', url: '/customers.csv' }), {
+    statusCode: 200,
+    headers: { 'content-type': 'text/csv; charset=utf-8' }
+  })
 })
 
 t.test('logs and results too', async t => {
@@ -88,11 +138,24 @@ t.test('logs and results too', async t => {
     await app.inject({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: `-${round}` } })
     await app.inject({ method: 'POST', url: `${home}/${id}/unholds` })
   }
-  const log = (await app.inject(`${home}/${id}/commands.ndjson`)).body.trimEnd().split('\n').map(line => JSON.parse(line) as { revision: number })
-  t.strictSame(log.map(({ revision }) => revision), Array.from({ length: 601 }, (_, index) => index + 1), 'the whole log in its order')
+  const log = (await app.inject(`${home}/${id}/commands.ndjson`)).body
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as { revision: number })
+  t.strictSame(
+    log.map(({ revision }) => revision),
+    Array.from({ length: 601 }, (_, index) => index + 1),
+    'the whole log in its order'
+  )
   const [head, first] = parseCsv((await app.inject(`${home}/${id}/holds.csv`)).body) as [string[], string[]]
-  t.strictSame([first[head.indexOf('action')], first[head.indexOf('params')], first[head.indexOf('problem')]], ['HoldDeal', '{"reason":"-0"}', ''])
-  t.strictSame(parseCsv((await app.inject('/query/deals-by-status/open.csv?fields=name,price')).body), [['name', 'price'], ["'=1+1", '100']])
+  t.strictSame(
+    [first[head.indexOf('action')], first[head.indexOf('params')], first[head.indexOf('problem')]],
+    ['HoldDeal', '{"reason":"-0"}', '']
+  )
+  t.strictSame(parseCsv((await app.inject('/query/deals-by-status/open.csv?fields=name,price')).body), [
+    ['name', 'price'],
+    ["'=1+1", '100']
+  ])
   t.equal((await app.inject('/query/deals-by-status/completed.csv')).statusCode, 404, 'an empty result is not there')
   const strict = await dealsApp(memoryStorage(), { emptyList: 'not-found' })
   t.teardown(() => strict.close())
@@ -104,7 +167,10 @@ t.test('what is added or deleted meanwhile moves nothing', async t => {
   const { storage } = watched(inner, async count => {
     // Behind what was sent, and ahead of it.
     if (count === 3) {
-      await inner.commit([{ type: 'delete', family: 'customers', id: 10, expected: 1 }, { type: 'delete', family: 'customers', id: 2900, expected: 1 }])
+      await inner.commit([
+        { type: 'delete', family: 'customers', id: 10, expected: 1 },
+        { type: 'delete', family: 'customers', id: 2900, expected: 1 }
+      ])
       await loadItems(inner, customers, [{ id: -5, age: 1, children: 1 }, { id: 9000, age: 1, children: 1 }])
     }
   })
@@ -121,11 +187,18 @@ t.test('a client that does not read is not read ahead of', async t => {
     const request = http.get(`${address}/notes.${suffix}`)
     const [response] = await once(request, 'response') as [http.IncomingMessage]
     await untilStill(queries)
-    t.ok(queries.length < batches - 1, `${suffix}: ${queries.length} of ${batches} batches are read while nobody takes them`)
+    t.ok(
+      queries.length < batches - 1,
+      `${suffix}: ${queries.length} of ${batches} batches are read while nobody takes them`
+    )
     let text = ''
     response.setEncoding('utf8').on('data', (part: string) => { text += part })
     await once(response, 'end')
-    t.equal(text.trimEnd().split('\n').length, 500 * batches + (suffix === 'csv' ? 1 : 0), `${suffix}: and all of it comes at last`)
+    t.equal(
+      text.trimEnd().split('\n').length,
+      500 * batches + (suffix === 'csv' ? 1 : 0),
+      `${suffix}: and all of it comes at last`
+    )
     t.ok(queries.length >= batches)
   }
 })
@@ -152,7 +225,9 @@ t.test('a storage that fails at once is a problem', async t => {
 
 t.test('a storage that fails midway breaks the connection, so that nobody takes a part for the whole', async t => {
   const logged: string[] = []
-  const { storage } = watched(await storageOf(people(2000)), async count => { if (count === 3) throw new Error('no disk') })
+  const { storage } = watched(await storageOf(people(2000)), async count => {
+    if (count === 3) throw new Error('no disk')
+  })
   const { app, address } = await serve(t, storage, logged)
   const response = await fetch(`${address}/customers.ndjson`)
   t.equal(response.status, 200, 'it began well')

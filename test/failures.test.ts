@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { deals } from '../lib/deals/deals.js'
 import { defineFamily } from '../lib/plugin/define-family.js'
 import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
 import type { Storage } from '../lib/storage/storage.js'
-import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import type { Sent } from './deals/app.js'
+import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import { forms } from './deals/forms.js'
 import { operation } from './deals/operations.js'
 
@@ -62,7 +62,10 @@ t.test('a commit that was made but not acknowledged is found by sending the same
   const app = await dealsApp(storage)
   const { id } = await createDeal(app)
   for (const [request, status] of [
-    [{ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } }, 200],
+    [
+      { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } },
+      200
+    ],
     [{ method: 'POST', url: home, headers: { 'idempotency-key': 'k1' }, payload: { name: 'unsure', price: 1 } }, 201]
   ] as const) {
     Object.assign(fail, { method: 'commit', after: true })
@@ -78,7 +81,13 @@ t.test('a commit that was made but not acknowledged is found by sending the same
 t.test('a tenant whose storage cannot be prepared is 503, and served when it can', async t => {
   const inner = memoryStorage()
   let broken = true
-  const storage: Storage = { ...inner, prepare: async shape => { if (broken) throw new Error(secret); await inner.prepare(shape) } }
+  const storage: Storage = {
+    ...inner,
+    prepare: async shape => {
+      if (broken) throw new Error(secret)
+      await inner.prepare(shape)
+    }
+  }
   const app = await dealsApp(storage, { storage: () => storage })
   const answer = await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })
   t.equal(answer.statusCode, 503)
@@ -88,19 +97,41 @@ t.test('a tenant whose storage cannot be prepared is 503, and served when it can
 })
 
 t.test('an operation that fails is 500, and nothing has happened', async t => {
-  const words = (name: string): { name: string, verb: string, participle: string, noun: string, action: string } =>
-    ({ name, verb: name, participle: `${name}-done`, noun: `${name}-all`, action: `${name[0]?.toUpperCase()}${name.slice(1)}Gadget` })
+  const words = (name: string): { name: string; verb: string; participle: string; noun: string; action: string } => ({
+    name,
+    verb: name,
+    participle: `${name}-done`,
+    noun: `${name}-all`,
+    action: `${name[0]?.toUpperCase()}${name.slice(1)}Gadget`
+  })
   const gadgets = defineFamily({
     name: 'gadgets',
     singular: 'gadget',
-    fields: Type.Object({ id: Type.String(), size: Type.Integer({ minimum: 1, default: 1 }), parts: Type.Array(Type.String(), { default: [] }) }),
+    fields: Type.Object({
+      id: Type.String(),
+      size: Type.Integer({ minimum: 1, default: 1 }),
+      parts: Type.Array(Type.String(), { default: [] })
+    }),
     create: [],
     operations: {
-      throw: { ...words('throw'), params: Type.Object({}), apply: () => { throw new Error(secret) } },
+      throw: {
+        ...words('throw'),
+        params: Type.Object({}),
+        apply: () => {
+          throw new Error(secret)
+        }
+      },
       spoil: { ...words('spoil'), params: Type.Object({}), apply: item => ({ ...item, size: 0 }) },
       invent: { ...words('invent'), params: Type.Object({}), apply: item => ({ ...item, color: 'red' }) },
       mutate: { ...words('mutate'), params: Type.Object({}), apply: item => Object.assign(item, { size: 2 }) },
-      judge: { ...words('judge'), params: Type.Object({}), allowed: () => { throw new Error(secret) }, apply: item => ({ ...item, size: 2 }) }
+      judge: {
+        ...words('judge'),
+        params: Type.Object({}),
+        allowed: () => {
+          throw new Error(secret)
+        },
+        apply: item => ({ ...item, size: 2 })
+      }
     }
   })
   const app = Fastify()
@@ -111,16 +142,31 @@ t.test('an operation that fails is 500, and nothing has happened', async t => {
     t.equal(answer.statusCode, 500, verb)
     t.match(answer.json(), { type: 'urn:dealbook:problem:internal', status: 500, instance: `/gadgets/${id}/${verb}` })
     t.notMatch(answer.body, secret)
-    const named = await app.inject({ method: 'PUT', url: `/gadgets/${id}/commands/c1`, payload: { action: `${verb[0]?.toUpperCase()}${verb.slice(1)}Gadget` } })
+    const named = await app.inject({
+      method: 'PUT',
+      url: `/gadgets/${id}/commands/c1`,
+      payload: { action: `${verb[0]?.toUpperCase()}${verb.slice(1)}Gadget` }
+    })
     t.equal(named.statusCode, 500)
   }
   t.match((await app.inject(`/gadgets/${id}`)).json(), { size: 1, revision: 1 })
-  t.equal((await app.inject(`/gadgets/${id}/commands`)).json<{ items: unknown[] }>().items.length, 1, 'a mistake is not recorded')
+  t.equal(
+    (await app.inject(`/gadgets/${id}/commands`)).json<{ items: unknown[] }>().items.length,
+    1,
+    'a mistake is not recorded'
+  )
 })
 
 t.test('what a host throws is a problem of its status', async t => {
   const statuses: Record<string, [number, string]> = {
-    400: [400, 'bad-request'], 401: [401, 'unauthorized'], 403: [403, 'forbidden'], 404: [404, 'not-found'], 418: [418, 'bad-request'], 429: [429, 'too-many-requests'], 500: [500, 'internal'], 200: [500, 'internal']
+    400: [400, 'bad-request'],
+    401: [401, 'unauthorized'],
+    403: [403, 'forbidden'],
+    404: [404, 'not-found'],
+    418: [418, 'bad-request'],
+    429: [429, 'too-many-requests'],
+    500: [500, 'internal'],
+    200: [500, 'internal']
   }
   const app = await dealsApp(memoryStorage(), {
     authorize: request => {
@@ -131,7 +177,12 @@ t.test('what a host throws is a problem of its status', async t => {
   const { id } = await createDeal(app)
   const before = await everything(app, id)
   for (const [thrown, [status, code]] of Object.entries(statuses)) {
-    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, headers: { 'x-throw': thrown }, payload: { reason: 'a' } })
+    const answer = await app.inject({
+      method: 'PUT',
+      url: `${home}/${id}/hold`,
+      headers: { 'x-throw': thrown },
+      payload: { reason: 'a' }
+    })
     t.equal(answer.statusCode, status)
     t.equal(answer.json<{ type: string }>().type, `urn:dealbook:problem:${code}`, thrown)
   }
@@ -146,7 +197,16 @@ t.test('a writer that always loses gives up and says so', async t => {
   const app: FastifyInstance = Fastify()
   app.register(deals, {
     version: 'v1',
-    storage: { ...inner, commit: async changes => { if (busy) { attempts++; throw new ConflictError('deals', 'x') } await inner.commit(changes) } }
+    storage: {
+      ...inner,
+      commit: async changes => {
+        if (busy) {
+          attempts++
+          throw new ConflictError('deals', 'x')
+        }
+        await inner.commit(changes)
+      }
+    }
   })
   const { id } = await createDeal(app)
   busy = true

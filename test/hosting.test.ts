@@ -1,9 +1,9 @@
-import Fastify from 'fastify'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
-import { customers, defineFamily, memoryStorage } from '../lib/index.js'
 import type { FamilyOptions } from '../lib/index.js'
+import { customers, defineFamily, memoryStorage } from '../lib/index.js'
 import { customersApp, people, storageOf } from './customers-app.js'
 
 t.test('two mounts at two prefixes with two storages', async t => {
@@ -24,21 +24,30 @@ t.test('one storage per tenant, under a prefix with a parameter', async t => {
   const tenants = new Map([['a', await storageOf(people(60))], ['b', await storageOf(people(1))]])
   const app = Fastify()
   t.teardown(() => app.close())
-  app.register(customers, { storage: request => tenants.get((request.params as { tenant: string }).tenant) as never, prefix: '/:tenant' })
+  app.register(customers, {
+    storage: request => tenants.get((request.params as { tenant: string }).tenant) as never,
+    prefix: '/:tenant'
+  })
   t.equal((await app.inject('/a/customers')).json().links.next, '/a/customers?gt=50')
   t.equal((await app.inject('/b/customers')).json().items.length, 1)
 })
 
 // Whatever a host may set that could change our answers.
-const hosts: Record<string, { server?: FastifyServerOptions, before?: (app: FastifyInstance) => void }> = {
+const hosts: Record<string, { server?: FastifyServerOptions; before?: (app: FastifyInstance) => void }> = {
   'ajv that coerces, removes and fills in': {
-    server: { ajv: { customOptions: { coerceTypes: 'array', removeAdditional: 'all', useDefaults: true, allErrors: true } } }
+    server: {
+      ajv: { customOptions: { coerceTypes: 'array', removeAdditional: 'all', useDefaults: true, allErrors: true } }
+    }
   },
   'an error handler': {
-    before: app => { app.setErrorHandler(async (_error, _request, reply) => await reply.code(599).send({ host: true })) }
+    before: app => {
+      app.setErrorHandler(async (_error, _request, reply) => await reply.code(599).send({ host: true }))
+    }
   },
   'a handler for what is not found': {
-    before: app => { app.setNotFoundHandler(async (_request, reply) => await reply.code(404).send({ host: true })) }
+    before: app => {
+      app.setNotFoundHandler(async (_request, reply) => await reply.code(404).send({ host: true }))
+    }
   },
   'a query parser': { server: { routerOptions: { querystringParser: () => ({ overwritten: 'yes' }) } } },
   'a validator, a serializer and a reply serializer': {
@@ -60,7 +69,9 @@ const hosts: Record<string, { server?: FastifyServerOptions, before?: (app: Fast
     }
   },
   'strict Ajv and a schema of the same name': {
-    before: app => { app.addSchema({ $id: 'customers', type: 'string' }) }
+    before: app => {
+      app.addSchema({ $id: 'customers', type: 'string' })
+    }
   },
   'decorators of any name': {
     before: app => {
@@ -117,10 +128,25 @@ function membersOf (object: object): string[] {
 
 t.test('our plugin changes nothing in the host', async t => {
   const host = (app: FastifyInstance) => {
-    app.setErrorHandler(async (error: Error & { code?: string }, _request, reply) => await reply.code(400).send({ host: error.code ?? error.message }))
-    app.post('/echo', { schema: { body: { type: 'object', properties: { n: { type: 'integer' } }, additionalProperties: false } } }, async request => request.body)
-    app.get('/query', { schema: { querystring: { type: 'object', properties: { n: { type: 'integer' } } } } }, async request => request.query)
-    app.get('/answer', { schema: { response: { 200: { type: 'object', properties: { shown: { type: 'string' } } } } } }, async () => ({ shown: 1, hidden: 2 }))
+    app.setErrorHandler(
+      async (error: Error & { code?: string }, _request, reply) =>
+        await reply.code(400).send({ host: error.code ?? error.message })
+    )
+    app.post(
+      '/echo',
+      { schema: { body: { type: 'object', properties: { n: { type: 'integer' } }, additionalProperties: false } } },
+      async request => request.body
+    )
+    app.get(
+      '/query',
+      { schema: { querystring: { type: 'object', properties: { n: { type: 'integer' } } } } },
+      async request => request.query
+    )
+    app.get(
+      '/answer',
+      { schema: { response: { 200: { type: 'object', properties: { shown: { type: 'string' } } } } } },
+      async () => ({ shown: 1, hidden: 2 })
+    )
     app.get('/members', async (request, reply) => [request, reply].map(membersOf))
     app.get('/bug', async () => { throw new Error('of the host') })
   }
@@ -148,9 +174,16 @@ t.test('our plugin changes nothing in the host', async t => {
     const [without, beside] = [await alone.inject(request), await shared.inject(request)]
     const { date: _date, ...headers } = without.headers
     const { date: _other, ...same } = beside.headers
-    t.strictSame([beside.statusCode, same, beside.body], [without.statusCode, headers, without.body], `${request.method ?? 'GET'} ${request.url}`)
+    t.strictSame(
+      [beside.statusCode, same, beside.body],
+      [without.statusCode, headers, without.body],
+      `${request.method ?? 'GET'} ${request.url}`
+    )
   }
-  t.ok((await alone.inject('/members')).json<string[][]>().every(names => names.length > 5), 'there are members to compare')
+  t.ok(
+    (await alone.inject('/members')).json<string[][]>().every(names => names.length > 5),
+    'there are members to compare'
+  )
   const own = (app: FastifyInstance) => Object.getOwnPropertyNames(app).sort()
   t.strictSame(own(shared), own(alone), 'no decorator')
   t.strictSame(shared.getSchemas(), alone.getSchemas(), 'no schema')
@@ -158,7 +191,13 @@ t.test('our plugin changes nothing in the host', async t => {
 
 t.test('hooks of the host see our requests', async t => {
   const seen: string[] = []
-  const app = await customersApp(t, { before: app => { app.addHook('onResponse', async request => { seen.push(request.url) }) } })
+  const app = await customersApp(t, {
+    before: app => {
+      app.addHook('onResponse', async request => {
+        seen.push(request.url)
+      })
+    }
+  })
   await app.inject('/customers/1')
   t.strictSame(seen, ['/customers/1'])
 })
@@ -194,7 +233,14 @@ t.test('options are validated at registration', async t => {
   }
   const app = Fastify()
   t.teardown(() => app.close())
-  const options = Object.freeze({ storage, pageSize: 5, version: 'v1', prefix: '/a', logLevel: 'warn' as const, publicUrl: 'http://localhost:3000' })
+  const options = Object.freeze({
+    storage,
+    pageSize: 5,
+    version: 'v1',
+    prefix: '/a',
+    logLevel: 'warn' as const,
+    publicUrl: 'http://localhost:3000'
+  })
   app.register(customers, options)
   await app.ready()
   t.equal((await app.inject('/a/rest/v1/customers')).json().links.self, 'http://localhost:3000/a/rest/v1/customers')
@@ -202,7 +248,14 @@ t.test('options are validated at registration', async t => {
 
 t.test('a storage that cannot be prepared stops the boot with its own words', async t => {
   const app = Fastify()
-  app.register(customers, { storage: { ...memoryStorage(), prepare: async () => { throw new Error('no such database') } } })
+  app.register(customers, {
+    storage: {
+      ...memoryStorage(),
+      prepare: async () => {
+        throw new Error('no such database')
+      }
+    }
+  })
   await t.rejects(async () => await app.ready(), { message: 'no such database' })
 })
 
@@ -224,6 +277,12 @@ t.test('definitions are checked', async t => {
     [{ queries: { 'by-title': { field: 'title' } } }, /by "title", which is no field/],
     [{ queries: { 'by-tags': { field: 'tags' } } }, /by "tags", which is no field that can be filtered/]
   ]
-  for (const [part, message] of table) t.throws(() => defineFamily({ name: 'books', singular: 'book', fields, ...part } as never), { message }, String(message))
+  for (const [part, message] of table) {
+    t.throws(
+      () => defineFamily({ name: 'books', singular: 'book', fields, ...part } as never),
+      { message },
+      String(message)
+    )
+  }
   t.doesNotThrow(() => defineFamily({ name: 'books', singular: 'book', fields }))
 })

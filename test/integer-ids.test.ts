@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily } from '../lib/plugin/define-family.js'
-import { storages } from './storages.js'
 import type { Answer } from './deals/app.js'
+import { storages } from './storages.js'
 
 const tickets = defineFamily({
   name: 'tickets',
@@ -12,7 +12,16 @@ const tickets = defineFamily({
   fields: Type.Object({ id: Type.Integer(), title: Type.String(), closed: Type.Boolean({ default: false }) }),
   create: ['title'],
   operations: {
-    close: { name: 'close', verb: 'close', participle: 'closed', noun: 'closings', action: 'CloseTicket', params: Type.Object({}), allowed: ticket => !ticket.closed, apply: ticket => ({ ...ticket, closed: true }) }
+    close: {
+      name: 'close',
+      verb: 'close',
+      participle: 'closed',
+      noun: 'closings',
+      action: 'CloseTicket',
+      params: Type.Object({}),
+      allowed: ticket => !ticket.closed,
+      apply: ticket => ({ ...ticket, closed: true })
+    }
   }
 })
 
@@ -22,19 +31,45 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app: FastifyInstance = Fastify()
     app.register(tickets, { storage })
-    const create = async (headers = {}): Promise<Answer> => await app.inject({ method: 'POST', url: '/tickets/', headers, payload: { title: 'It rains in' } })
+    const create = async (headers = {}): Promise<Answer> =>
+      await app.inject({ method: 'POST', url: '/tickets/', headers, payload: { title: 'It rains in' } })
 
     const first = await create()
     t.match(first.json(), { id: 1, title: 'It rains in', closed: false, revision: 1, links: { self: '/tickets/1' } })
     t.equal(first.headers.location, '/tickets/1')
     t.equal((await create()).json<{ id: number }>().id, 2)
 
-    t.equal((await app.inject({ method: 'POST', url: '/tickets/2/closings' })).json<{ ticket: number }>().ticket, 2, 'a number in the log too')
-    t.equal((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { ticket: 1, action: 'CloseTicket' } })).statusCode, 201)
-    t.equal((await app.inject({ method: 'PUT', url: '/tickets/1/commands/c1', payload: { action: 'CloseTicket', params: {} } })).statusCode, 200, 'the same by the other address')
+    t.equal(
+      (await app.inject({ method: 'POST', url: '/tickets/2/closings' })).json<{ ticket: number }>().ticket,
+      2,
+      'a number in the log too'
+    )
+    t.equal(
+      (await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { ticket: 1, action: 'CloseTicket' } }))
+        .statusCode,
+      201
+    )
+    t.equal(
+      (
+        await app.inject({
+          method: 'PUT',
+          url: '/tickets/1/commands/c1',
+          payload: { action: 'CloseTicket', params: {} }
+        })
+      ).statusCode,
+      200,
+      'the same by the other address'
+    )
     t.equal((await app.inject({ method: 'POST', url: '/command/CloseTicket', payload: { id: 1 } })).statusCode, 200)
-    t.strictSame((await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { ticket: '1', action: 'CloseTicket' } })).json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer), ['/ticket'])
-    for (const id of ['01', '1.0', '+1', '1e0', 'x', '-0', '9007199254740993']) t.equal((await app.inject({ method: 'DELETE', url: `/tickets/${id}` })).statusCode, 404, id)
+    t.strictSame(
+      (await app.inject({ method: 'PUT', url: '/rest/commands/c2', payload: { ticket: '1', action: 'CloseTicket' } }))
+        .json<{ errors: { pointer: string }[] }>()
+        .errors.map(({ pointer }) => pointer),
+      ['/ticket']
+    )
+    for (const id of ['01', '1.0', '+1', '1e0', 'x', '-0', '9007199254740993']) {
+      t.equal((await app.inject({ method: 'DELETE', url: `/tickets/${id}` })).statusCode, 404, id)
+    }
 
     t.equal((await app.inject({ method: 'DELETE', url: '/tickets/2' })).statusCode, 204)
     const third = (await create()).json<{ id: number }>().id
@@ -55,5 +90,7 @@ for (const { name, make } of storages) {
 }
 
 async function log (app: FastifyInstance, id: number): Promise<string[]> {
-  return (await app.inject(`/tickets/${id}/commands`)).json<{ items: { action: string }[] }>().items.map(({ action }) => action)
+  return (await app.inject(`/tickets/${id}/commands`))
+    .json<{ items: { action: string }[] }>()
+    .items.map(({ action }) => action)
 }

@@ -5,7 +5,13 @@ import { customersApp, people, storageOf } from './customers-app.js'
 
 t.test('pageSize is the size where the client names none, maxPageSize the cap', async t => {
   const app = await customersApp(t, { count: 30, options: { pageSize: 7, maxPageSize: 12 } })
-  const sizes: [string, number][] = [['/customers', 7], ['/customers?maxpagesize=3', 3], ['/customers?maxpagesize=12', 12], ['/customers?maxpagesize=13', 12], ['/customers?maxpagesize=1000000', 12]]
+  const sizes: [string, number][] = [
+    ['/customers', 7],
+    ['/customers?maxpagesize=3', 3],
+    ['/customers?maxpagesize=12', 12],
+    ['/customers?maxpagesize=13', 12],
+    ['/customers?maxpagesize=1000000', 12]
+  ]
   for (const [url, size] of sizes) {
     const { items, pageSize } = (await app.inject(url)).json()
     t.strictSame([items.length, pageSize], [size, size], url)
@@ -24,7 +30,11 @@ t.test('maxPageSize holds for logs and for lists of /query too', async t => {
   const { id } = (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a', price: 1 } })).json()
   for (const n of [1, 2, 3]) {
     await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a', price: n } })
-    await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/change-price`, payload: { newPrice: n + 10, reason: 'a' } })
+    await app.inject({
+      method: 'PUT',
+      url: `/rest/v1/deals/${id}/change-price`,
+      payload: { newPrice: n + 10, reason: 'a' }
+    })
   }
   t.equal((await app.inject(`/rest/v1/deals/${id}/commands?maxpagesize=100`)).json().items.length, 2)
   t.equal((await app.inject('/query/deals-by-name/a?maxpagesize=100')).json().length, 2)
@@ -36,7 +46,10 @@ t.test('maxValues bounds how often a parameter is repeated, and the lists', asyn
   const refused = await app.inject('/customers?age=1&age=2&age=3')
   t.match(refused.json(), { status: 400, errors: [{ parameter: 'age', detail: /at most 2 times/ }] })
   t.equal((await app.inject('/customers?age=1&age=2&children=1&children=2')).statusCode, 200, 'each name by itself')
-  t.match((await app.inject('/customers?sort=id,age,children')).json(), { status: 400, errors: [{ parameter: 'sort', detail: /at most 2/ }] })
+  t.match((await app.inject('/customers?sort=id,age,children')).json(), {
+    status: 400,
+    errors: [{ parameter: 'sort', detail: /at most 2/ }]
+  })
   const usual = await customersApp(t)
   const ages = (count: number) => `/customers?${Array.from({ length: count }, (_, n) => `age=${n}`).join('&')}`
   t.equal((await usual.inject(ages(100))).statusCode, 200)
@@ -46,7 +59,10 @@ t.test('maxValues bounds how often a parameter is repeated, and the lists', asyn
 t.test('maxPatternLength bounds patterns', async t => {
   const app = await customersApp(t, { options: { maxPatternLength: 3 } })
   t.equal((await app.inject('/customers?age.regex=123')).statusCode, 200)
-  t.match((await app.inject('/customers?age.regex=1234')).json(), { status: 400, errors: [{ parameter: 'age.regex', detail: /at most 3 characters/ }] })
+  t.match((await app.inject('/customers?age.regex=1234')).json(), {
+    status: 400,
+    errors: [{ parameter: 'age.regex', detail: /at most 3 characters/ }]
+  })
   const usual = await customersApp(t)
   t.equal((await usual.inject(`/customers?age.regex=${'1'.repeat(200)}`)).statusCode, 200)
   t.equal((await usual.inject(`/customers?age.regex=${'1'.repeat(201)}`)).statusCode, 400)
@@ -61,12 +77,22 @@ t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => 
     for (const [bodyLimit, most] of [[200, 200], [undefined, 1_048_576]] as const) {
       const app = Fastify(host === undefined ? {} : { bodyLimit: host })
       t.teardown(() => app.close())
-      app.register(deals, { storage: memoryStorage(), version: 'v1', ...(bodyLimit === undefined ? {} : { bodyLimit }) })
-      const send = async (payload: string, url = '/rest/v1/deals', method: 'POST' | 'PUT' = 'POST') => await app.inject({ method, url, payload, headers: { 'content-type': 'application/json' } })
+      app.register(deals, {
+        storage: memoryStorage(),
+        version: 'v1',
+        ...(bodyLimit === undefined ? {} : { bodyLimit })
+      })
+      const send = async (payload: string, url = '/rest/v1/deals', method: 'POST' | 'PUT' = 'POST') =>
+        await app.inject({ method, url, payload, headers: { 'content-type': 'application/json' } })
       const name = `the host's is ${host}, ours ${bodyLimit}`
       // The longest name is shorter than our usual limit, so there it is the name that is refused.
       t.equal((await send(body(most))).statusCode, bodyLimit === undefined ? 400 : 201, name)
-      for (const [url, method] of [['/rest/v1/deals', 'POST'], ['/command/CreateDeal/', 'POST'], ['/rest/commands/c1', 'PUT'], ['/rest/v1/deals/a/hold', 'PUT']] as const) {
+      for (const [url, method] of [
+        ['/rest/v1/deals', 'POST'],
+        ['/command/CreateDeal/', 'POST'],
+        ['/rest/commands/c1', 'PUT'],
+        ['/rest/v1/deals/a/hold', 'PUT']
+      ] as const) {
         const refused = await send(body(most + 1), url, method)
         t.match(refused.json(), { status: 413, type: 'urn:dealbook:problem:body-too-large' }, `${name}: ${url}`)
       }
@@ -77,7 +103,13 @@ t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => 
 t.test('limits that are none are boot errors', async t => {
   for (const option of ['pageSize', 'maxPageSize', 'maxValues', 'maxPatternLength', 'bodyLimit'] as const) {
     for (const value of [0, -1, 1.5, '5', Infinity]) {
-      await t.rejects(async () => await Fastify().register(customers, { storage: memoryStorage(), [option]: value }).ready(), { message: `fastify-dealbook, customers: the option "${option}" must be an integer from 1` })
+      await t.rejects(
+        async () =>
+          await Fastify()
+            .register(customers, { storage: memoryStorage(), [option]: value })
+            .ready(),
+        { message: `fastify-dealbook, customers: the option "${option}" must be an integer from 1` }
+      )
     }
   }
 })
@@ -88,5 +120,8 @@ t.test('mounts have their limits each for itself', async t => {
   const storage = await storageOf(people(10))
   app.register(customers, { storage, prefix: '/a', pageSize: 2 })
   app.register(customers, { storage, prefix: '/b', pageSize: 3 })
-  t.strictSame([(await app.inject('/a/customers')).json().pageSize, (await app.inject('/b/customers')).json().pageSize], [2, 3])
+  t.strictSame(
+    [(await app.inject('/a/customers')).json().pageSize, (await app.inject('/b/customers')).json().pageSize],
+    [2, 3]
+  )
 })

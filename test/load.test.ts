@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
 import type { Storage } from '../lib/index.js'
+import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
 import { people } from './customers-app.js'
 
 const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 10_000, count: true }
@@ -40,7 +40,13 @@ t.test('what is loaded is a first revision with its times', async t => {
 t.test('batches', async t => {
   const commits: number[] = []
   const inner = memoryStorage()
-  const storage: Storage = { ...inner, commit: async changes => { commits.push(changes.length); await inner.commit(changes) } }
+  const storage: Storage = {
+    ...inner,
+    commit: async changes => {
+      commits.push(changes.length)
+      await inner.commit(changes)
+    }
+  }
   await loadItems(storage, customers, people(7), { batchSize: 3 })
   t.strictSame(commits, [3, 3, 1])
   t.equal(await loadItems(storage, customers, []), 0)
@@ -61,7 +67,11 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
   ]
   for (const [wrong, message] of table) {
     const storage = memoryStorage()
-    await t.rejects(loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }), { code: 'FST_DEALBOOK_INVALID_LOAD', message }, JSON.stringify(wrong))
+    await t.rejects(
+      loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }),
+      { code: 'FST_DEALBOOK_INVALID_LOAD', message },
+      JSON.stringify(wrong)
+    )
     t.strictSame(await idsIn(storage), [1, 2])
   }
   const taken = memoryStorage()
@@ -75,10 +85,18 @@ t.test('an iteration that fails fails the load', async t => {
 })
 
 t.test('defaults and optional fields of a family', async t => {
-  const books = defineFamily({ name: 'books', singular: 'book', fields: Type.Object({ id: Type.String(), title: Type.Optional(Type.String()) }) })
+  const books = defineFamily({
+    name: 'books',
+    singular: 'book',
+    fields: Type.Object({ id: Type.String(), title: Type.Optional(Type.String()) })
+  })
   const storage = memoryStorage()
   await loadItems(storage, books, [{ id: 'a' }, { id: 'b', title: '\u00fc' }])
   t.notOk('title' in (await storage.get('books', 'a') as object))
-  await t.rejects(loadItems(storage, books, [{ id: 'c', title: 'a\u0000' }]), { message: /\/title must not contain the character U\+0000/ })
-  await t.rejects(loadItems(storage, books, [{ id: 'c', title: '\ud800' }]), { message: /\/title must not contain a lone surrogate/ })
+  await t.rejects(loadItems(storage, books, [{ id: 'c', title: 'a\u0000' }]), {
+    message: /\/title must not contain the character U\+0000/
+  })
+  await t.rejects(loadItems(storage, books, [{ id: 'c', title: '\ud800' }]), {
+    message: /\/title must not contain a lone surrogate/
+  })
 })

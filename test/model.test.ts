@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { createDeal, dealsApp, home, readLog } from './deals/app.js'
+import t from 'tap'
 import type { Answer, Sent } from './deals/app.js'
-import { forms, isNamed } from './deals/forms.js'
+import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Form } from './deals/forms.js'
-import { Model } from './deals/model.js'
+import { forms, isNamed } from './deals/forms.js'
 import type { Kept, Logged, Wish } from './deals/model.js'
+import { Model } from './deals/model.js'
 import { operation } from './deals/operations.js'
 import { storages } from './storages.js'
 
@@ -28,13 +28,39 @@ const amount = fc.constantFrom(0, 1, 2.5)
 const saying = fc.oneof(
   { arbitrary: reason.map(reason => ({ operation: 'hold', params: { reason }, valid: true })), weight: 4 },
   { arbitrary: fc.constant({ operation: 'unhold', params: {}, valid: true }), weight: 4 },
-  { arbitrary: fc.constantFrom({}, { comment: 'c' }).map(params => ({ operation: 'complete', params, valid: true })), weight: 1 },
-  { arbitrary: fc.record({ amercement: amount, reason }).map(params => ({ operation: 'cancel', params, valid: true })), weight: 1 },
-  { arbitrary: fc.record({ newPrice: amount, reason }).map(params => ({ operation: 'change-price', params, valid: true })), weight: 4 },
-  { arbitrary: fc.record({ newDate: fc.constantFrom('2030-01-31', '2028-02-29'), amercement: amount, whyChanged: reason }).map(params => ({ operation: 'change-completion-date', params, valid: true })), weight: 2 },
+  {
+    arbitrary: fc.constantFrom({}, { comment: 'c' }).map(params => ({ operation: 'complete', params, valid: true })),
+    weight: 1
+  },
+  {
+    arbitrary: fc.record({ amercement: amount, reason }).map(params => ({ operation: 'cancel', params, valid: true })),
+    weight: 1
+  },
+  {
+    arbitrary: fc
+      .record({ newPrice: amount, reason })
+      .map(params => ({ operation: 'change-price', params, valid: true })),
+    weight: 4
+  },
+  {
+    arbitrary: fc
+      .record({ newDate: fc.constantFrom('2030-01-31', '2028-02-29'), amercement: amount, whyChanged: reason })
+      .map(params => ({ operation: 'change-completion-date', params, valid: true })),
+    weight: 2
+  },
   { arbitrary: fc.constant({ operation: 'delete', params: {}, valid: true }), weight: 1 },
-  { arbitrary: fc.constantFrom({}, { reason: 1 }, { reason: '' }, { reason: 'a', more: 1 }).map(params => ({ operation: 'hold', params, valid: false })), weight: 1 },
-  { arbitrary: fc.constantFrom({ newPrice: '1', reason: 'a' }, { newPrice: -1, reason: 'a' }, { newPrice: null, reason: 'a' }).map(params => ({ operation: 'change-price', params, valid: false })), weight: 1 }
+  {
+    arbitrary: fc
+      .constantFrom({}, { reason: 1 }, { reason: '' }, { reason: 'a', more: 1 })
+      .map(params => ({ operation: 'hold', params, valid: false })),
+    weight: 1
+  },
+  {
+    arbitrary: fc
+      .constantFrom({ newPrice: '1', reason: 'a' }, { newPrice: -1, reason: 'a' }, { newPrice: null, reason: 'a' })
+      .map(params => ({ operation: 'change-price', params, valid: false })),
+    weight: 1
+  }
 )
 const step: fc.Arbitrary<Step> = fc.record({
   deal: fc.nat({ max: 1 }),
@@ -68,13 +94,20 @@ for (const { name, make } of storages) {
   })
 }
 
-async function take (app: FastifyInstance, model: Model, ids: readonly string[], { deal, form: formIndex, said, name, keyed, match }: Step, suffix: string): Promise<void> {
+async function take (
+  app: FastifyInstance,
+  model: Model,
+  ids: readonly string[],
+  { deal, form: formIndex, said, name, keyed, match }: Step,
+  suffix: string
+): Promise<void> {
   const id = ids[deal] as string
   const form = forms[formIndex] as Form
   const text = name + suffix
   const request = said.operation === 'delete' ? deletion(id, form) : say(form, said, id, text)
   if (request === undefined) return
-  const sort = isNamed(form) && said.operation !== 'delete' ? 'command' : keyed && request.method === 'POST' ? 'key' : undefined
+  const sort =
+    isNamed(form) && said.operation !== 'delete' ? 'command' : keyed && request.method === 'POST' ? 'key' : undefined
   const revision = (model.deals[deal] as Kept).revision
   const headers = {
     ...request.headers,
@@ -84,13 +117,26 @@ async function take (app: FastifyInstance, model: Model, ids: readonly string[],
   const answer = await app.inject({ ...request, headers })
   const expected = model.take({ deal, ...said, name: sort === undefined ? undefined : { sort, text }, match })
   const status = statusOf(form, said.operation, expected.status, expected.replayed, sort)
-  if (answer.statusCode !== status) throw new Error(`${said.operation} as ${form.name}: ${answer.statusCode} where the model has ${status}: ${answer.body}`)
-  if ((answer.headers['idempotent-replayed'] === 'true') !== expected.replayed) throw new Error(`${said.operation} as ${form.name}: replayed or not?`)
-  if (form.shows === 'deal' && status === 200 && said.operation !== 'delete') same(withoutOwn(answer), shown(model.deals[deal] as Kept))
+  if (answer.statusCode !== status) {
+    throw new Error(
+      `${said.operation} as ${form.name}: ${answer.statusCode} where the model has ${status}: ${answer.body}`
+    )
+  }
+  if ((answer.headers['idempotent-replayed'] === 'true') !== expected.replayed) {
+    throw new Error(`${said.operation} as ${form.name}: replayed or not?`)
+  }
+  if (form.shows === 'deal' && status === 200 && said.operation !== 'delete') {
+    same(withoutOwn(answer), shown(model.deals[deal] as Kept))
+  }
 }
 
 // The attribute form has no words for wrong parameters; that has its own tests.
-function say (form: Form, { operation: name, params, valid }: Step['said'], id: string, command: string): Sent | undefined {
+function say (
+  form: Form,
+  { operation: name, params, valid }: Step['said'],
+  id: string,
+  command: string
+): Sent | undefined {
   if (!form.name.startsWith('attributes')) return form.say(operation(name), id, command, params)
   if (!valid) return undefined
   const attributes = { hold: { held: true, holdReason: params['reason'] }, unhold: { held: false } }[name]
@@ -103,13 +149,24 @@ function deletion (id: string, { name }: Form): Sent {
     : { method: 'DELETE', url: `${home}/${id}` }
 }
 
-function statusOf (form: Form, name: string, outcome: string, replayed: boolean, sort: 'command' | 'key' | undefined): number {
+function statusOf (
+  form: Form,
+  name: string,
+  outcome: string,
+  replayed: boolean,
+  sort: 'command' | 'key' | undefined
+): number {
   switch (outcome) {
-    case 'invalid': return 400
-    case 'missing': return 404
-    case 'refused': return 409
-    case 'stale': return 412
-    case 'reused': return 422
+    case 'invalid':
+      return 400
+    case 'missing':
+      return 404
+    case 'refused':
+      return 409
+    case 'stale':
+      return 412
+    case 'reused':
+      return 422
   }
   if (name === 'delete') return form.name === 'POST /command/' ? 200 : 204
   if (replayed && sort === 'command') return 200
@@ -120,7 +177,12 @@ async function compare (app: FastifyInstance, kept: Kept, id: string): Promise<v
   const answer = await app.inject(`${home}/${id}`)
   if (kept.gone) same(answer.statusCode, 404)
   else same(withoutOwn(answer), shown(kept))
-  const log = (await readLog(app, id)).map(({ action, params, outcome, revision }) => ({ action, params, outcome, revision }))
+  const log = (await readLog(app, id)).map(({ action, params, outcome, revision }) => ({
+    action,
+    params,
+    outcome,
+    revision
+  }))
   same(inOrder(log), inOrder(kept.log))
 }
 
@@ -143,11 +205,15 @@ function entryRevision (text: string): number {
 }
 
 function same (actual: unknown, expected: unknown): void {
-  if (canonical(actual) !== canonical(expected)) throw new Error(`${canonical(actual)} where the model has ${canonical(expected)}`)
+  if (canonical(actual) !== canonical(expected)) {
+    throw new Error(`${canonical(actual)} where the model has ${canonical(expected)}`)
+  }
 }
 
 function canonical (value: unknown): string {
-  return JSON.stringify(value, (_name, member: unknown) => typeof member === 'object' && member !== null && !Array.isArray(member)
-    ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => a < b ? -1 : 1))
-    : member)
+  return JSON.stringify(value, (_name, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member
+  )
 }

@@ -1,11 +1,20 @@
 import swagger from '@fastify/swagger'
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { invoices } from '../examples/own-family.js'
-import { customers, dealbook, deals, defineFamily, defineQuery, loadItems, memoryStorage, Problem } from '../lib/index.js'
 import type { FamilyOptions, Storage } from '../lib/index.js'
+import {
+  customers,
+  dealbook,
+  deals,
+  defineFamily,
+  defineQuery,
+  loadItems,
+  memoryStorage,
+  Problem
+} from '../lib/index.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
@@ -29,7 +38,12 @@ async function boot (declare: (app: FastifyInstance) => unknown): Promise<string
   }
 }
 
-async function create (app: FastifyInstance, home: string, payload: object = { name: 'tea', price: 5 }, headers = {}): Promise<string> {
+async function create (
+  app: FastifyInstance,
+  home: string,
+  payload: object = { name: 'tea', price: 5 },
+  headers = {}
+): Promise<string> {
   const answer = await app.inject({ method: 'POST', url: home, payload, headers })
   if (answer.statusCode !== 201) throw new Error(`${home}: ${answer.body}`)
   return String(answer.headers.location)
@@ -40,11 +54,18 @@ const idOf = (location: string) => location.split('/').at(-1) as string
 
 t.test('several prefixes, each with its own storage and its own shared paths', async t => {
   const app = newApp(t)
-  for (const prefix of ['', '/north', '/south/deep', '/a-b', '/a/b']) app.register(deals, { storage: memoryStorage(), prefix, version: 'v1' })
+  for (const prefix of ['', '/north', '/south/deep', '/a-b', '/a/b']) {
+    app.register(deals, { storage: memoryStorage(), prefix, version: 'v1' })
+  }
   for (const prefix of ['', '/north', '/south/deep', '/a-b', '/a/b']) {
     const place = await create(app, `${prefix}/rest/v1/deals`)
     t.ok(place.startsWith(`${prefix}/rest/v1/deals/`), place)
-    t.equal((await app.inject({ method: 'PUT', url: `${prefix}/rest/commands/c1`, payload: { deal: idOf(place), ...hold } })).statusCode, 201, prefix)
+    t.equal(
+      (await app.inject({ method: 'PUT', url: `${prefix}/rest/commands/c1`, payload: { deal: idOf(place), ...hold } }))
+        .statusCode,
+      201,
+      prefix
+    )
     t.equal((await app.inject(`${prefix}/query/deals/${idOf(place)}`)).json().length, 1)
     t.equal((await app.inject(`${prefix}/rest/v1/deals?count=exact`)).json().total, 1, 'its own storage')
   }
@@ -58,23 +79,43 @@ t.test('several versions at one prefix: the first has the shared paths', async t
   const [one, two] = [await create(app, '/rest/v1/deals'), await create(app, '/rest/v2/deals')]
   t.equal((await app.inject(`/query/deals/${idOf(one)}`)).statusCode, 200)
   t.equal((await app.inject(`/query/deals/${idOf(two)}`)).statusCode, 404)
-  t.equal((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: idOf(one), ...hold } })).headers.location, `${one}/commands/c1`)
+  t.equal(
+    (await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: idOf(one), ...hold } })).headers
+      .location,
+    `${one}/commands/c1`
+  )
   t.equal((await app.inject(`/rest/v2/deals/${idOf(one)}`)).statusCode, 404)
 })
 
 t.test('or the one that asks for them, and not the one that declines', async t => {
-  for (const options of [[{}, { unversioned: true }], [{ unversioned: false }, {}], [{ unversioned: false }, { unversioned: true }]] as const) {
+  for (const options of [
+    [{}, { unversioned: true }],
+    [{ unversioned: false }, {}],
+    [{ unversioned: false }, { unversioned: true }]
+  ] as const) {
     const app = newApp(t)
     app.register(deals, { storage: memoryStorage(), version: 'v1', ...options[0] })
     app.register(deals, { storage: memoryStorage(), version: 'v2', ...options[1] })
     const two = await create(app, '/rest/v2/deals')
     t.equal((await app.inject(`/query/deals/${idOf(two)}`)).statusCode, 200)
-    t.equal((await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: idOf(two), ...hold } })).headers.location, `${two}/commands/c1`)
-    t.match((await app.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'a', price: 1 } })).headers.location, '/rest/v2/deals/')
+    t.equal(
+      (await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: idOf(two), ...hold } })).headers
+        .location,
+      `${two}/commands/c1`
+    )
+    t.match(
+      (await app.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'a', price: 1 } })).headers
+        .location,
+      '/rest/v2/deals/'
+    )
   }
   const none = newApp(t)
   none.register(deals, { storage: memoryStorage(), version: 'v1', unversioned: false })
-  t.equal((await none.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'a', price: 1 } })).statusCode, 404, 'nobody has them')
+  t.equal(
+    (await none.inject({ method: 'POST', url: '/command/CreateDeal/', payload: { name: 'a', price: 1 } })).statusCode,
+    404,
+    'nobody has them'
+  )
 })
 
 t.test('families of different storages at one prefix', async t => {
@@ -84,11 +125,28 @@ t.test('families of different storages at one prefix', async t => {
   const deal = await create(app, '/crm/rest/v1/deals')
   const invoice = await create(app, '/crm/rest/v1/invoices', { customer: 1, total: 1 })
   const pay = { action: 'PayInvoice', params: { on: '2030-01-01' } }
-  t.equal((await app.inject({ method: 'PUT', url: '/crm/rest/commands/c1', payload: { deal: idOf(deal), ...hold } })).statusCode, 201)
-  t.equal((await app.inject({ method: 'PUT', url: '/crm/rest/commands/c2', payload: { invoice: Number(idOf(invoice)), ...pay } })).statusCode, 201)
+  t.equal(
+    (await app.inject({ method: 'PUT', url: '/crm/rest/commands/c1', payload: { deal: idOf(deal), ...hold } }))
+      .statusCode,
+    201
+  )
+  t.equal(
+    (
+      await app.inject({
+        method: 'PUT',
+        url: '/crm/rest/commands/c2',
+        payload: { invoice: Number(idOf(invoice)), ...pay }
+      })
+    ).statusCode,
+    201
+  )
   t.match((await app.inject('/crm/rest/commands/c1')).json(), { deal: idOf(deal), action: 'HoldDeal' })
   t.match((await app.inject('/crm/rest/commands/c2')).json(), { invoice: Number(idOf(invoice)), action: 'PayInvoice' })
-  const both = await app.inject({ method: 'PUT', url: '/crm/rest/commands/c3', payload: { invoice: 1, deal: idOf(deal), ...pay } })
+  const both = await app.inject({
+    method: 'PUT',
+    url: '/crm/rest/commands/c3',
+    payload: { invoice: 1, deal: idOf(deal), ...pay }
+  })
   t.match(both.json(), { status: 400, detail: /must have one of these.*deal, invoice/ })
 })
 
@@ -124,17 +182,25 @@ t.test('one storage per tenant: chosen by request, asynchronously too, or refuse
   t.match(place, /^\/a\/rest\/v1\/deals\//, 'addresses have the tenant')
   t.equal((await app.inject(place)).statusCode, 200)
   t.equal((await app.inject(place.replace('/a/', '/b/'))).statusCode, 404)
-  t.equal((await app.inject({ method: 'PUT', url: '/a/rest/commands/c1', payload: { deal: idOf(place), ...hold } })).headers.location, `${place}/commands/c1`)
+  t.equal(
+    (await app.inject({ method: 'PUT', url: '/a/rest/commands/c1', payload: { deal: idOf(place), ...hold } })).headers
+      .location,
+    `${place}/commands/c1`
+  )
   t.equal((await app.inject('/b/rest/commands/c1')).statusCode, 404)
   t.match((await app.inject('/c/rest/v1/deals')).json(), { status: 404, detail: 'There is no tenant "c"' })
-  t.match((await app.inject({ method: 'POST', url: '/c/rest/v1/deals', payload: { name: 'a', price: 1 } })).json(), { status: 404 })
+  t.match((await app.inject({ method: 'POST', url: '/c/rest/v1/deals', payload: { name: 'a', price: 1 } })).json(), {
+    status: 404
+  })
   t.equal((await app.inject('/bug/rest/v1/deals')).statusCode, 500)
 })
 
 t.test('inside a plugin of the host, whose hooks guard every path', async t => {
   const app = newApp(t)
   app.register(async scope => {
-    scope.addHook('preHandler', async request => { if (request.headers.user !== 'ann') throw new Problem('unauthorized', 'who are you?') })
+    scope.addHook('preHandler', async request => {
+      if (request.headers.user !== 'ann') throw new Problem('unauthorized', 'who are you?')
+    })
     scope.register(dealbook, { storage: memoryStorage(), version: 'v1' })
     scope.register(invoices, { storage: memoryStorage(), version: 'v1' })
   }, { prefix: '/private' })
@@ -142,9 +208,17 @@ t.test('inside a plugin of the host, whose hooks guard every path', async t => {
   const user = { user: 'ann' }
   const place = await create(app, '/private/rest/v1/deals', { name: 'a', price: 1 }, user)
   const requests = [
-    { url: '/private/rest/v1/deals' }, { url: place }, { url: `/private/query/deals/${idOf(place)}` }, { url: '/private/query/invoices/1' }, { url: '/private/customers' },
+    { url: '/private/rest/v1/deals' },
+    { url: place },
+    { url: `/private/query/deals/${idOf(place)}` },
+    { url: '/private/query/invoices/1' },
+    { url: '/private/customers' },
     { method: 'PUT' as const, url: '/private/rest/commands/c1', payload: { deal: idOf(place), ...hold } },
-    { method: 'PUT' as const, url: '/private/rest/commands/c2', payload: { invoice: 1, action: 'PayInvoice', params: { on: '2030-01-01' } } },
+    {
+      method: 'PUT' as const,
+      url: '/private/rest/commands/c2',
+      payload: { invoice: 1, action: 'PayInvoice', params: { on: '2030-01-01' } }
+    },
     { url: '/private/rest/commands/c1' },
     { method: 'POST' as const, url: '/private/command/HoldDeal/', payload: { id: idOf(place), reason: 'a' } },
     { method: 'POST' as const, url: '/private/command/CreateInvoice', payload: { customer: 1, total: 1 } }
@@ -164,52 +238,157 @@ const v1 = { storage, version: 'v1' }
 
 /** What cannot stand together, and what the boot must say. */
 const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
-  ['two scopes at one prefix', app => {
-    app.register(deals, v1)
-    app.register(async scope => { scope.register(invoices, v1) })
-  }, /invoices: another scope has \/rest\/commands, \/command and \/query at "\/" already; register the families of one prefix in one scope/],
-  ['the same, where the guarded scope comes first', app => {
-    app.register(async scope => { scope.register(invoices, { ...v1, prefix: '/crm' }) })
-    app.register(deals, { ...v1, prefix: '/crm/' })
-  }, /another scope has .* at "\/crm" already/],
-  ['two mounts that ask for the shared paths', app => {
-    app.register(deals, { ...v1, unversioned: true })
-    app.register(deals, { ...v1, version: 'v2', unversioned: true })
-  }, /deals: two mounts at one prefix have the option "unversioned"/],
-  ['one action in two families', app => {
-    app.register(deals, v1)
-    app.register(defineFamily({ name: 'notes', singular: 'note', fields, create: ['total'], operations: { hold: { name: 'hold', verb: 'hold', participle: 'held', noun: 'holds', action: 'HoldDeal', params: Type.Object({}), apply: note => note } } }), v1)
-  }, /notes: the name "HoldDeal" belongs to deals at the same prefix/],
-  ['one query in two families', app => {
-    app.register(deals, v1)
-    app.register(defineFamily({ name: 'notes', singular: 'note', fields, queries: { 'deals-by-name': defineQuery({ field: 'total' }) } }), v1)
-  }, /notes: the name "deals-by-name" belongs to deals at the same prefix/],
-  ['one singular in two families', app => {
-    app.register(deals, v1)
-    app.register(defineFamily({ name: 'offers', singular: 'deal', fields, operations: { note: { name: 'note', verb: 'note', participle: 'noted', noun: 'notes', action: 'NoteOffer', params: Type.Object({}), apply: note => note } } }), v1)
-  }, /offers: the name "deal" belongs to deals at the same prefix/],
-  ['the same version twice', app => {
-    app.register(deals, v1)
-    app.register(deals, v1)
-  }, /another route at \/rest\/v1\/deals already/],
-  ['customers twice', app => {
-    app.register(customers, { storage, prefix: '/crm' })
-    app.register(customers, { storage, prefix: '/crm/' })
-  }, /another route at \/crm\/customers already/],
-  ['a route of the host', app => {
-    app.get('/crm/customers', async () => 'mine')
-    app.register(customers, { storage, prefix: '/crm' })
-  }, /another route at \/crm\/customers already, of the host/],
-  ['a route of the host on a shared path', app => {
-    app.post('/command/HoldDeal', async () => 'mine')
-    app.register(deals, v1)
-  }, /another route at \/command\/HoldDeal already/],
-  ['a parameter of another name', app => {
-    app.register(customers, { storage, prefix: '/:tenant' })
-    app.register(customers, { storage, prefix: '/:customer' })
-  }, /another route at \/:customer\/customers already/],
-  ['a version that is a path of ours', app => { app.register(deals, { storage, version: 'commands' }) }, /"version" must be a URL-safe word, such as "v1", and not "commands"/],
-  ['a version that is no segment', app => { app.register(deals, { storage, version: '..' }) }, /"version" must be a URL-safe word/]
+  [
+    'two scopes at one prefix',
+    app => {
+      app.register(deals, v1)
+      app.register(async scope => {
+        scope.register(invoices, v1)
+      })
+    },
+    /invoices: another scope has \/rest\/commands, \/command and \/query at "\/" already; register the families of one prefix in one scope/
+  ],
+  [
+    'the same, where the guarded scope comes first',
+    app => {
+      app.register(async scope => {
+        scope.register(invoices, { ...v1, prefix: '/crm' })
+      })
+      app.register(deals, { ...v1, prefix: '/crm/' })
+    },
+    /another scope has .* at "\/crm" already/
+  ],
+  [
+    'two mounts that ask for the shared paths',
+    app => {
+      app.register(deals, { ...v1, unversioned: true })
+      app.register(deals, { ...v1, version: 'v2', unversioned: true })
+    },
+    /deals: two mounts at one prefix have the option "unversioned"/
+  ],
+  [
+    'one action in two families',
+    app => {
+      app.register(deals, v1)
+      app.register(
+        defineFamily({
+          name: 'notes',
+          singular: 'note',
+          fields,
+          create: ['total'],
+          operations: {
+            hold: {
+              name: 'hold',
+              verb: 'hold',
+              participle: 'held',
+              noun: 'holds',
+              action: 'HoldDeal',
+              params: Type.Object({}),
+              apply: note => note
+            }
+          }
+        }),
+        v1
+      )
+    },
+    /notes: the name "HoldDeal" belongs to deals at the same prefix/
+  ],
+  [
+    'one query in two families',
+    app => {
+      app.register(deals, v1)
+      app.register(
+        defineFamily({
+          name: 'notes',
+          singular: 'note',
+          fields,
+          queries: { 'deals-by-name': defineQuery({ field: 'total' }) }
+        }),
+        v1
+      )
+    },
+    /notes: the name "deals-by-name" belongs to deals at the same prefix/
+  ],
+  [
+    'one singular in two families',
+    app => {
+      app.register(deals, v1)
+      app.register(
+        defineFamily({
+          name: 'offers',
+          singular: 'deal',
+          fields,
+          operations: {
+            note: {
+              name: 'note',
+              verb: 'note',
+              participle: 'noted',
+              noun: 'notes',
+              action: 'NoteOffer',
+              params: Type.Object({}),
+              apply: note => note
+            }
+          }
+        }),
+        v1
+      )
+    },
+    /offers: the name "deal" belongs to deals at the same prefix/
+  ],
+  [
+    'the same version twice',
+    app => {
+      app.register(deals, v1)
+      app.register(deals, v1)
+    },
+    /another route at \/rest\/v1\/deals already/
+  ],
+  [
+    'customers twice',
+    app => {
+      app.register(customers, { storage, prefix: '/crm' })
+      app.register(customers, { storage, prefix: '/crm/' })
+    },
+    /another route at \/crm\/customers already/
+  ],
+  [
+    'a route of the host',
+    app => {
+      app.get('/crm/customers', async () => 'mine')
+      app.register(customers, { storage, prefix: '/crm' })
+    },
+    /another route at \/crm\/customers already, of the host/
+  ],
+  [
+    'a route of the host on a shared path',
+    app => {
+      app.post('/command/HoldDeal', async () => 'mine')
+      app.register(deals, v1)
+    },
+    /another route at \/command\/HoldDeal already/
+  ],
+  [
+    'a parameter of another name',
+    app => {
+      app.register(customers, { storage, prefix: '/:tenant' })
+      app.register(customers, { storage, prefix: '/:customer' })
+    },
+    /another route at \/:customer\/customers already/
+  ],
+  [
+    'a version that is a path of ours',
+    app => {
+      app.register(deals, { storage, version: 'commands' })
+    },
+    /"version" must be a URL-safe word, such as "v1", and not "commands"/
+  ],
+  [
+    'a version that is no segment',
+    app => {
+      app.register(deals, { storage, version: '..' })
+    },
+    /"version" must be a URL-safe word/
+  ]
 ]
 
 t.test('what cannot stand together stops the boot, in our words', async t => {
@@ -236,8 +415,14 @@ t.test('the shared paths are described as their owner takes them', async t => {
     app.register(wider, { storage, version: 'v2', ...(unversioned === undefined ? {} : { unversioned }) })
     await app.ready()
     const paths = app.swagger().paths as Record<string, object>
-    for (const path of ['/command/CreateDeal', '/query/deals-by-name/{parameter}']) t.equal(JSON.stringify(paths[path]).includes('region'), described, path)
-    const made = await app.inject({ method: 'POST', url: '/command/CreateDeal', payload: { name: 'a', price: 1, region: 'north' } })
+    for (const path of ['/command/CreateDeal', '/query/deals-by-name/{parameter}']) {
+      t.equal(JSON.stringify(paths[path]).includes('region'), described, path)
+    }
+    const made = await app.inject({
+      method: 'POST',
+      url: '/command/CreateDeal',
+      payload: { name: 'a', price: 1, region: 'north' }
+    })
     t.equal(made.statusCode, described ? 200 : 400)
   }
 })
@@ -245,8 +430,12 @@ t.test('the shared paths are described as their owner takes them', async t => {
 t.test('operation ids tell every place from every other', async t => {
   const app = newApp(t)
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
-  const options: Partial<FamilyOptions>[] = ['/a-b', '/a/b', '/aB', '/a_b', '/ab', '/a.b', '/:a/b', ''].map(prefix => ({ prefix }))
-  for (const each of [...options, { version: 'v11' }, { version: 'v1.1' }, { version: 'v1-1' }]) app.register(deals, { storage, version: 'v1', ...each })
+  const options: Partial<FamilyOptions>[] = ['/a-b', '/a/b', '/aB', '/a_b', '/ab', '/a.b', '/:a/b', ''].map(prefix => ({
+    prefix
+  }))
+  for (const each of [...options, { version: 'v11' }, { version: 'v1.1' }, { version: 'v1-1' }]) {
+    app.register(deals, { storage, version: 'v1', ...each })
+  }
   app.register(invoices, { storage, version: 'v1' })
   await app.ready()
   const paths = Object.values(app.swagger().paths ?? {}) as Record<string, { operationId: string }>[]

@@ -1,9 +1,9 @@
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { makeChooser } from '../lib/http/negotiate.js'
-import { csv, customers, deals, html, json, memoryStorage, ndjson, representations, xml } from '../lib/index.js'
 import type { Representation } from '../lib/index.js'
+import { csv, customers, deals, html, json, memoryStorage, ndjson, representations, xml } from '../lib/index.js'
 import { customersApp, people, storageOf } from './customers-app.js'
 import { createDeal, dealsApp } from './deals/app.js'
 
@@ -83,7 +83,9 @@ t.test('Accept chooses among what there is', async t => {
     t.equal(typeOf(answer), `${expected}; charset=utf-8`, accept)
     t.equal(answer.headers.vary, 'Accept', `${accept}: varies`)
   }
-  const { detail } = (await app.inject({ url: '/customers/1', headers: { accept: 'image/png' } })).json<{ detail: string }>()
+  const { detail } = (await app.inject({ url: '/customers/1', headers: { accept: 'image/png' } })).json<{
+    detail: string
+  }>()
   t.match(detail, /application\/json, application\/xml, text\/xml, text\/html$/, 'what there is, is named')
 })
 
@@ -141,7 +143,8 @@ t.test('a dot in the id of a command is no suffix for its writer', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
   const { id } = await createDeal(app)
-  const put = (body: object) => app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/commands/first.xml`, payload: body })
+  const put = (body: object) =>
+    app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/commands/first.xml`, payload: body })
   t.equal(typeOf(await put({ action: 'HoldDeal', params: { reason: 'r' } })), `${j}; charset=utf-8`)
   t.equal(typeOf(await put({ action: 'UnholdDeal' })), 'application/problem+json; charset=utf-8')
   const read = await app.inject(`/rest/v1/deals/${id}/commands/first.xml`)
@@ -159,11 +162,19 @@ t.test('304 and 412 per representation', async t => {
     t.equal(first.headers.etag, `"1-${format}"`)
     for (const method of ['GET', 'HEAD'] as const) {
       const again = await app.inject({ method, url, headers: { accept: type, 'if-none-match': `"1-${format}"` } })
-      t.strictSame([again.statusCode, again.headers.vary, again.headers.etag, again.body], [304, 'Accept', `"1-${format}"`, ''], `${method} ${format}`)
+      t.strictSame(
+        [again.statusCode, again.headers.vary, again.headers.etag, again.body],
+        [304, 'Accept', `"1-${format}"`, ''],
+        `${method} ${format}`
+      )
     }
     const other = await app.inject({ url, headers: { accept: type, 'if-none-match': '"1-csv"' } })
     t.equal(other.statusCode, 200, 'another representation is another thing')
-    t.equal((await app.inject({ url, headers: { accept: type, 'if-match': '"2"' } })).headers.vary, 'Accept', '412 varies')
+    t.equal(
+      (await app.inject({ url, headers: { accept: type, 'if-match': '"2"' } })).headers.vary,
+      'Accept',
+      '412 varies'
+    )
   }
   t.equal((await app.inject(url)).body, (await app.inject({ url, headers: { accept: '*/*' } })).body)
 })
@@ -197,7 +208,9 @@ t.test('Accept strings that never come again do not pile up', async t => {
   const chooser = makeChooser([json, xml, html(), csv, ndjson])
   const first = chooser.choose('one', { accept: x })
   t.equal(chooser.choose('one', { accept: x }), first, 'what comes again is not worked out again')
-  for (let index = 0; index < 1000; index++) t.equal(chooser.choose('one', { accept: `${x};q=0.${index}1` }).mediaType, x)
+  for (let index = 0; index < 1000; index++) {
+    t.equal(chooser.choose('one', { accept: `${x};q=0.${index}1` }).mediaType, x)
+  }
   t.not(chooser.choose('one', { accept: x }), first, 'it was let go in the meantime')
   const long = `${x}${', a/b;q=0.1'.repeat(500)}`
   const chosen = chooser.choose('one', { accept: long })
@@ -211,8 +224,17 @@ t.test('creation answers in the representation that was asked for', async t => {
   app.register(deals, { storage: memoryStorage(), version: 'v1' })
   app.register(customers, { storage: await storageOf(people(3)) })
   await app.ready()
-  for (const [accept, mark] of [[j, '"links":{"self":"HREF"'], [x, '<links><self>HREF</self>'], [h, '<a href="HREF">HREF</a>']] as const) {
-    const answer = await app.inject({ method: 'POST', url: '/rest/v1/deals/', headers: { accept }, payload: { name: 'Tea & "more" <b>', price: 5 } })
+  for (const [accept, mark] of [
+    [j, '"links":{"self":"HREF"'],
+    [x, '<links><self>HREF</self>'],
+    [h, '<a href="HREF">HREF</a>']
+  ] as const) {
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/rest/v1/deals/',
+      headers: { accept },
+      payload: { name: 'Tea & "more" <b>', price: 5 }
+    })
     t.equal(answer.statusCode, 201, accept)
     t.equal(typeOf(answer), `${accept}; charset=utf-8`)
     t.equal(answer.headers.vary, 'Accept')
@@ -220,11 +242,28 @@ t.test('creation answers in the representation that was asked for', async t => {
     t.ok(answer.body.includes(mark.replaceAll('HREF', location)), `${accept}: links to what was created`)
     t.ok(answer.body.includes(`${location}/commands`), `${accept}: and to its log`)
     t.match(answer.headers.etag, /^"1-(json|xml|html)"$/)
-    const noun = await app.inject({ method: 'POST', url: `${location}/holds`, headers: { accept }, payload: { reason: 'r' } })
+    const noun = await app.inject({
+      method: 'POST',
+      url: `${location}/holds`,
+      headers: { accept },
+      payload: { reason: 'r' }
+    })
     t.equal(noun.statusCode, 201)
-    t.ok(noun.body.includes(mark.replaceAll('HREF', noun.headers.location as string)), `${accept}: an entry of a noun too`)
+    t.ok(
+      noun.body.includes(mark.replaceAll('HREF', noun.headers.location as string)),
+      `${accept}: an entry of a noun too`
+    )
   }
-  const refused = await app.inject({ method: 'POST', url: '/rest/v1/deals/', headers: { accept: c }, payload: { name: 'Tea', price: 5 } })
+  const refused = await app.inject({
+    method: 'POST',
+    url: '/rest/v1/deals/',
+    headers: { accept: c },
+    payload: { name: 'Tea', price: 5 }
+  })
   t.equal(refused.statusCode, 406)
-  t.equal((await app.inject('/rest/v1/deals?count=exact')).json<{ total: number }>().total, 3, 'what cannot be answered is not done')
+  t.equal(
+    (await app.inject('/rest/v1/deals?count=exact')).json<{ total: number }>().total,
+    3,
+    'what cannot be answered is not done'
+  )
 })

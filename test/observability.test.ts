@@ -2,16 +2,21 @@ import { FastifyOtelInstrumentation } from '@fastify/otel'
 import { trace } from '@opentelemetry/api'
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
-import Fastify from 'fastify'
 import type { FastifyInstance, FastifyServerOptions, InjectOptions } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
-import { deals, memoryStorage } from '../lib/index.js'
 import type { Committed, FamilyOptions, Storage } from '../lib/index.js'
+import { deals, memoryStorage } from '../lib/index.js'
 import { createDeal, home } from './deals/app.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
-async function dealsWith (t: Test, options: Partial<FamilyOptions>, server: FastifyServerOptions = {}, before?: (app: FastifyInstance) => Promise<void>): Promise<FastifyInstance> {
+async function dealsWith (
+  t: Test,
+  options: Partial<FamilyOptions>,
+  server: FastifyServerOptions = {},
+  before?: (app: FastifyInstance) => Promise<void>
+): Promise<FastifyInstance> {
   const app = Fastify(server)
   t.teardown(() => app.close())
   await before?.(app)
@@ -39,19 +44,59 @@ t.test('the request log says what became of every command, and nothing of what w
   const reason = 'SECRET reason'
   const hold = { action: 'HoldDeal', params: { reason } }
   const table: [InjectOptions, object | undefined][] = [
-    [{ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason } }, { action: 'HoldDeal', outcome: 'done', revision: 2 }],
-    [{ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason } }, { action: 'HoldDeal', outcome: 'unchanged', revision: 2 }],
-    [{ method: 'PUT', url: `${home}/${id}/complete`, payload: { comment: reason } }, { action: 'CompleteDeal', outcome: 'refused', revision: 2 }],
-    [{ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } }, { action: 'UnholdDeal', outcome: 'done', revision: 3 }],
-    [{ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } }, { action: 'UnholdDeal', outcome: 'done', revision: 3, replayed: true }],
+    [
+      { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason } },
+      { action: 'HoldDeal', outcome: 'done', revision: 2 }
+    ],
+    [
+      { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason } },
+      { action: 'HoldDeal', outcome: 'unchanged', revision: 2 }
+    ],
+    [
+      { method: 'PUT', url: `${home}/${id}/complete`, payload: { comment: reason } },
+      { action: 'CompleteDeal', outcome: 'refused', revision: 2 }
+    ],
+    [
+      { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } },
+      { action: 'UnholdDeal', outcome: 'done', revision: 3 }
+    ],
+    [
+      { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } },
+      { action: 'UnholdDeal', outcome: 'done', revision: 3, replayed: true }
+    ],
     [{ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: hold }, undefined],
-    [{ method: 'PATCH', url: `${home}/${id}`, payload: { held: true, holdReason: reason } }, { action: 'HoldDeal', outcome: 'done', revision: 4 }],
-    [{ method: 'POST', url: `${home}/${id}/holds`, payload: `{"reason":"${reason}`, headers: { 'content-type': 'application/json' } }, undefined],
+    [
+      { method: 'PATCH', url: `${home}/${id}`, payload: { held: true, holdReason: reason } },
+      { action: 'HoldDeal', outcome: 'done', revision: 4 }
+    ],
+    [
+      {
+        method: 'POST',
+        url: `${home}/${id}/holds`,
+        payload: `{"reason":"${reason}`,
+        headers: { 'content-type': 'application/json' }
+      },
+      undefined
+    ],
     [{ method: 'POST', url: `${home}/${id}/holds`, payload: { SECRET: reason } }, undefined],
-    [{ method: 'POST', url: `${home}/${id}/holds`, payload: `reason=${reason}`, headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' } }, { outcome: 'unchanged' }],
-    [{ method: 'DELETE', url: `${home}/${id}` }, { action: 'DeleteDeal', outcome: 'done', revision: 5 }]
+    [
+      {
+        method: 'POST',
+        url: `${home}/${id}/holds`,
+        payload: `reason=${reason}`,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
+      },
+      { outcome: 'unchanged' }
+    ],
+    [
+      { method: 'DELETE', url: `${home}/${id}` },
+      { action: 'DeleteDeal', outcome: 'done', revision: 5 }
+    ]
   ]
-  t.match(lines.filter(({ msg }) => msg === 'command'), [{ level: 30, family: 'deals', action: 'CreateDeal', id, outcome: 'done', revision: 1, reqId: /./ }])
+  t.match(
+    lines.filter(({ msg }) => msg === 'command'),
+    [{ level: 30, family: 'deals', action: 'CreateDeal', id, outcome: 'done', revision: 1, reqId: /./ }]
+  )
   for (const [request, expected] of table) {
     lines.length = 0
     await app.inject(request)
@@ -93,18 +138,40 @@ t.test('onCommitted is told of every change after the commit, and of nothing els
     }
   })
   const { id } = await createDeal(app)
-  t.match(told, [{ family: 'deals', action: 'CreateDeal', id, principal: 'ann', revision: 1, before: undefined, after: { id, name: 'Ten tons of tea', revision: 1 }, at: /^\d{4}-.*Z$/ }])
+  t.match(told, [
+    {
+      family: 'deals',
+      action: 'CreateDeal',
+      id,
+      principal: 'ann',
+      revision: 1,
+      before: undefined,
+      after: { id, name: 'Ten tons of tea', revision: 1 },
+      at: /^\d{4}-.*Z$/
+    }
+  ])
   t.strictSame(order, ['commit', 'told'])
 
   const hold = { action: 'HoldDeal', params: { reason: 'a' } }
   await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: hold })
-  t.match(told[1], { action: 'HoldDeal', command: 'c1', params: { reason: 'a' }, revision: 2, before: { held: false, revision: 1 }, after: { held: true, holdReason: 'a', revision: 2 } })
+  t.match(told[1], {
+    action: 'HoldDeal',
+    command: 'c1',
+    params: { reason: 'a' },
+    revision: 2,
+    before: { held: false, revision: 1 },
+    after: { held: true, holdReason: 'a', revision: 2 }
+  })
   const silent: [string, InjectOptions, number][] = [
     ['a replay', { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: hold }, 200],
     ['what changed nothing', { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } }, 200],
     ['what changed nothing, recorded', { method: 'PUT', url: `${home}/${id}/commands/c2`, payload: hold }, 201],
     ['a refusal', { method: 'PUT', url: `${home}/${id}/complete`, payload: {} }, 409],
-    ['a refusal, recorded', { method: 'PUT', url: `${home}/${id}/commands/c3`, payload: { action: 'CompleteDeal' } }, 409],
+    [
+      'a refusal, recorded',
+      { method: 'PUT', url: `${home}/${id}/commands/c3`, payload: { action: 'CompleteDeal' } },
+      409
+    ],
     ['a body that is not valid', { method: 'PUT', url: `${home}/${id}/hold`, payload: {} }, 400]
   ]
   for (const [name, request, status] of silent) {
@@ -117,16 +184,44 @@ t.test('onCommitted is told of every change after the commit, and of nothing els
 
 t.test('onCommitted is not told of what could not be committed', async t => {
   let told = 0
-  const app = await dealsWith(t, { storage: { ...memoryStorage(), commit: async () => { throw new Error('no') } }, onCommitted: () => { told++ } })
+  const app = await dealsWith(t, {
+    storage: {
+      ...memoryStorage(),
+      commit: async () => {
+        throw new Error('no')
+      }
+    },
+    onCommitted: () => {
+      told++
+    }
+  })
   t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })).statusCode, 503)
   t.equal(told, 0)
 })
 
 t.test('the failure of onCommitted is logged, and fails nothing', async t => {
   const failures: [string, NonNullable<FamilyOptions['onCommitted']>][] = [
-    ['a throw', () => { throw new Error('no queue') }],
-    ['a rejection', async () => { throw new Error('no queue') }],
-    ['a late rejection', async () => { await new Promise(resolve => { setImmediate(resolve) }); throw new Error('no queue') }]
+    [
+      'a throw',
+      () => {
+        throw new Error('no queue')
+      }
+    ],
+    [
+      'a rejection',
+      async () => {
+        throw new Error('no queue')
+      }
+    ],
+    [
+      'a late rejection',
+      async () => {
+        await new Promise(resolve => {
+          setImmediate(resolve)
+        })
+        throw new Error('no queue')
+      }
+    ]
   ]
   for (const [name, onCommitted] of failures) {
     const { lines, server } = captured('error')
@@ -135,7 +230,11 @@ t.test('the failure of onCommitted is logged, and fails nothing', async t => {
     t.equal(answer.statusCode, 201, name)
     t.equal((await app.inject(String(answer.headers.location))).statusCode, 200, name)
     await new Promise(resolve => { setImmediate(resolve) })
-    t.match(lines, [{ level: 50, msg: 'onCommitted failed', err: { message: 'no queue' }, family: 'deals', action: 'CreateDeal' }], name)
+    t.match(
+      lines,
+      [{ level: 50, msg: 'onCommitted failed', err: { message: 'no queue' }, family: 'deals', action: 'CreateDeal' }],
+      name
+    )
   }
 })
 
@@ -158,7 +257,9 @@ t.test('with @fastify/otel, decide and commit are spans of the request', async t
     commit: async changes => {
       // As the instrumentation of a database driver does.
       trace.getTracer('driver').startSpan('INSERT').end()
-      if (changes.some(change => change.type === 'insert' && change.item.name === 'broken')) throw new Error('the disk is full')
+      if (changes.some(change => change.type === 'insert' && change.item.name === 'broken')) {
+        throw new Error('the disk is full')
+      }
       await inner.commit(changes)
     }
   }
@@ -174,7 +275,10 @@ t.test('with @fastify/otel, decide and commit are spans of the request', async t
   const made = await spansOf({ method: 'POST', url: home, payload: { name: 'tea', price: 1 } })
   t.equal(made.answer.statusCode, 201)
   const id = made.answer.json().id as string
-  for (const { byName } of [made, await spansOf({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })]) {
+  for (const { byName } of [
+    made,
+    await spansOf({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
+  ]) {
     const root = byName('request')
     t.ok(root, 'the request has a span')
     for (const name of ['dealbook decide', 'dealbook commit']) {
@@ -182,7 +286,11 @@ t.test('with @fastify/otel, decide and commit are spans of the request', async t
       t.equal(byName(name)?.spanContext().traceId, root?.spanContext().traceId)
       t.equal(byName(name)?.status.code, 0)
     }
-    t.equal(byName('INSERT')?.parentSpanContext?.spanId, byName('dealbook commit')?.spanContext().spanId, 'what the storage does is below the commit')
+    t.equal(
+      byName('INSERT')?.parentSpanContext?.spanId,
+      byName('dealbook commit')?.spanContext().spanId,
+      'what the storage does is below the commit'
+    )
   }
 
   const unchanged = await spansOf({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })

@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import swagger from '@fastify/swagger'
+import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { customers } from '../lib/customers.js'
@@ -22,9 +22,18 @@ interface Described {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly parameters?: readonly { readonly name: string, readonly in: string, readonly required?: boolean }[]
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
-  readonly responses: Readonly<Record<string, { readonly description: string, readonly headers?: object, readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>>
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly description: string
+        readonly headers?: object
+        readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
+      }
+    >
+  >
 }
 
 type Paths = Readonly<Record<string, Readonly<Record<string, Described>>>>
@@ -36,13 +45,26 @@ app.register(customers, { storage, prefix: '/crm' })
 app.register(deals, { storage, prefix: '/crm', version: 'v1' })
 app.register(deals, { storage, prefix: '/crm', version: 'v2', preconditions: 'required' })
 app.register(deals, { storage: memoryStorage(), prefix: '/other', version: 'v1' })
-app.register(defineFamily({
-  name: 'invoices',
-  singular: 'invoice',
-  fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean({ default: false }) }),
-  create: [],
-  operations: { pay: { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: Type.Object({}), apply: invoice => ({ ...invoice, paid: true }) } }
-}), { storage, prefix: '/crm' })
+app.register(
+  defineFamily({
+    name: 'invoices',
+    singular: 'invoice',
+    fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean({ default: false }) }),
+    create: [],
+    operations: {
+      pay: {
+        name: 'pay',
+        verb: 'pay',
+        participle: 'paid',
+        noun: 'payments',
+        action: 'PayInvoice',
+        params: Type.Object({}),
+        apply: invoice => ({ ...invoice, paid: true })
+      }
+    }
+  }),
+  { storage, prefix: '/crm' }
+)
 await app.ready()
 const paths = app.swagger().paths as unknown as Paths
 
@@ -51,7 +73,9 @@ const writes = ['400', '404', '409', '412', '413', '415', '503']
 
 function at (method: string, path: string): Described {
   const found = paths[path]?.[method]
-  if (found === undefined) throw new Error(`${method} ${path} is not described; there are ${Object.keys(paths).join(' ')}`)
+  if (found === undefined) {
+    throw new Error(`${method} ${path} is not described; there are ${Object.keys(paths).join(' ')}`)
+  }
   return found
 }
 
@@ -73,16 +97,28 @@ t.test('every operation is described in every form', async t => {
     ] as const) {
       const described = at(method, path)
       const body = bodyOf(described)
-      t.strictSame(Object.keys(body.properties ?? {}).sort(), [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(), `${path}: its members`)
+      t.strictSame(
+        Object.keys(body.properties ?? {}).sort(),
+        [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(),
+        `${path}: its members`
+      )
       t.equal(body.additionalProperties, false, `${path}: and no others`)
       t.ok(described.responses[done], `${path}: its success`)
-      for (const status of writes) t.ok(described.responses[status]?.content?.['application/problem+json'], `${path}: ${status} is a problem`)
+      for (const status of writes) {
+        t.ok(described.responses[status]?.content?.['application/problem+json'], `${path}: ${status} is a problem`)
+      }
       t.equal(described.responses['422'] !== undefined, method === 'post', `${path}: 422 where there is a key`)
     }
     for (const path of [`${home}/{id}`, `${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
-      const body = bodyOf(at('put', path)).anyOf?.find(each => each.properties?.['action']?.const === action || each.properties?.['action']?.enum?.includes(action))
+      const body = bodyOf(at('put', path)).anyOf?.find(
+        each => each.properties?.['action']?.const === action || each.properties?.['action']?.enum?.includes(action)
+      )
       t.ok(body, `${path}: ${action}`)
-      t.strictSame(Object.keys(body?.properties?.['params']?.properties ?? {}).sort(), Object.keys(params).sort(), `${path}: the parameters of ${action}`)
+      t.strictSame(
+        Object.keys(body?.properties?.['params']?.properties ?? {}).sort(),
+        Object.keys(params).sort(),
+        `${path}: the parameters of ${action}`
+      )
     }
     t.ok(at('get', `${home}/{id}/${noun}`).responses['200'])
     t.ok(at('get', `${home}/{id}/${noun}/{command}`).responses['200'])
@@ -94,12 +130,25 @@ t.test('the other writes and reads of deals are described', async t => {
   t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.strictSame(bodyOf(create).required, ['name', 'price'])
   t.strictSame(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
-  t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'idempotent-replayed', 'last-modified', 'location'])
+  t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), [
+    'etag',
+    'idempotent-replayed',
+    'last-modified',
+    'location'
+  ])
   t.strictSame(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])
   t.strictSame(headersOf(at('delete', `${home}/{id}`)), ['if-match', 'if-unmodified-since'])
-  t.strictSame(headersOf(at('post', `${home}/{id}/holds`)), ['idempotency-key', 'if-match', 'if-unmodified-since', 'prefer'])
-  t.ok(bodyOf(at('put', `${home}/{id}`)).anyOf?.some(({ properties }) => properties?.['holdReason'] !== undefined), 'the attributes')
+  t.strictSame(headersOf(at('post', `${home}/{id}/holds`)), [
+    'idempotency-key',
+    'if-match',
+    'if-unmodified-since',
+    'prefer'
+  ])
+  t.ok(
+    bodyOf(at('put', `${home}/{id}`)).anyOf?.some(({ properties }) => properties?.['holdReason'] !== undefined),
+    'the attributes'
+  )
   t.ok(bodyOf(at('patch', `${home}/{id}`), 'application/merge-patch+json').properties?.['held'], 'as a merge patch')
   t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
   for (const path of [`${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
@@ -109,7 +158,14 @@ t.test('the other writes and reads of deals are described', async t => {
   t.ok(at('get', `${home}/{id}/commands`).parameters?.some(({ name }) => name === 'outcome'), 'the log can be filtered')
   t.ok(at('post', '/crm/command/CreateDeal'))
   t.ok(at('post', '/crm/command/DeleteDeal'))
-  for (const name of ['deals', 'deals-by-name', 'deals-by-status', 'customers', 'customers-by-age', 'customers-by-children']) t.ok(at('get', `/crm/query/${name}/{parameter}`).responses['404'], name)
+  for (const name of [
+    'deals',
+    'deals-by-name',
+    'deals-by-status',
+    'customers',
+    'customers-by-age',
+    'customers-by-children'
+  ]) { t.ok(at('get', `/crm/query/${name}/{parameter}`).responses['404'], name) }
 })
 
 t.test('428 is described where preconditions are required', async t => {
@@ -119,7 +175,11 @@ t.test('428 is described where preconditions are required', async t => {
 
 t.test('the shared commands know every family', async t => {
   const bodies = bodyOf(at('put', '/crm/rest/commands/{command}')).anyOf ?? []
-  t.equal(bodies.filter(({ properties }) => properties?.['deal'] !== undefined).length, operations.length, 'each operation once, though there are two versions')
+  t.equal(
+    bodies.filter(({ properties }) => properties?.['deal'] !== undefined).length,
+    operations.length,
+    'each operation once, though there are two versions'
+  )
   t.equal(bodies.filter(({ properties }) => properties?.['invoice'] !== undefined).length, 1)
 })
 
@@ -132,14 +192,21 @@ t.test('operation ids are unique, and everything has words', async t => {
 })
 
 t.test('every mounted path is described, but for its other spellings', async t => {
-  const answers = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map(method => `${method} ${path}`))
+  const answers = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => `${method} ${path}`)
+  )
   t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 6 * 2 + 2)
-  t.equal(answers.filter(each => each.startsWith('post /crm/rest/v1/')).length, 6 + 2, 'a noun for each operation and for deleting, and the creation')
+  t.equal(
+    answers.filter(each => each.startsWith('post /crm/rest/v1/')).length,
+    6 + 2,
+    'a noun for each operation and for deleting, and the creation'
+  )
   t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))
 })
 
 t.test('where pages send forms, forms are described', async t => {
-  const bodies = (path: string, method: string) => Object.keys((paths[path]?.[method] as { requestBody?: { content: object } }).requestBody?.content ?? {})
+  const bodies = (path: string, method: string) =>
+    Object.keys((paths[path]?.[method] as { requestBody?: { content: object } }).requestBody?.content ?? {})
   const both = ['application/json', 'application/x-www-form-urlencoded']
   t.strictSame(bodies('/crm/rest/v1/deals', 'post'), both)
   t.strictSame(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
@@ -149,7 +216,9 @@ t.test('where pages send forms, forms are described', async t => {
 t.test('answers without a body are described without one', async t => {
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, { responses }] of Object.entries(methods)) {
-      for (const status of ['204', '303', '304']) t.equal(responses[status]?.content, undefined, `${method} ${path} ${status}`)
+      for (const status of ['204', '303', '304']) {
+        t.equal(responses[status]?.content, undefined, `${method} ${path} ${status}`)
+      }
       if (path.startsWith('/crm/command/')) t.equal(responses['200']?.content, undefined, `${method} ${path} 200`)
     }
   }

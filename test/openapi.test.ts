@@ -5,9 +5,25 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { customers, defineFamily, memoryStorage, problemCodes } from '../lib/index.js'
 
-interface Parameter { name: string, in: string, required: boolean, description?: string, schema: Record<string, unknown> }
-interface Answer { description: string, headers?: Record<string, { description?: string }>, content?: Record<string, { schema: Record<string, unknown> }> }
-interface Operation { operationId: string, summary: string, tags: string[], parameters: Parameter[], responses: Record<string, Answer> }
+interface Parameter {
+  name: string
+  in: string
+  required: boolean
+  description?: string
+  schema: Record<string, unknown>
+}
+interface Answer {
+  description: string
+  headers?: Record<string, { description?: string }>
+  content?: Record<string, { schema: Record<string, unknown> }>
+}
+interface Operation {
+  operationId: string
+  summary: string
+  tags: string[]
+  parameters: Parameter[]
+  responses: Record<string, Answer>
+}
 interface Document { openapi: string, paths: Record<string, Record<string, Operation>> }
 
 const everything = defineFamily({
@@ -44,7 +60,9 @@ async function documentOf (): Promise<Document> {
 
 t.test('the document of a host', async t => {
   const document = await documentOf()
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })))
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
+  )
   const ours = operations.filter(({ path }) => path !== '/health')
 
   await t.test('is valid OpenAPI 3.1', async t => {
@@ -53,11 +71,25 @@ t.test('the document of a host', async t => {
   })
 
   await t.test('has every path once, and no path that is only tolerated', async t => {
-    const results = (prefix: string) => ['customers', 'customers-by-age', 'customers-by-children'].map(name => `${prefix}/query/${name}/{parameter}`)
-    t.strictSame(Object.keys(document.paths).sort(), [
-      '/crm/customers', '/crm/customers/{id}', ...results('/crm'), '/crm/rest/v1/customers', '/crm/rest/v1/customers/{id}',
-      '/customers', '/customers/{id}', '/health', ...results(''), '/{tenant}/query/things/{parameter}', '/{tenant}/things', '/{tenant}/things/{id}'
-    ].sort())
+    const results = (prefix: string) =>
+      ['customers', 'customers-by-age', 'customers-by-children'].map(name => `${prefix}/query/${name}/{parameter}`)
+    t.strictSame(
+      Object.keys(document.paths).sort(),
+      [
+        '/crm/customers',
+        '/crm/customers/{id}',
+        ...results('/crm'),
+        '/crm/rest/v1/customers',
+        '/crm/rest/v1/customers/{id}',
+        '/customers',
+        '/customers/{id}',
+        '/health',
+        ...results(''),
+        '/{tenant}/query/things/{parameter}',
+        '/{tenant}/things',
+        '/{tenant}/things/{id}'
+      ].sort()
+    )
     t.ok(ours.every(({ method }) => method === 'get'))
   })
 
@@ -76,16 +108,38 @@ t.test('the document of a host', async t => {
       for (const [status, answer] of Object.entries(operation.responses)) {
         t.ok(answer.description, `${path}: ${status} is described`)
         const types = Object.keys(answer.content ?? {})
-        t.strictSame(types, status === '304' ? [] : status === '200' ? path.endsWith('/{id}') ? ofOne : ofPages : ofProblems, `${path}: ${status} in its media types`)
+        t.strictSame(
+          types,
+          status === '304' ? [] : status === '200' ? (path.endsWith('/{id}') ? ofOne : ofPages) : ofProblems,
+          `${path}: ${status} in its media types`
+        )
       }
     }
   })
 
-  const parameters = (path: string) => new Map((document.paths[path]?.get as Operation).parameters.map(parameter => [parameter.name, parameter]))
+  const parameters = (path: string) =>
+    new Map((document.paths[path]?.get as Operation).parameters.map(parameter => [parameter.name, parameter]))
 
   await t.test('every way to filter is there, with its type', async t => {
     const list = parameters('/customers')
-    for (const name of ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'gt', 'lt', 'min', 'max', 'age', 'min-age', 'max-age', 'min-children', 'age.regex', 'id.ne']) {
+    for (const name of [
+      'page',
+      'maxpagesize',
+      'sort',
+      'fields',
+      'count',
+      'format',
+      'gt',
+      'lt',
+      'min',
+      'max',
+      'age',
+      'min-age',
+      'max-age',
+      'min-children',
+      'age.regex',
+      'id.ne'
+    ]) {
       t.ok(list.has(name), name)
     }
     const things = parameters('/{tenant}/things')
@@ -104,14 +158,23 @@ t.test('the document of a host', async t => {
     const headers = one.parameters.filter(parameter => parameter.in === 'header').map(({ name }) => name)
     t.strictSame(headers.sort(), ['if-match', 'if-modified-since', 'if-none-match', 'if-unmodified-since'])
     t.strictSame(Object.keys(one.responses).map(Number), [200, 304, 400, 404, 406, 412, 503])
-    for (const status of ['200', '304']) t.strictSame(Object.keys(one.responses[status]?.headers ?? {}), ['etag', 'last-modified'], status)
-    t.match(one.parameters.find(({ name }) => name === 'id'), { in: 'path', required: true, schema: { type: 'integer' } })
+    for (const status of ['200', '304']) {
+      t.strictSame(Object.keys(one.responses[status]?.headers ?? {}), ['etag', 'last-modified'], status)
+    }
+    t.match(
+      one.parameters.find(({ name }) => name === 'id'),
+      { in: 'path', required: true, schema: { type: 'integer' } }
+    )
   })
 
   await t.test('problems are described with their codes', async t => {
     const list = document.paths['/customers']?.get as Operation
     t.strictSame(Object.keys(list.responses).map(Number), [200, 400, 406, 503])
     t.match(list.responses[400]?.description, `${problemCodes['invalid-query'].title} (invalid-query)`)
-    t.match((document.paths['/crm/customers']?.get as Operation).responses[404]?.description, 'empty-list', 'where the option makes it one')
+    t.match(
+      (document.paths['/crm/customers']?.get as Operation).responses[404]?.description,
+      'empty-list',
+      'where the option makes it one'
+    )
   })
 })

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { createDeal, dealsApp, home, readDeal, readLog, timeless } from './deals/app.js'
+import t from 'tap'
 import type { Answer, Checks, Entry, Item, Sent } from './deals/app.js'
-import { forms, isNamed } from './deals/forms.js'
+import { createDeal, dealsApp, home, readDeal, readLog, timeless } from './deals/app.js'
 import type { Form } from './deals/forms.js'
-import { operation, operations, ways } from './deals/operations.js'
+import { forms, isNamed } from './deals/forms.js'
 import type { Described, State } from './deals/operations.js'
+import { operation, operations, ways } from './deals/operations.js'
 import { storages } from './storages.js'
 
 const states = Object.keys(ways) as State[]
@@ -71,7 +71,15 @@ async function sayOnce (t: Checks, app: FastifyInstance, described: Described, f
   checkAnswer(t, label, form, described, answer, after, entry)
 }
 
-function checkAnswer (t: Checks, label: string, form: Form, described: Described, answer: Answer, deal: Item, entry: Entry): void {
+function checkAnswer (
+  t: Checks,
+  label: string,
+  form: Form,
+  described: Described,
+  answer: Answer,
+  deal: Item,
+  entry: Entry
+): void {
   const { headers } = answer
   // What was sent is not what is stored: no validators (RFC 9110, 9.3.4).
   t.equal(headers.etag, undefined, `${label} no entity tag`)
@@ -93,7 +101,11 @@ function checkAnswer (t: Checks, label: string, form: Form, described: Described
     return
   }
   const self = `${home}/${deal.id}/${form.name === 'noun' ? described.noun : 'commands'}/${entry.id}`
-  t.strictSame(answer.json(), { ...entry, links: { self, deal: `${home}/${deal.id}` } }, `${label} the entry with links`)
+  t.strictSame(
+    answer.json(),
+    { ...entry, links: { self, deal: `${home}/${deal.id}` } },
+    `${label} the entry with links`
+  )
   t.equal(headers.location, self, `${label} where the entry is`)
   t.equal(headers['content-location'], undefined)
 }
@@ -110,11 +122,18 @@ async function sayTwice (t: Checks, app: FastifyInstance, described: Described, 
   t.equal(again.statusCode, form.unchanged, `${form.name}: the status`)
   t.strictSame(await readDeal(app, id), before, `${form.name}: the deal stays`)
   const added = (await readLog(app, id)).filter(entry => !log.some(({ id }) => id === entry.id))
-  t.strictSame(added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
-    isNamed(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [], `${form.name}: the log`)
+  t.strictSame(
+    added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
+    isNamed(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [],
+    `${form.name}: the log`
+  )
   if (form.name === 'noun') {
     const { id: none, outcome, links } = again.json<Entry>()
-    t.strictSame({ none, outcome, links }, { none: undefined, outcome: 'unchanged', links: { deal: `${home}/${id}` } }, 'noun: a description without an address')
+    t.strictSame(
+      { none, outcome, links },
+      { none: undefined, outcome: 'unchanged', links: { deal: `${home}/${id}` } },
+      'noun: a description without an address'
+    )
     t.equal(again.headers.location, undefined)
   }
 }
@@ -147,7 +166,11 @@ async function sayIn (t: Checks, app: FastifyInstance, described: Described, for
     allowed: operations.filter(({ states }) => states.includes(state)).map(({ name }) => name),
     instance: request.url
   })
-  t.equal((await readLog(app, before.id)).length, before.revision + (isNamed(form) ? 1 : 0), `${label}: only a named command is recorded`)
+  t.equal(
+    (await readLog(app, before.id)).length,
+    before.revision + (isNamed(form) ? 1 : 0),
+    `${label}: only a named command is recorded`
+  )
 }
 
 async function sayBriefly (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {

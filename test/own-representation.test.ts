@@ -6,15 +6,30 @@ t.test('a representation of the host\'s own', async t => {
   const app = buildApp(await storageOf(people(3)))
   t.teardown(() => app.close())
   const type = 'application/hal+json; charset=utf-8'
-  for (const request of [{ url: '/customers.hal?maxpagesize=2' }, { url: '/customers?maxpagesize=2&format=hal' }, { url: '/customers?maxpagesize=2', headers: { accept: 'application/hal+json' } }]) {
+  for (const request of [
+    { url: '/customers.hal?maxpagesize=2' },
+    { url: '/customers?maxpagesize=2&format=hal' },
+    { url: '/customers?maxpagesize=2', headers: { accept: 'application/hal+json' } }
+  ]) {
     const answer = await app.inject(request)
     t.equal(answer.headers['content-type'], type, request.url)
     t.match(answer.json(), { page: 1, _links: { next: { href: /gt=2/ } }, _embedded: { customers: people(2) } })
     t.notOk('items' in answer.json<object>())
   }
   const one = await app.inject('/customers/2.hal')
-  t.strictSame([one.headers['content-type'], one.headers.etag, one.json()], [type, '"1-hal"', { ...people(2)[1], _links: {} }])
-  t.equal((await app.inject('/customers/9.hal')).headers['content-type'], 'application/problem+json; charset=utf-8', 'what it cannot show, another does')
+  t.strictSame(
+    [one.headers['content-type'], one.headers.etag, one.json()],
+    [type, '"1-hal"', { ...people(2)[1], _links: {} }]
+  )
+  t.equal(
+    (await app.inject('/customers/9.hal')).headers['content-type'],
+    'application/problem+json; charset=utf-8',
+    'what it cannot show, another does'
+  )
   t.match((await app.inject('/customers?format=html')).body, 'format=hal', 'people are led to it too')
-  t.match((await app.inject('/query/customers/2.hal')).json(), { _embedded: { customers: [{ id: 2 }] } }, 'a bare list too')
+  t.match(
+    (await app.inject('/query/customers/2.hal')).json(),
+    { _embedded: { customers: [{ id: 2 }] } },
+    'a bare list too'
+  )
 })

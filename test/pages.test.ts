@@ -1,30 +1,48 @@
 import axe from 'axe-core'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import { HtmlValidate } from 'html-validate'
 import t from 'tap'
-import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../lib/index.js'
 import type { FamilyOptions } from '../lib/index.js'
+import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../lib/index.js'
 import { needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { customersApp, people, storageOf } from './customers-app.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 
 const form = 'application/x-www-form-urlencoded'
 
-interface Shown { readonly body: string, readonly statusCode: number, readonly headers: Readonly<Record<string, unknown>> }
+interface Shown {
+  readonly body: string
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, unknown>>
+}
 
 /** Every kind of page that there is. */
 async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
   const pages = new Map<string, Shown>()
-  const get = async (name: string, url: string) => { pages.set(name, await app.inject({ url, headers: { accept: 'text/html' } })) }
-  const post = async (name: string, url: string, members: Record<string, string>) => {
-    pages.set(name, await app.inject({ method: 'POST', url, headers: { accept: 'text/html', 'content-type': form }, payload: new URLSearchParams(members).toString() }))
+  const get = async (name: string, url: string) => {
+    pages.set(name, await app.inject({ url, headers: { accept: 'text/html' } }))
   }
-  const act = async (id: string, verb: string, payload: object) => await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload })
+  const post = async (name: string, url: string, members: Record<string, string>) => {
+    pages.set(
+      name,
+      await app.inject({
+        method: 'POST',
+        url,
+        headers: { accept: 'text/html', 'content-type': form },
+        payload: new URLSearchParams(members).toString()
+      })
+    )
+  }
+  const act = async (id: string, verb: string, payload: object) =>
+    await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload })
 
   await get('no deals', home)
   await get('customers', '/customers')
-  await get('customers, filtered and sorted', '/customers?min-age=30&max-children=2&sort=-age&maxpagesize=5&page=2&count=exact')
+  await get(
+    'customers, filtered and sorted',
+    '/customers?min-age=30&max-children=2&sort=-age&maxpagesize=5&page=2&count=exact'
+  )
   await get('customers, none found', '/customers?min-age=500')
   await get('customers, a wrong filter', '/customers?min-age=x&agee=1')
   await get('a customer', '/customers/1')
@@ -43,25 +61,61 @@ async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
   await get('a cancelled deal', `${home}/${cancelled.id}`)
   await get('some members of a deal', `${home}/${open.id}?fields=price`)
   await post('creating refused', home, { name: '', price: '-1', surprise: 'x' })
-  await post('an operation refused for what was entered', `${home}/${open.id}/cancellations`, { amercement: 'much', reason: '' })
+  await post('an operation refused for what was entered', `${home}/${open.id}/cancellations`, {
+    amercement: 'much',
+    reason: ''
+  })
   await post('an operation refused for the state', `${home}/${held.id}/completions`, { comment: 'At last' })
   await get('the log', `${home}/${held.id}/commands`)
   await get('the holds', `${home}/${held.id}/holds`)
   await get('no holds', `${home}/${open.id}/holds`)
   const { items: [command] } = (await app.inject(`${home}/${held.id}/holds`)).json<{ items: [{ id: string }] }>()
   await get('a command', `${home}/${held.id}/commands/${command.id}`)
-  pages.set('a deal just created', await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html' }, payload: { name: 'New', price: 1 } }))
-  pages.set('a hold just created', await app.inject({ method: 'POST', url: `${home}/${open.id}/holds`, headers: { accept: 'text/html' }, payload: { reason: 'r' } }))
+  pages.set(
+    'a deal just created',
+    await app.inject({
+      method: 'POST',
+      url: home,
+      headers: { accept: 'text/html' },
+      payload: { name: 'New', price: 1 }
+    })
+  )
+  pages.set(
+    'a hold just created',
+    await app.inject({
+      method: 'POST',
+      url: `${home}/${open.id}/holds`,
+      headers: { accept: 'text/html' },
+      payload: { reason: 'r' }
+    })
+  )
   await get('not found', '/customers/0')
   await get('not a suffix', '/customers.pdf')
   await get('a wrong query of one', '/customers/1?page=1')
-  pages.set('a wrong body', await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html' }, payload: { price: 'x' } }))
-  pages.set('a wrong method', await app.inject({ method: 'DELETE', url: '/customers', headers: { accept: 'text/html' } }))
-  pages.set('a form of another site', await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html', origin: 'https://evil.example', 'content-type': form }, payload: 'name=a&price=1' }))
+  pages.set(
+    'a wrong body',
+    await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html' }, payload: { price: 'x' } })
+  )
+  pages.set(
+    'a wrong method',
+    await app.inject({ method: 'DELETE', url: '/customers', headers: { accept: 'text/html' } })
+  )
+  pages.set(
+    'a form of another site',
+    await app.inject({
+      method: 'POST',
+      url: home,
+      headers: { accept: 'text/html', origin: 'https://evil.example', 'content-type': form },
+      payload: 'name=a&price=1'
+    })
+  )
   return pages
 }
 
-async function wholeApp (t: { teardown (close: () => Promise<unknown>): void }, options: Partial<FamilyOptions> = {}): Promise<FastifyInstance> {
+async function wholeApp (
+  t: { teardown(close: () => Promise<unknown>): void },
+  options: Partial<FamilyOptions> = {}
+): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
   app.register(customers, { storage: await storageOf(people(40)) })
@@ -74,24 +128,40 @@ t.test('every kind of page', async t => {
   const pages = await everyPage(await wholeApp(t))
 
   await t.test('is valid HTML', async t => {
-    const validator = new HtmlValidate({ extends: ['html-validate:recommended', 'html-validate:standard', 'html-validate:a11y', 'html-validate:document'] })
+    const validator = new HtmlValidate({
+      extends: ['html-validate:recommended', 'html-validate:standard', 'html-validate:a11y', 'html-validate:document']
+    })
     for (const [name, { body }] of pages) {
       const { results } = await validator.validateString(body)
-      t.strictSame(results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)), [], name)
+      t.strictSame(
+        results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)),
+        [],
+        name
+      )
     }
   })
 
   await t.test('has its headers, and nothing that runs or is fetched', async t => {
     for (const [name, { headers, body }] of pages) {
       t.equal(headers['content-type'], 'text/html; charset=utf-8', name)
-      t.match(headers['content-security-policy'], /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/, `${name}: CSP`)
-      t.strictSame([headers['x-content-type-options'], headers['referrer-policy'], headers.vary], ['nosniff', 'same-origin', 'Accept'], `${name}: headers`)
+      t.match(
+        headers['content-security-policy'],
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+        `${name}: CSP`
+      )
+      t.strictSame(
+        [headers['x-content-type-options'], headers['referrer-policy'], headers.vary],
+        ['nosniff', 'same-origin', 'Accept'],
+        `${name}: headers`
+      )
       t.notMatch(body, /<script|<link|<img|<iframe|\son\w+=|\sstyle="|javascript:/, name)
     }
   })
 
   await t.test('has the status of what it shows', async t => {
-    const statuses = Object.fromEntries([...pages].filter(([, { statusCode }]) => statusCode !== 200).map(([name, { statusCode }]) => [name, statusCode]))
+    const statuses = Object.fromEntries(
+      [...pages].filter(([, { statusCode }]) => statusCode !== 200).map(([name, { statusCode }]) => [name, statusCode])
+    )
     t.strictSame(statuses, {
       'customers, a wrong filter': 400,
       'creating refused': 400,
@@ -117,7 +187,9 @@ t.test('every kind of page', async t => {
         await tab.setContent(body)
         await tab.evaluate(axe.source)
         const violations = await tab.evaluate(async () => {
-          const { axe } = globalThis as unknown as { axe: { run (): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> } }
+          const { axe } = globalThis as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+          }
           return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
         })
         t.strictSame(violations, [], `${name}, ${colorScheme}`)
@@ -151,29 +223,53 @@ t.test('forms of other sites are refused', async t => {
   for (const [headers, status] of cases) {
     const name = JSON.stringify(headers)
     const before = (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total
-    const sent = await app.inject({ method: 'POST', url: home, headers: { ...headers, 'content-type': form }, payload: 'name=a&price=1' })
+    const sent = await app.inject({
+      method: 'POST',
+      url: home,
+      headers: { ...headers, 'content-type': form },
+      payload: 'name=a&price=1'
+    })
     t.equal(sent.statusCode, status, name)
-    t.equal((await app.inject(`${home}?count=exact`)).json<{ total: number }>().total - before, status === 201 ? 1 : 0, `${name}: done or not`)
+    t.equal(
+      (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total - before,
+      status === 201 ? 1 : 0,
+      `${name}: done or not`
+    )
     if (status === 403) t.match(sent.json(), { type: 'urn:dealbook:problem:cross-site', detail: /trustedOrigins/ })
     // A body-less POST needs no form.
     const bare = await app.inject({ method: 'POST', url: `${home}/${id}/unholds`, headers })
     t.equal(bare.statusCode, status === 403 ? 403 : 200, `${name}: without a body`)
   }
-  const json = await app.inject({ method: 'POST', url: home, headers: { origin: 'https://evil.example' }, payload: { name: 'a', price: 1 } })
+  const json = await app.inject({
+    method: 'POST',
+    url: home,
+    headers: { origin: 'https://evil.example' },
+    payload: { name: 'a', price: 1 }
+  })
   t.equal(json.statusCode, 201, 'for JSON a browser asks first, and the host answers')
 })
 
 t.test('a form for programs: no page, no redirection', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
-  const post = async (payload: string, accept = '*/*') => await app.inject({ method: 'POST', url: home, headers: { accept, 'content-type': form }, payload })
+  const post = async (payload: string, accept = '*/*') =>
+    await app.inject({ method: 'POST', url: home, headers: { accept, 'content-type': form }, payload })
   t.match(await post('name=a&price=1.5'), { statusCode: 201, headers: { 'content-type': /^application\/json/ } })
   t.match((await post('name=a&price=x')).json(), { status: 400, errors: [{ pointer: '/price' }] })
   t.match((await post('name=a&name=b&price=1')).json(), { status: 400, errors: [{ pointer: '/name' }] })
-  t.equal((await post('name=%ff&price=1')).statusCode, 201, 'what is no UTF-8 when decoded is replaced, as the URL standard says')
+  t.equal(
+    (await post('name=%ff&price=1')).statusCode,
+    201,
+    'what is no UTF-8 when decoded is replaced, as the URL standard says'
+  )
   t.match(await post('name=a&price=1', 'text/html'), { statusCode: 303, headers: { location: /deals\/./ } })
   const { id } = await createDeal(app)
-  const put = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, headers: { 'content-type': form }, payload: 'reason=r' })
+  const put = await app.inject({
+    method: 'PUT',
+    url: `${home}/${id}/hold`,
+    headers: { 'content-type': form },
+    payload: 'reason=r'
+  })
   t.equal(put.statusCode, 415, 'only where browsers send forms')
 })
 
@@ -184,7 +280,11 @@ t.test('what a host sets', async t => {
   const { body } = await app.inject({ url: home, headers: { accept: 'text/html' } })
   t.match(body, '<title>Deals - Tea &amp; &lt;Co&gt;</title>')
   t.match(body, '<a href="/start?a=1&amp;b=&quot;2&quot;">Tea &amp; &lt;Co&gt;</a>')
-  t.match((await app.inject({ url: '/customers', headers: { accept: 'text/html' } })).body, '<strong>Dealbook</strong>', 'each mount its own')
+  t.match(
+    (await app.inject({ url: '/customers', headers: { accept: 'text/html' } })).body,
+    '<strong>Dealbook</strong>',
+    'each mount its own'
+  )
   for (const [options, message] of [
     [{ css: 'a {} </style><script>' }, /"css" must not contain "<\/style"/],
     [{ css: '</STYLE >' }, /must not contain/],
@@ -196,7 +296,9 @@ t.test('what a host sets', async t => {
     const tab = await openTab(await openBrowser(t))
     await tab.goto(`${await app.listen({ port: 0 })}${home}`)
     const look = await tab.locator('h1').evaluate(heading => {
-      const { getComputedStyle } = globalThis as unknown as { getComputedStyle (element: unknown, part?: string): { color: string, content: string } }
+      const { getComputedStyle } = globalThis as unknown as {
+        getComputedStyle(element: unknown, part?: string): { color: string; content: string }
+      }
       return [getComputedStyle(heading).color, getComputedStyle(heading, '::after').content]
     })
     t.strictSame(look, ['rgb(1, 2, 3)', '"<b>&"'])
@@ -209,15 +311,29 @@ t.test('people are shown the page where a program is told what is missing', asyn
   const page = await app.inject({ url: home, headers: { accept: 'text/html' } })
   t.equal(page.statusCode, 404)
   t.match(page.body, 'Create a deal', 'the first can be made')
-  const refused = await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html', 'content-type': form }, payload: 'name=&price=1' })
+  const refused = await app.inject({
+    method: 'POST',
+    url: home,
+    headers: { accept: 'text/html', 'content-type': form },
+    payload: 'name=&price=1'
+  })
   t.equal(refused.statusCode, 400)
   t.match(refused.body, 'Name is required.')
 })
 
 t.test('who may not read the page is told why the form was refused', async t => {
-  const app = await dealsApp(memoryStorage(), { authorize: (_request, { action }) => { if (action === 'list') throw Object.assign(new Error('not for you'), { statusCode: 403 }) } })
+  const app = await dealsApp(memoryStorage(), {
+    authorize: (_request, { action }) => {
+      if (action === 'list') throw Object.assign(new Error('not for you'), { statusCode: 403 })
+    }
+  })
   t.teardown(() => app.close())
-  const refused = await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html', 'content-type': form }, payload: 'name=&price=1' })
+  const refused = await app.inject({
+    method: 'POST',
+    url: home,
+    headers: { accept: 'text/html', 'content-type': form },
+    payload: 'name=&price=1'
+  })
   t.equal(refused.statusCode, 400)
   t.match(refused.body, 'Name is required.')
 })
@@ -231,9 +347,21 @@ t.test('filters', async t => {
   t.match(body, '<input type="hidden" name="age.ne" value="3">', 'a filter without a field stays')
   t.notMatch(body, '<input type="hidden" name="page"', 'another choice begins at the first page')
   t.match(body, 'href="/customers?max-age=50&amp;age.ne=3&amp;format=csv"', 'all that match, as a table')
-  t.match(body, 'href="/customers?max-age=50&amp;age.ne=3&amp;sort=age&amp;maxpagesize=5&amp;page=2&amp;format=json"', 'this page, for programs')
-  t.match(await page('/customers.html?age=3'), 'href="/customers?age=3&amp;format=json"', 'a suffix would win over the format')
-  t.match(await page('/customers?age.regex=%5E3='), '<input type="hidden" name="age.regex" value="^3=">', 'a value may end like an empty one')
+  t.match(
+    body,
+    'href="/customers?max-age=50&amp;age.ne=3&amp;sort=age&amp;maxpagesize=5&amp;page=2&amp;format=json"',
+    'this page, for programs'
+  )
+  t.match(
+    await page('/customers.html?age=3'),
+    'href="/customers?age=3&amp;format=json"',
+    'a suffix would win over the format'
+  )
+  t.match(
+    await page('/customers?age.regex=%5E3='),
+    '<input type="hidden" name="age.regex" value="^3=">',
+    'a value may end like an empty one'
+  )
   t.equal((await app.inject('/customers?age=')).statusCode, 400, 'for programs an empty value is wrong')
   const deal = await dealsApp(memoryStorage())
   t.teardown(() => deal.close())

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { compileGrammar } from '../lib/query/grammar.js'
 import type { ParsedQuery } from '../lib/query/grammar.js'
+import { compileGrammar } from '../lib/query/grammar.js'
 import type { Condition, Field, Order } from '../lib/storage/storage.js'
 
 const fields: Field[] = [
@@ -31,7 +31,8 @@ function flaws (search: string): readonly { parameter: string, detail: string }[
 
 const eq = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'eq', values })
 const ne = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'ne', values })
-const bound = (field: string, op: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): Condition => ({ field, op, value })
+const bound = (field: string, op: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): Condition =>
+  ({ field, op, value })
 const regex = (field: string, ...patterns: string[]): Condition => ({ field, op: 'regex', patterns })
 
 t.test('what filters', async t => {
@@ -274,7 +275,10 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
     ['status.gt=open', 'status.gt', 'Unknown'],
     ['min-status=open', 'min-status', 'Unknown'],
     // names that every object has
-    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__.ne', 'constructor>5', 'min-__proto__', '__proto__[a]', 'page[]']
+    ...[
+      '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__.ne', 'constructor>5',
+      'min-__proto__', '__proto__[a]', 'page[]'
+    ]
       .map((name): [string, string, string] => [`${name}=1`, name, 'Unknown']),
     // percent-encoding
     ['%', '%', 'percent-encoding'],
@@ -302,7 +306,8 @@ t.test('a query has an end', async t => {
 })
 
 t.test('the parameters are kept as they were sent, for the links', async t => {
-  t.strictSame(read('age%3E=18&name=a+b&&fields=id').parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
+  const { parameters } = read('age%3E=18&name=a+b&&fields=id')
+  t.strictSame(parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
 })
 
 t.test('documentation knows every name', async t => {

@@ -1,8 +1,8 @@
-import t from 'tap'
 import type { FastifyInstance } from 'fastify'
+import t from 'tap'
 import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import type { Answer, Checks, Sent } from './deals/app.js'
+import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import { forms } from './deals/forms.js'
 import { operation } from './deals/operations.js'
 
@@ -20,9 +20,18 @@ const json = { 'content-type': 'application/json' }
 const unknownId = '00000000-0000-7000-8000-000000000000'
 
 const create = (payload: object): Sent => ({ method: 'POST', url: `${home}/`, payload })
-const createRaw = (payload: string | Buffer, headers: Record<string, string> = json): Sent => ({ method: 'POST', url: `${home}/`, payload, headers })
+const createRaw = (payload: string | Buffer, headers: Record<string, string> = json): Sent => ({
+  method: 'POST',
+  url: `${home}/`,
+  payload,
+  headers
+})
 const body = (request: Sent, ...at: string[]): Refusal => ({ request, status: 400, code: 'invalid-body', at })
-const malformed = (payload: string | Buffer): Refusal => ({ request: createRaw(payload), status: 400, code: 'malformed-json' })
+const malformed = (payload: string | Buffer): Refusal => ({
+  request: createRaw(payload),
+  status: 400,
+  code: 'malformed-json'
+})
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 
 /** Bodies that no creation takes. */
@@ -40,7 +49,7 @@ const creations: Readonly<Record<string, Refusal>> = {
   'empty text': body(create({ name: '', price: 1 }), '/name'),
   'text that is too long': body(create({ name: 'a'.repeat(1001), price: 1 }), '/name'),
   'a negative price': body(create({ name: 'a', price: -1 }), '/price'),
-  'an id, which is the service\'s': body(create({ name: 'a', price: 1, id: 'mine' }), '/id'),
+  "an id, which is the service's": body(create({ name: 'a', price: 1, id: 'mine' }), '/id'),
   'a status': body(create({ name: 'a', price: 1, status: 'completed' }), '/status'),
   'a revision': body(create({ name: 'a', price: 1, revision: 7 }), '/revision'),
   'a time': body(create({ name: 'a', price: 1, createdAt: '2026-01-01T00:00:00.000Z' }), '/createdAt'),
@@ -54,7 +63,10 @@ const creations: Readonly<Record<string, Refusal>> = {
   'U+0000 in a name': body(createRaw('{"name":"a","price":1,"\\u0000":1}'), ''),
   'a day that is not': body(create({ name: 'a', price: 1, completionDate: '2027-02-29' }), '/completionDate'),
   'a day of another spelling': body(create({ name: 'a', price: 1, completionDate: '2027-3-1' }), '/completionDate'),
-  'a moment for a day': body(create({ name: 'a', price: 1, completionDate: '2027-03-01T00:00:00Z' }), '/completionDate'),
+  'a moment for a day': body(
+    create({ name: 'a', price: 1, completionDate: '2027-03-01T00:00:00Z' }),
+    '/completionDate'
+  ),
   'the year 0': body(create({ name: 'a', price: 1, completionDate: '0000-01-01' }), '/completionDate'),
   'an array': body(createRaw('[]'), ''),
   'an array of one': body(createRaw('[{"name":"a","price":1}]'), ''),
@@ -75,51 +87,140 @@ const creations: Readonly<Record<string, Refusal>> = {
   'two values': malformed('{} {}'),
   'a comma too much': malformed('{"name":"a","price":1,}'),
   NaN: malformed('{"name":"a","price":NaN}'),
-  'single quotes': malformed('{\'name\':\'a\'}'),
+  'single quotes': malformed("{'name':'a'}"),
   'a byte order mark': malformed('\ufeff{"name":"a","price":1}'),
   'invalid UTF-8': malformed(Buffer.from('7b226e616d65223a22ff222c227072696365223a317d', 'hex')),
   'UTF-16': malformed(Buffer.from('{"name":"a","price":1}', 'utf16le')),
   'only spaces': malformed('  '),
-  'a body that is too large': { request: create({ name: 'a'.repeat(1_100_000), price: 1 }), status: 413, code: 'body-too-large' },
-  'another media type': { request: createRaw('<deal/>', { 'content-type': 'application/xml' }), status: 415, code: 'unsupported-media-type' },
-  'two media types': { request: createRaw('{}', { 'content-type': 'application/json, text/plain' }), status: 415, code: 'unsupported-media-type' },
-  'JSON that is said to be a form': { request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/x-www-form-urlencoded' }), status: 415, code: 'unsupported-media-type', says: /content-type: application\/json/ },
-  'a malformed media type': { request: createRaw('{}', { 'content-type': 'json' }), status: 415, code: 'unsupported-media-type' },
-  'a type that begins like JSON': { request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/jsonp' }), status: 415, code: 'unsupported-media-type' },
+  'a body that is too large': {
+    request: create({ name: 'a'.repeat(1_100_000), price: 1 }),
+    status: 413,
+    code: 'body-too-large'
+  },
+  'another media type': {
+    request: createRaw('<deal/>', { 'content-type': 'application/xml' }),
+    status: 415,
+    code: 'unsupported-media-type'
+  },
+  'two media types': {
+    request: createRaw('{}', { 'content-type': 'application/json, text/plain' }),
+    status: 415,
+    code: 'unsupported-media-type'
+  },
+  'JSON that is said to be a form': {
+    request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/x-www-form-urlencoded' }),
+    status: 415,
+    code: 'unsupported-media-type',
+    says: /content-type: application\/json/
+  },
+  'a malformed media type': {
+    request: createRaw('{}', { 'content-type': 'json' }),
+    status: 415,
+    code: 'unsupported-media-type'
+  },
+  'a type that begins like JSON': {
+    request: createRaw('{"name":"a","price":1}', { 'content-type': 'application/jsonp' }),
+    status: 415,
+    code: 'unsupported-media-type'
+  },
   'no media type': { request: createRaw('{"name":"a","price":1}', {}), status: 415, code: 'unsupported-media-type' },
-  'a representation that there is not': { request: { ...create({ name: 'a', price: 1 }), headers: { accept: 'image/png' } }, status: 406, code: 'not-acceptable' },
-  'a format that there is not': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=png` }, status: 406, code: 'not-acceptable', at: ['format'] },
-  'a query': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?page=1&format=json` }, status: 400, code: 'invalid-query', at: ['page'] },
-  'a query that is not encoded': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?%zz=1` }, status: 400, code: 'invalid-query', at: ['%zz=1'] },
-  'two formats': { request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=json&format=json` }, status: 400, code: 'invalid-query', at: ['format'] },
-  'an empty Idempotency-Key': { request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': '' } }, status: 400, code: 'invalid-header' },
-  'a long Idempotency-Key': { request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': 'k'.repeat(256) } }, status: 400, code: 'invalid-header' }
+  'a representation that there is not': {
+    request: { ...create({ name: 'a', price: 1 }), headers: { accept: 'image/png' } },
+    status: 406,
+    code: 'not-acceptable'
+  },
+  'a format that there is not': {
+    request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=png` },
+    status: 406,
+    code: 'not-acceptable',
+    at: ['format']
+  },
+  'a query': {
+    request: { ...create({ name: 'a', price: 1 }), url: `${home}/?page=1&format=json` },
+    status: 400,
+    code: 'invalid-query',
+    at: ['page']
+  },
+  'a query that is not encoded': {
+    request: { ...create({ name: 'a', price: 1 }), url: `${home}/?%zz=1` },
+    status: 400,
+    code: 'invalid-query',
+    at: ['%zz=1']
+  },
+  'two formats': {
+    request: { ...create({ name: 'a', price: 1 }), url: `${home}/?format=json&format=json` },
+    status: 400,
+    code: 'invalid-query',
+    at: ['format']
+  },
+  'an empty Idempotency-Key': {
+    request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': '' } },
+    status: 400,
+    code: 'invalid-header'
+  },
+  'a long Idempotency-Key': {
+    request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': 'k'.repeat(256) } },
+    status: 400,
+    code: 'invalid-header'
+  }
 }
 
 /** Requests on a deal that is open, at revision 1. */
 const changes = (id: string): Readonly<Record<string, Refusal>> => {
   const deal = `${home}/${id}`
-  const put = (url: string, payload?: object): Sent => ({ method: 'PUT', url, ...(payload === undefined ? {} : { payload }) })
+  const put = (url: string, payload?: object): Sent => ({
+    method: 'PUT',
+    url,
+    ...(payload === undefined ? {} : { payload })
+  })
   const hold = put(`${deal}/hold`, { reason: 'a' })
-  const stale = (headers: Record<string, string>): Refusal => ({ request: { ...hold, headers }, status: 412, code: 'precondition-failed', says: /revision 1/ })
-  const wrongMethod = (method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', url: string): Refusal => ({ request: { method, url, payload: { reason: 'a' } }, status: 405, code: 'method-not-allowed' })
+  const stale = (headers: Record<string, string>): Refusal => ({
+    request: { ...hold, headers },
+    status: 412,
+    code: 'precondition-failed',
+    says: /revision 1/
+  })
+  const wrongMethod = (method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', url: string): Refusal => ({
+    request: { method, url, payload: { reason: 'a' } },
+    status: 405,
+    code: 'method-not-allowed'
+  })
   return {
     'a verb without its parameter': body(put(`${deal}/hold`), '/reason'),
     'a participle with an unknown parameter': body(put(`${deal}/holded`, { reason: 'a', because: 'b' }), '/because'),
-    'a noun with a wrong parameter': body({ method: 'POST', url: `${deal}/cancellations`, payload: { amercement: '1', reason: 'a' } }, '/amercement'),
+    'a noun with a wrong parameter': body(
+      { method: 'POST', url: `${deal}/cancellations`, payload: { amercement: '1', reason: 'a' } },
+      '/amercement'
+    ),
     'a verb without parameters, given one': body(put(`${deal}/unhold`, { reason: 'a' }), '/reason'),
     'a verb, given its id': body(put(`${deal}/hold`, { id, reason: 'a' }), '/id'),
     'a verb, given an array': body(put(`${deal}/hold`, ['a']), ''),
-    'a day that is not': body(put(`${deal}/change-completion-date`, { newDate: '2026-02-30', amercement: 0, whyChanged: 'a' }), '/newDate'),
-    'an update with an unknown action': { ...body(put(deal, { action: 'HoldDeel', params: { reason: 'a' } }), '/action'), says: /Did you mean "HoldDeal"/ },
-    'an update with the action of creation': body(put(deal, { action: 'CreateDeal', params: { name: 'a', price: 1 } }), '/action'),
+    'a day that is not': body(
+      put(`${deal}/change-completion-date`, { newDate: '2026-02-30', amercement: 0, whyChanged: 'a' }),
+      '/newDate'
+    ),
+    'an update with an unknown action': {
+      ...body(put(deal, { action: 'HoldDeel', params: { reason: 'a' } }), '/action'),
+      says: /Did you mean "HoldDeal"/
+    },
+    'an update with the action of creation': body(
+      put(deal, { action: 'CreateDeal', params: { name: 'a', price: 1 } }),
+      '/action'
+    ),
     'an update with an action that objects inherit': body(put(deal, { action: 'constructor' }), '/action'),
     'an update without parameters': body(put(deal, { action: 'HoldDeal' }), '/params/reason'),
-    'an update with wrong parameters': body(put(deal, { action: 'CancelDeal', params: { amercement: -1, reason: '' } }), '/params/amercement', '/params/reason'),
+    'an update with wrong parameters': body(
+      put(deal, { action: 'CancelDeal', params: { amercement: -1, reason: '' } }),
+      '/params/amercement',
+      '/params/reason'
+    ),
     'an update with parameters beside params': body(put(deal, { action: 'HoldDeal', reason: 'a' }), '/reason'),
     'an update with an array as params': body(put(deal, { action: 'UnholdDeal', params: [] }), '/params'),
     'an update with null as params': body(put(deal, { action: 'UnholdDeal', params: null }), '/params'),
-    'an update that is attributes too': body(put(deal, { action: 'HoldDeal', params: { reason: 'a' }, held: true }), '/held'),
+    'an update that is attributes too': body(
+      put(deal, { action: 'HoldDeal', params: { reason: 'a' }, held: true }),
+      '/held'
+    ),
     'an action that is no text': body(put(deal, { action: 1 }), '/action'),
     'attributes that are unknown': body(put(deal, { hold: true }), '/hold'),
     'attributes of a wrong type': body(put(deal, { held: 'true', holdReason: 1 }), '/held', '/holdReason'),
@@ -134,25 +235,82 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'null for what cannot go': body({ method: 'PATCH', url: deal, payload: { name: null } }, '/name'),
     'a patch with an action': body({ method: 'PATCH', url: deal, payload: { action: 'HoldDeal' } }, '/action'),
     'a command without an action': body(put(`${deal}/commands/c1`, { params: {} }), '/action'),
-    'a command with wrong parameters': body(put(`${deal}/commands/c1`, { action: 'HoldDeal', params: { reason: 1 } }), '/params/reason'),
-    'a command in a deal that names a deal': body(put(`${deal}/commands/c1`, { deal: id, action: 'HoldDeal', params: { reason: 'a' } }), '/deal'),
+    'a command with wrong parameters': body(
+      put(`${deal}/commands/c1`, { action: 'HoldDeal', params: { reason: 1 } }),
+      '/params/reason'
+    ),
+    'a command in a deal that names a deal': body(
+      put(`${deal}/commands/c1`, { deal: id, action: 'HoldDeal', params: { reason: 'a' } }),
+      '/deal'
+    ),
     'a command that names no deal': body(put('/rest/commands/c1', { action: 'HoldDeal', params: { reason: 'a' } }), ''),
     'a command whose deal is a number': body(put('/rest/commands/c1', { deal: 1, action: 'UnholdDeal' }), '/deal'),
-    'a command id with a space': { request: put(`${deal}/commands/a%20b`, { action: 'HoldDeal', params: { reason: 'a' } }), status: 400, code: 'bad-request', at: ['command_id'] },
-    'a command id with a slash': { request: put('/rest/commands/a%2Fb', { deal: id, action: 'HoldDeal', params: { reason: 'a' } }), status: 400, code: 'bad-request', at: ['command_id'] },
-    'a command id with a line break': { request: put(`${deal}/commands/a%0D%0Ab`, { action: 'HoldDeal', params: { reason: 'a' } }), status: 400, code: 'bad-request', at: ['command_id'] },
-    'a command by POST without an id': body({ method: 'POST', url: '/command/HoldDeal/', payload: { reason: 'a' } }, '/id'),
-    'a command by POST with a number for an id': body({ method: 'POST', url: '/command/HoldDeal/', payload: { id: 1, reason: 'a' } }, '/id'),
-    'a command by POST on nothing': { request: { method: 'POST', url: '/command/HoldDeal/', payload: { id: 'no such', reason: 'a' } }, status: 404, code: 'not-found' },
+    'a command id with a space': {
+      request: put(`${deal}/commands/a%20b`, { action: 'HoldDeal', params: { reason: 'a' } }),
+      status: 400,
+      code: 'bad-request',
+      at: ['command_id']
+    },
+    'a command id with a slash': {
+      request: put('/rest/commands/a%2Fb', { deal: id, action: 'HoldDeal', params: { reason: 'a' } }),
+      status: 400,
+      code: 'bad-request',
+      at: ['command_id']
+    },
+    'a command id with a line break': {
+      request: put(`${deal}/commands/a%0D%0Ab`, { action: 'HoldDeal', params: { reason: 'a' } }),
+      status: 400,
+      code: 'bad-request',
+      at: ['command_id']
+    },
+    'a command by POST without an id': body(
+      { method: 'POST', url: '/command/HoldDeal/', payload: { reason: 'a' } },
+      '/id'
+    ),
+    'a command by POST with a number for an id': body(
+      { method: 'POST', url: '/command/HoldDeal/', payload: { id: 1, reason: 'a' } },
+      '/id'
+    ),
+    'a command by POST on nothing': {
+      request: { method: 'POST', url: '/command/HoldDeal/', payload: { id: 'no such', reason: 'a' } },
+      status: 404,
+      code: 'not-found'
+    },
     'a deletion with a body': body({ method: 'DELETE', url: deal, payload: { reason: 'a' } }, '/reason'),
-    'a deletion of what is not there': { request: { method: 'DELETE', url: `${home}/${unknownId}` }, status: 404, code: 'not-found' },
-    'a deletion by POST of what is not there': { request: { method: 'POST', url: '/command/DeleteDeal/', payload: { id: unknownId } }, status: 404, code: 'not-found' },
+    'a deletion of what is not there': {
+      request: { method: 'DELETE', url: `${home}/${unknownId}` },
+      status: 404,
+      code: 'not-found'
+    },
+    'a deletion by POST of what is not there': {
+      request: { method: 'POST', url: '/command/DeleteDeal/', payload: { id: unknownId } },
+      status: 404,
+      code: 'not-found'
+    },
     'an id that cannot be one': { request: put(`${home}/a%00b/hold`, { reason: 'a' }), status: 404, code: 'not-found' },
     'a way out': { request: put(`${home}/..%2f..%2fcustomers/hold`, { reason: 'a' }), status: 404, code: 'not-found' },
-    'an operation that there is not': { request: put(`${deal}/hodl`, { reason: 'a' }), status: 404, code: 'not-found', says: /has no "hodl"/ },
-    'a word that is nearly one': { request: { method: 'POST', url: `${deal}/hold-s/`, payload: { reason: 'a' } }, status: 404, code: 'not-found', says: /Did you mean "hold/ },
-    'a command that is not there': { request: { method: 'GET', url: `${deal}/commands/none` }, status: 404, code: 'not-found' },
-    'a shared command that is not there': { request: { method: 'GET', url: '/rest/commands/none' }, status: 404, code: 'not-found' },
+    'an operation that there is not': {
+      request: put(`${deal}/hodl`, { reason: 'a' }),
+      status: 404,
+      code: 'not-found',
+      says: /has no "hodl"/
+    },
+    'a word that is nearly one': {
+      request: { method: 'POST', url: `${deal}/hold-s/`, payload: { reason: 'a' } },
+      status: 404,
+      code: 'not-found',
+      says: /Did you mean "hold/
+    },
+    'a command that is not there': {
+      request: { method: 'GET', url: `${deal}/commands/none` },
+      status: 404,
+      code: 'not-found'
+    },
+    'a shared command that is not there': {
+      request: { method: 'GET', url: '/rest/commands/none' },
+      status: 404,
+      code: 'not-found'
+    },
     'a verb by POST': wrongMethod('POST', `${deal}/hold`),
     'a noun by PUT': wrongMethod('PUT', `${deal}/holds`),
     'the collection by PUT': wrongMethod('PUT', home),
@@ -167,14 +325,57 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'a malformed list': stale({ 'if-match': '"1" "1"' }),
     'a date before the deal': stale({ 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }),
     'If-None-Match for any': stale({ 'if-none-match': '*' }),
-    'a stale If-Match before attributes that differ': { request: { ...put(deal, { price: 7, held: true, holdReason: 'a' }), headers: { 'if-match': '"9"' } }, status: 412, code: 'precondition-failed' },
-    'a stale If-Match before attributes that do not': { request: { ...put(deal, {}), headers: { 'if-match': '"9"' } }, status: 412, code: 'precondition-failed' },
-    'a stale If-Match of a deletion': { request: { method: 'DELETE', url: deal, headers: { 'if-match': '"9"' } }, status: 412, code: 'precondition-failed' },
-    'a stale If-Match of a command': { request: { ...put('/rest/commands/c1', { deal: id, action: 'HoldDeal', params: { reason: 'a' } }), headers: { 'if-match': '"9"' } }, status: 412, code: 'precondition-failed' },
-    'a page of another site, without a body': { request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } }, status: 403, code: 'cross-site' },
-    'a page of another site, in an old browser': { request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'https://evil.example' } }, status: 403, code: 'cross-site' },
-    'a page without an origin': { request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'null' } }, status: 403, code: 'cross-site' },
-    'a page of a sister site': { request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'https://sister.localhost', 'sec-fetch-site': 'same-site' } }, status: 403, code: 'cross-site' }
+    'a stale If-Match before attributes that differ': {
+      request: { ...put(deal, { price: 7, held: true, holdReason: 'a' }), headers: { 'if-match': '"9"' } },
+      status: 412,
+      code: 'precondition-failed'
+    },
+    'a stale If-Match before attributes that do not': {
+      request: { ...put(deal, {}), headers: { 'if-match': '"9"' } },
+      status: 412,
+      code: 'precondition-failed'
+    },
+    'a stale If-Match of a deletion': {
+      request: { method: 'DELETE', url: deal, headers: { 'if-match': '"9"' } },
+      status: 412,
+      code: 'precondition-failed'
+    },
+    'a stale If-Match of a command': {
+      request: {
+        ...put('/rest/commands/c1', { deal: id, action: 'HoldDeal', params: { reason: 'a' } }),
+        headers: { 'if-match': '"9"' }
+      },
+      status: 412,
+      code: 'precondition-failed'
+    },
+    'a page of another site, without a body': {
+      request: {
+        method: 'POST',
+        url: `${deal}/completions`,
+        headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+      },
+      status: 403,
+      code: 'cross-site'
+    },
+    'a page of another site, in an old browser': {
+      request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'https://evil.example' } },
+      status: 403,
+      code: 'cross-site'
+    },
+    'a page without an origin': {
+      request: { method: 'POST', url: `${deal}/completions`, headers: { origin: 'null' } },
+      status: 403,
+      code: 'cross-site'
+    },
+    'a page of a sister site': {
+      request: {
+        method: 'POST',
+        url: `${deal}/completions`,
+        headers: { origin: 'https://sister.localhost', 'sec-fetch-site': 'same-site' }
+      },
+      status: 403,
+      code: 'cross-site'
+    }
   }
 }
 
@@ -188,7 +389,10 @@ t.test('bodies that create nothing', async t => {
       if (refusal.request.headers?.['idempotency-key'] !== undefined) return
       const headers = { ...refusal.request.headers, 'idempotency-key': `key ${name}` }
       await refused(t, app, id, { ...refusal, request: { ...refusal.request, headers } })
-      const corrected = await app.inject({ ...create({ name: 'Corrected', price: 1 }), headers: { 'idempotency-key': `key ${name}` } })
+      const corrected = await app.inject({
+        ...create({ name: 'Corrected', price: 1 }),
+        headers: { 'idempotency-key': `key ${name}` }
+      })
       t.equal(corrected.statusCode, 201)
       t.equal(corrected.headers['idempotent-replayed'], undefined)
     })
@@ -248,7 +452,12 @@ t.test('a page of another site', async t => {
   t.equal(await post({ 'sec-fetch-site': 'none' }), 201, 'typed by the user')
   t.equal(await post({}), 201, 'no browser at all')
   const { id } = await createDeal(app)
-  const asked = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' }, headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } })
+  const asked = await app.inject({
+    method: 'PUT',
+    url: `${home}/${id}/hold`,
+    payload: { reason: 'a' },
+    headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  })
   t.equal(asked.statusCode, 200, 'what needs a preflight is the business of CORS')
 })
 
@@ -257,16 +466,36 @@ t.test('an id that was used for something else', async t => {
   const [{ id }, other] = [await createDeal(app), await createDeal(app)]
   const hold = { action: 'HoldDeal', params: { reason: 'a' } }
   await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: hold })
-  await app.inject({ method: 'POST', url: `${home}/${id}/cancellations`, headers: { 'idempotency-key': 'k1' }, payload: { amercement: 1, reason: 'a' } })
-  const reused = async (request: Sent): Promise<unknown> => await refused(t, app, id, { request, status: 422, code: 'id-reused' })
+  await app.inject({
+    method: 'POST',
+    url: `${home}/${id}/cancellations`,
+    headers: { 'idempotency-key': 'k1' },
+    payload: { amercement: 1, reason: 'a' }
+  })
+  const reused = async (request: Sent): Promise<unknown> =>
+    await refused(t, app, id, { request, status: 422, code: 'id-reused' })
   await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { ...hold, params: { reason: 'b' } } })
   await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } })
   await reused({ method: 'PUT', url: `${home}/${other.id}/commands/c1`, payload: hold })
   await reused({ method: 'PUT', url: '/rest/commands/c1', payload: { deal: other.id, ...hold } })
-  await reused({ method: 'POST', url: `${home}/${id}/cancellations`, headers: { 'idempotency-key': 'k1' }, payload: { amercement: 2, reason: 'a' } })
-  await reused({ method: 'POST', url: `${home}/${id}/holds`, headers: { 'idempotency-key': 'k1' }, payload: { reason: 'a' } })
+  await reused({
+    method: 'POST',
+    url: `${home}/${id}/cancellations`,
+    headers: { 'idempotency-key': 'k1' },
+    payload: { amercement: 2, reason: 'a' }
+  })
+  await reused({
+    method: 'POST',
+    url: `${home}/${id}/holds`,
+    headers: { 'idempotency-key': 'k1' },
+    payload: { reason: 'a' }
+  })
   await reused({ method: 'POST', url: home, headers: { 'idempotency-key': 'k1' }, payload: { name: 'a', price: 1 } })
-  t.strictSame(await app.inject(`${home}/${other.id}`).then(answer => answer.json<{ revision: number }>().revision), 1, 'the other deal is as it was')
+  t.strictSame(
+    await app.inject(`${home}/${other.id}`).then(answer => answer.json<{ revision: number }>().revision),
+    1,
+    'the other deal is as it was'
+  )
 })
 
 t.test('preconditions can be required', async t => {
@@ -276,8 +505,16 @@ t.test('preconditions can be required', async t => {
     const request = form.say(operation('hold'), id, 'c1') as Sent
     await refused(t, app, id, { request, status: 428, code: 'precondition-required', says: /If-Match/ })
   }
-  await refused(t, app, id, { request: { method: 'DELETE', url: `${home}/${id}` }, status: 428, code: 'precondition-required' })
-  const command = { method: 'PUT', url: '/rest/commands/c1', payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } } } as const
+  await refused(t, app, id, {
+    request: { method: 'DELETE', url: `${home}/${id}` },
+    status: 428,
+    code: 'precondition-required'
+  })
+  const command = {
+    method: 'PUT',
+    url: '/rest/commands/c1',
+    payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } }
+  } as const
   t.equal((await app.inject({ ...command, headers: { 'if-match': '"1"' } })).statusCode, 201)
   t.equal((await app.inject(command)).statusCode, 200, 'a command that was done is recognised before that')
   t.equal((await app.inject({ ...command, headers: { 'if-match': '"1"' } })).statusCode, 200, 'and before If-Match')
@@ -287,14 +524,23 @@ t.test('If-Match takes every spelling of the revision', async t => {
   const app = await dealsApp(memoryStorage())
   for (const tag of ['"1"', '"1-json"', '"1-xml"', '"7", "1-html"', '*', ' "0" ,\t"1" ']) {
     const { id } = await createDeal(app)
-    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, headers: { 'if-match': tag }, payload: { reason: 'a' } })
+    const answer = await app.inject({
+      method: 'PUT',
+      url: `${home}/${id}/hold`,
+      headers: { 'if-match': tag },
+      payload: { reason: 'a' }
+    })
     t.equal(answer.statusCode, 200, tag)
   }
 })
 
 t.test('no bytes are the empty object, whatever they are said to be', async t => {
   const app = await dealsApp(memoryStorage())
-  for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/json; charset=utf-8', 'content-length': '0' }]) {
+  for (const headers of [
+    {},
+    { 'content-type': 'application/json' },
+    { 'content-type': 'application/json; charset=utf-8', 'content-length': '0' }
+  ]) {
     const { id } = await createDeal(app)
     t.equal((await app.inject({ method: 'PUT', url: `${home}/${id}/complete`, headers })).statusCode, 200)
     t.equal((await app.inject({ method: 'POST', url: `${home}/${id}/completions`, headers })).statusCode, 200)
@@ -305,21 +551,37 @@ t.test('no bytes are the empty object, whatever they are said to be', async t =>
 })
 
 /** Sends it and checks the client's view of the refusal, and that nothing else can be seen of it. */
-async function refused (t: Checks, app: FastifyInstance, id: string, { request, status, code, at, says }: Refusal): Promise<Answer> {
+async function refused (
+  t: Checks,
+  app: FastifyInstance,
+  id: string,
+  { request, status, code, at, says }: Refusal
+): Promise<Answer> {
   const before = await everything(app, id)
   const answer = await app.inject(request)
   t.equal(answer.statusCode, status, answer.body)
   t.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
   t.equal(answer.headers.vary, 'Accept')
   t.equal(answer.headers['cache-control'], 'no-store')
-  const problem = answer.json<{ type: string, title: string, status: number, detail: string, instance: string, errors?: { pointer?: string, parameter?: string, detail: string }[] }>()
+  const problem = answer.json<{
+    type: string
+    title: string
+    status: number
+    detail: string
+    instance: string
+    errors?: { pointer?: string; parameter?: string; detail: string }[]
+  }>()
   t.equal(problem.type, `urn:dealbook:problem:${code}`)
   t.equal(problem.status, status)
   t.ok(problem.title)
   t.ok(problem.detail)
   t.equal(problem.instance, (request.url as string).split('?')[0])
   if (at !== undefined) {
-    t.strictSame(problem.errors?.map(({ pointer, parameter }) => pointer ?? parameter).sort(), [...at].sort(), 'where the faults are')
+    t.strictSame(
+      problem.errors?.map(({ pointer, parameter }) => pointer ?? parameter).sort(),
+      [...at].sort(),
+      'where the faults are'
+    )
     t.ok(problem.errors?.every(({ detail }) => detail.length > 0))
   }
   if (says !== undefined) t.match(problem.detail, says)

@@ -7,22 +7,38 @@ import { pages } from './docs/pages.js'
 
 const readme = pages.get('README.md') as string
 const documentation = [...pages.values()].join('\n')
-const entries = ['lib/index.ts', 'lib/storage/sqlite/sqlite-storage.ts', 'lib/storage/postgres/postgres-storage.ts', 'lib/storage/conformance/storage-conformance.ts']
+const entries = [
+  'lib/index.ts',
+  'lib/storage/sqlite/sqlite-storage.ts',
+  'lib/storage/postgres/postgres-storage.ts',
+  'lib/storage/conformance/storage-conformance.ts'
+]
 const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
-const filesIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name))
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => join(folder, name))
 
 /** Each name that a file exports, its own and those of others, with the declaration it stands for. */
 function exportsOf (path: string): { name: string, declaration: ts.Node | undefined }[] {
   return parse(path).statements.flatMap(statement => {
-    if (!ts.isExportDeclaration(statement)) return isExported(statement) ? [{ name: nameOf(statement), declaration: statement }] : []
+    if (!ts.isExportDeclaration(statement)) {
+      return isExported(statement) ? [{ name: nameOf(statement), declaration: statement }] : []
+    }
     const from = join(dirname(path), (statement.moduleSpecifier as ts.StringLiteral).text.replace(/\.js$/, '.ts'))
     const { statements } = parse(from)
-    return (statement.exportClause as ts.NamedExports).elements.map(({ name: { text: name } }) => ({ name, declaration: statements.find(each => nameOf(each) === name) }))
+    return (statement.exportClause as ts.NamedExports).elements.map(({ name: { text: name } }) => ({
+      name,
+      declaration: statements.find(each => nameOf(each) === name)
+    }))
   })
 }
 
 function isExported (statement: ts.Statement): boolean {
-  return ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true
+  return (
+    ts.canHaveModifiers(statement) &&
+    ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true
+  )
 }
 
 function nameOf (statement: ts.Statement): string {
@@ -41,7 +57,10 @@ t.test('every export has TSDoc, and is in the documentation', async t => {
 })
 
 t.test('every option of a storage is documented', async t => {
-  for (const [path, type] of [['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'], ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions']] as const) {
+  for (const [path, type] of [
+    ['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'],
+    ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions']
+  ] as const) {
     const members = membersOf(path, type)
     t.ok(members.length > 1, type)
     for (const { name } of members) t.match(documentation, `\n| \`${name?.getText()}\` |`, `${type}.${name?.getText()}`)

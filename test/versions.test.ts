@@ -1,16 +1,20 @@
 import swagger from '@fastify/swagger'
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
 import type { FastifyInstance, InjectOptions } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
-import { deals, memoryStorage } from '../lib/index.js'
 import type { FamilyOptions } from '../lib/index.js'
+import { deals, memoryStorage } from '../lib/index.js'
 import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
 /** Deals of v1 on their way out and, where asked for, of v2 over the same storage. */
-async function versions (t: Test, retirement: Partial<FamilyOptions>, second?: Partial<FamilyOptions>): Promise<{ app: FastifyInstance, id: string }> {
+async function versions (
+  t: Test,
+  retirement: Partial<FamilyOptions>,
+  second?: Partial<FamilyOptions>
+): Promise<{ app: FastifyInstance; id: string }> {
   const app = Fastify()
   t.teardown(() => app.close())
   const storage = memoryStorage()
@@ -19,8 +23,14 @@ async function versions (t: Test, retirement: Partial<FamilyOptions>, second?: P
   if (second !== undefined) app.register(deals, { storage, version: 'v2', ...second })
   // Where a deal can be made whatever has ended.
   app.register(deals, { storage, version: 'v0', prefix: '/setup' })
-  const { id } = (await app.inject({ method: 'POST', url: '/setup/rest/v0/deals', payload: { name: 'tea', price: 5 } })).json()
-  await app.inject({ method: 'PUT', url: `/setup/rest/v0/deals/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } })
+  const { id } = (
+    await app.inject({ method: 'POST', url: '/setup/rest/v0/deals', payload: { name: 'tea', price: 5 } })
+  ).json()
+  await app.inject({
+    method: 'PUT',
+    url: `/setup/rest/v0/deals/${id}/commands/c1`,
+    payload: { action: 'HoldDeal', params: { reason: 'a' } }
+  })
   return { app, id }
 }
 
@@ -28,26 +38,48 @@ const json = { 'content-type': 'application/json' }
 
 /** A request for every kind of route that a version has. */
 const everything = (id: string): InjectOptions[] => [
-  { url: '/rest/v1/deals' }, { url: '/rest/v1/deals/' }, { url: '/rest/v1/deals.csv' }, { method: 'HEAD', url: '/rest/v1/deals' }, { method: 'OPTIONS', url: '/rest/v1/deals' },
-  { url: `/rest/v1/deals/${id}` }, { url: '/rest/v1/deals/none' }, { url: '/rest/v1/deals?nonsense=1' }, { url: '/rest/v1/deals', headers: { accept: 'image/png' } },
-  { method: 'POST', url: '/rest/v1/deals', payload: { name: 'b', price: 1 } }, { method: 'POST', url: '/rest/v1/deals', payload: '{', headers: json },
+  { url: '/rest/v1/deals' },
+  { url: '/rest/v1/deals/' },
+  { url: '/rest/v1/deals.csv' },
+  { method: 'HEAD', url: '/rest/v1/deals' },
+  { method: 'OPTIONS', url: '/rest/v1/deals' },
+  { url: `/rest/v1/deals/${id}` },
+  { url: '/rest/v1/deals/none' },
+  { url: '/rest/v1/deals?nonsense=1' },
+  { url: '/rest/v1/deals', headers: { accept: 'image/png' } },
+  { method: 'POST', url: '/rest/v1/deals', payload: { name: 'b', price: 1 } },
+  { method: 'POST', url: '/rest/v1/deals', payload: '{', headers: json },
   { method: 'POST', url: '/rest/v1/deals', payload: 'text', headers: { 'content-type': 'text/plain' } },
-  { method: 'PUT', url: `/rest/v1/deals/${id}`, payload: { held: true, holdReason: 'a' } }, { method: 'PATCH', url: `/rest/v1/deals/${id}`, payload: {} },
-  { method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: { reason: 'a' } }, { method: 'PUT', url: `/rest/v1/deals/${id}/holded`, payload: {} },
-  { url: `/rest/v1/deals/${id}/holds` }, { method: 'POST', url: `/rest/v1/deals/${id}/holds`, payload: { reason: 'a' } }, { url: `/rest/v1/deals/${id}/holds/c1` },
-  { url: `/rest/v1/deals/${id}/commands` }, { url: `/rest/v1/deals/${id}/commands/c1` }, { method: 'PUT', url: `/rest/v1/deals/${id}/commands/c2`, payload: { action: 'UnholdDeal' } },
-  { method: 'PUT', url: `/rest/v1/deals/${id}/hlod`, payload: {} }, { method: 'TRACE', url: '/rest/v1/deals' }, { method: 'DELETE', url: `/rest/v1/deals/${id}/holds` }
+  { method: 'PUT', url: `/rest/v1/deals/${id}`, payload: { held: true, holdReason: 'a' } },
+  { method: 'PATCH', url: `/rest/v1/deals/${id}`, payload: {} },
+  { method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: { reason: 'a' } },
+  { method: 'PUT', url: `/rest/v1/deals/${id}/holded`, payload: {} },
+  { url: `/rest/v1/deals/${id}/holds` },
+  { method: 'POST', url: `/rest/v1/deals/${id}/holds`, payload: { reason: 'a' } },
+  { url: `/rest/v1/deals/${id}/holds/c1` },
+  { url: `/rest/v1/deals/${id}/commands` },
+  { url: `/rest/v1/deals/${id}/commands/c1` },
+  { method: 'PUT', url: `/rest/v1/deals/${id}/commands/c2`, payload: { action: 'UnholdDeal' } },
+  { method: 'PUT', url: `/rest/v1/deals/${id}/hlod`, payload: {} },
+  { method: 'TRACE', url: '/rest/v1/deals' },
+  { method: 'DELETE', url: `/rest/v1/deals/${id}/holds` }
 ]
 
 const shared = (id: string): InjectOptions[] => [
-  { url: `/query/deals/${id}` }, { method: 'POST', url: '/command/HoldDeal/', payload: { id, reason: 'a' } },
-  { method: 'PUT', url: '/rest/commands/c9', payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } } }, { url: '/rest/commands/c1' }
+  { url: `/query/deals/${id}` },
+  { method: 'POST', url: '/command/HoldDeal/', payload: { id, reason: 'a' } },
+  { method: 'PUT', url: '/rest/commands/c9', payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } } },
+  { url: '/rest/commands/c1' }
 ]
 
 const nameOf = ({ method = 'GET', url }: InjectOptions) => `${method} ${String(url)}`
 
 t.test('a version says in every answer that it is to go', async t => {
-  const { app, id } = await versions(t, { deprecation: '2026-01-31T10:00:00Z', sunset: new Date('2999-12-31T23:59:59Z'), successor: '/rest/v2/deals' })
+  const { app, id } = await versions(t, {
+    deprecation: '2026-01-31T10:00:00Z',
+    sunset: new Date('2999-12-31T23:59:59Z'),
+    successor: '/rest/v2/deals'
+  })
   for (const request of [...everything(id), ...shared(id)]) {
     const { headers, statusCode } = await app.inject(request)
     t.not(statusCode, 410, nameOf(request))
@@ -56,7 +88,11 @@ t.test('a version says in every answer that it is to go', async t => {
     t.match(headers.link, '</rest/v2/deals>; rel="successor-version"', nameOf(request))
   }
   const { link } = (await app.inject('/rest/v1/deals?maxpagesize=1')).headers
-  t.match(link, /^<\/rest\/v2\/deals>; rel="successor-version", <\/rest\/v1\/deals\?maxpagesize=1>; rel="self", /, 'beside the links of the page')
+  t.match(
+    link,
+    /^<\/rest\/v2\/deals>; rel="successor-version", <\/rest\/v1\/deals\?maxpagesize=1>; rel="self", /,
+    'beside the links of the page'
+  )
 })
 
 t.test('and is gone after its sunset', async t => {
@@ -66,9 +102,22 @@ t.test('and is gone after its sunset', async t => {
     t.equal(statusCode, 410, nameOf(request))
     t.equal(headers.link, '<https://example.org/a%20b/%C3%A9>; rel="successor-version"', nameOf(request))
     t.equal(headers.deprecation, undefined)
-    if (request.method !== 'HEAD') t.match(JSON.parse(body), { type: 'urn:dealbook:problem:gone', status: 410, detail: 'This version ended on 2020-01-01T00:00:00.000Z; go on with https://example.org/a%20b/é' }, nameOf(request))
+    if (request.method !== 'HEAD') {
+      t.match(
+        JSON.parse(body),
+        {
+          type: 'urn:dealbook:problem:gone',
+          status: 410,
+          detail: 'This version ended on 2020-01-01T00:00:00.000Z; go on with https://example.org/a%20b/é'
+        },
+        nameOf(request)
+      )
+    }
   }
-  t.match((await app.inject({ url: `/rest/v1/deals/${id}`, headers: { accept: 'text/html' } })).headers['content-type'], 'text/html')
+  t.match(
+    (await app.inject({ url: `/rest/v1/deals/${id}`, headers: { accept: 'text/html' } })).headers['content-type'],
+    'text/html'
+  )
   t.equal((await app.inject(`/setup/rest/v0/deals/${id}`)).json().revision, 2, 'nothing was done')
 })
 
@@ -90,7 +139,9 @@ t.test('OpenAPI marks the routes of the version, and no others', async t => {
   const paths = Object.entries(app.swagger().paths ?? {}) as [string, Record<string, { deprecated?: boolean }>][]
   t.ok(paths.some(([path]) => path.startsWith('/rest/v1/')))
   for (const [path, methods] of paths) {
-    for (const [method, { deprecated = false }] of Object.entries(methods)) t.equal(deprecated, path.startsWith('/rest/v1/'), `${method} ${path}`)
+    for (const [method, { deprecated = false }] of Object.entries(methods)) {
+      t.equal(deprecated, path.startsWith('/rest/v1/'), `${method} ${path}`)
+    }
   }
 })
 
@@ -102,14 +153,28 @@ t.test('a version without any of this says nothing', async t => {
 
 t.test('an unknown version is not found', async t => {
   const { app, id } = await versions(t, {})
-  for (const url of ['/rest/v9/deals', `/rest/v9/deals/${id}`, `/rest/v9/deals/${id}/hold`, '/rest/deals', '/rest/V1/deals']) {
-    for (const method of ['GET', 'PUT', 'POST', 'DELETE'] as const) t.equal((await app.inject({ method, url, payload: {} })).statusCode, 404, `${method} ${url}`)
+  for (const url of [
+    '/rest/v9/deals',
+    `/rest/v9/deals/${id}`,
+    `/rest/v9/deals/${id}/hold`,
+    '/rest/deals',
+    '/rest/V1/deals'
+  ]) {
+    for (const method of ['GET', 'PUT', 'POST', 'DELETE'] as const) {
+      t.equal((await app.inject({ method, url, payload: {} })).statusCode, 404, `${method} ${url}`)
+    }
   }
 })
 
 t.test('dates that are none are boot errors', async t => {
   for (const option of ['deprecation', 'sunset'] as const) {
-    await t.rejects(async () => await Fastify().register(deals, { storage: memoryStorage(), version: 'v1', [option]: 'soon' }).ready(), { message: new RegExp(`"${option}" must be a date`) })
+    await t.rejects(
+      async () =>
+        await Fastify()
+          .register(deals, { storage: memoryStorage(), version: 'v1', [option]: 'soon' })
+          .ready(),
+      { message: new RegExp(`"${option}" must be a date`) }
+    )
   }
 })
 
@@ -121,14 +186,25 @@ for (const { name, make } of storages) {
       const app = Fastify()
       t.teardown(async () => { await app.close(); await dispose() })
       for (const version of order) app.register(version === 'v1' ? deals : wider, { storage, version })
-      const { id } = (await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: { name: 'a', price: 1, region: 'north' } })).json()
+      const { id } = (
+        await app.inject({ method: 'POST', url: '/rest/v2/deals', payload: { name: 'a', price: 1, region: 'north' } })
+      ).json()
       t.notOk('region' in (await app.inject(`/rest/v1/deals/${id}`)).json(), 'v1 does not show it')
       const held = await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: { reason: 'a' } })
       t.equal(held.statusCode, 200, held.body)
       t.notOk('region' in held.json())
-      t.match((await app.inject(`/rest/v2/deals/${id}`)).json(), { held: true, region: 'north', revision: 2 }, order.join(' before '))
-      const { id: other } = (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'b', price: 1 } })).json()
-      t.equal((await app.inject({ method: 'PUT', url: `/rest/v2/deals/${other}/hold`, payload: { reason: 'a' } })).statusCode, 200)
+      t.match(
+        (await app.inject(`/rest/v2/deals/${id}`)).json(),
+        { held: true, region: 'north', revision: 2 },
+        order.join(' before ')
+      )
+      const { id: other } = (
+        await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'b', price: 1 } })
+      ).json()
+      t.equal(
+        (await app.inject({ method: 'PUT', url: `/rest/v2/deals/${other}/hold`, payload: { reason: 'a' } })).statusCode,
+        200
+      )
       t.equal((await app.inject('/rest/v2/deals?region=north&count=exact')).json().total, 1)
     }
   })

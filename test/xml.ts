@@ -15,7 +15,12 @@ export function parseXml (text: string): Element {
   const parser = new SaxesParser({ xmlns: true })
   parser.on('error', error => { throw error })
   parser.on('opentag', ({ name, attributes }) => {
-    const element: Element = { name, attributes: Object.fromEntries(Object.entries(attributes).map(([key, { value }]) => [key, value])), children: [], text: '' }
+    const element: Element = {
+      name,
+      attributes: Object.fromEntries(Object.entries(attributes).map(([key, { value }]) => [key, value])),
+      children: [],
+      text: ''
+    }
     open.at(-1)?.children.push(element)
     open.push(element)
   })

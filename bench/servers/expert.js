@@ -1,19 +1,28 @@
 // What an expert writes by hand for these four requests alone: schemas, prepared statements, one transaction per write.
-import { createRequire } from 'node:module'
 import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
 import Fastify from 'fastify'
 import { customers, deals } from '../scenarios.js'
 import { serve } from './serve.js'
 
 const require = createRequire(import.meta.resolve('fastify-dealbook'))
-const { DatabaseSync } = process.versions.node >= '22.13' ? await import('node:sqlite') : require('@photostructure/sqlite')
+const hasSqlite = process.versions.node >= '22.13'
+const { DatabaseSync } = hasSqlite ? await import('node:sqlite') : require('@photostructure/sqlite')
 
 const db = new DatabaseSync(process.argv[2])
 db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
 db.exec(`
-  CREATE TABLE customers (id INTEGER PRIMARY KEY, age INTEGER NOT NULL, children INTEGER NOT NULL, revision INTEGER NOT NULL);
-  CREATE TABLE deals (id TEXT PRIMARY KEY, name TEXT NOT NULL, price REAL NOT NULL, held INTEGER NOT NULL, status TEXT NOT NULL, revision INTEGER NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE commands (id TEXT PRIMARY KEY, deal TEXT NOT NULL, action TEXT NOT NULL, params TEXT NOT NULL, revision INTEGER NOT NULL, created_at TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE customers (
+    id INTEGER PRIMARY KEY, age INTEGER NOT NULL, children INTEGER NOT NULL, revision INTEGER NOT NULL
+  );
+  CREATE TABLE deals (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, price REAL NOT NULL, held INTEGER NOT NULL, status TEXT NOT NULL,
+    revision INTEGER NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE commands (
+    id TEXT PRIMARY KEY, deal TEXT NOT NULL, action TEXT NOT NULL, params TEXT NOT NULL, revision INTEGER NOT NULL,
+    created_at TEXT NOT NULL
+  ) WITHOUT ROWID;
 `)
 db.exec('BEGIN')
 const addCustomer = db.prepare('INSERT INTO customers VALUES (?, ?, ?, 1)')
@@ -24,16 +33,23 @@ const ids = Array.from({ length: deals }, () => randomUUID())
 for (const id of ids) addDeal.run(id, 'a deal', 'open', now, now)
 db.exec('COMMIT')
 
-const keyed = db.prepare('SELECT id, age, children FROM customers WHERE id > ? AND +age >= ? AND +age <= ? ORDER BY id LIMIT 51')
+const keyed = db.prepare(`
+  SELECT id, age, children FROM customers WHERE id > ? AND +age >= ? AND +age <= ? ORDER BY id LIMIT 51`)
 const numbered = db.prepare('SELECT id, age, children FROM customers ORDER BY id LIMIT 51 OFFSET ?')
 const single = db.prepare('SELECT id, age, children, revision FROM customers WHERE id = ?')
 const dealById = db.prepare('SELECT * FROM deals WHERE id = ?')
-const setPrice = db.prepare('UPDATE deals SET price = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?')
+const setPrice = db.prepare(`
+  UPDATE deals SET price = ?, revision = revision + 1, updated_at = ? WHERE id = ? AND revision = ?`)
 const record = db.prepare('INSERT INTO commands VALUES (?, ?, ?, ?, ?, ?)')
 
-const customer = { type: 'object', properties: { id: { type: 'integer' }, age: { type: 'integer' }, children: { type: 'integer' } } }
-const links = { type: 'object', properties: { self: { type: 'string' }, first: { type: 'string' }, next: { type: 'string' } } }
-const page = { type: 'object', properties: { items: { type: 'array', items: customer }, page: { type: 'integer' }, pageSize: { type: 'integer' }, links } }
+const integer = { type: 'integer' }
+const string = { type: 'string' }
+const customer = { type: 'object', properties: { id: integer, age: integer, children: integer } }
+const links = { type: 'object', properties: { self: string, first: string, next: string } }
+const page = {
+  type: 'object',
+  properties: { items: { type: 'array', items: customer }, page: integer, pageSize: integer, links }
+}
 const deal = {
   type: 'object',
   properties: {
@@ -47,12 +63,20 @@ const deal = {
     updatedAt: { type: 'string' }
   }
 }
-const integer = { type: 'integer' }
 
 const app = Fastify()
 app.get('/customers', {
   schema: {
-    querystring: { type: 'object', properties: { page: { type: 'integer', minimum: 1 }, gt: integer, 'min-age': integer, 'max-age': integer, maxpagesize: { type: 'integer', minimum: 1, maximum: 1000 } } },
+    querystring: {
+      type: 'object',
+      properties: {
+        page: { type: 'integer', minimum: 1 },
+        gt: integer,
+        'min-age': integer,
+        'max-age': integer,
+        maxpagesize: { type: 'integer', minimum: 1, maximum: 1000 }
+      }
+    },
     response: { 200: page }
   }
 }, async (request, reply) => {
@@ -64,7 +88,9 @@ app.get('/customers', {
   reply.header('vary', 'Accept').header('link', `<${request.url}>; rel="self", <${next}>; rel="next"`)
   return { items, page, pageSize: 50, links: { self: request.url, first: '/customers', ...(more ? { next } : {}) } }
 })
-app.get('/customers/:id', { schema: { params: { type: 'object', properties: { id: integer } }, response: { 200: customer } } }, async (request, reply) => {
+app.get('/customers/:id', {
+  schema: { params: { type: 'object', properties: { id: integer } }, response: { 200: customer } }
+}, async (request, reply) => {
   const found = single.get(request.params.id)
   if (found === undefined) return reply.code(404).send({ title: 'not found', status: 404 })
   const etag = `"${found.revision}-json"`
@@ -73,7 +99,12 @@ app.get('/customers/:id', { schema: { params: { type: 'object', properties: { id
 })
 app.put('/rest/v1/deals/:id/change-price', {
   schema: {
-    body: { type: 'object', required: ['newPrice', 'reason'], additionalProperties: false, properties: { newPrice: { type: 'number', minimum: 0 }, reason: { type: 'string', minLength: 1 } } },
+    body: {
+      type: 'object',
+      required: ['newPrice', 'reason'],
+      additionalProperties: false,
+      properties: { newPrice: { type: 'number', minimum: 0 }, reason: { type: 'string', minLength: 1 } }
+    },
     response: { 200: deal }
   }
 }, async (request, reply) => {
@@ -89,7 +120,14 @@ app.put('/rest/v1/deals/:id/change-price', {
     setPrice.run(request.body.newPrice, at, id, found.revision)
     record.run(randomUUID(), id, 'ChangeDealPrice', JSON.stringify(request.body), found.revision + 1, at)
     db.exec('COMMIT')
-    return { ...found, held: false, price: request.body.newPrice, revision: found.revision + 1, createdAt: found.created_at, updatedAt: at }
+    return {
+      ...found,
+      held: false,
+      price: request.body.newPrice,
+      revision: found.revision + 1,
+      createdAt: found.created_at,
+      updatedAt: at
+    }
   } catch (error) {
     db.exec('ROLLBACK')
     throw error

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { amount, text } from './fields.js'
 import type { Deal } from './fields.js'
+import { amount, text } from './fields.js'
 import { defineOperation } from './operation.js'
 
 const isFree = (deal: Deal) => deal.status === 'open' && !deal.held

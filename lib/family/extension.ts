@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { didYouMean } from '../values/nearest.js'
 import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'

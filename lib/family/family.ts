@@ -1,17 +1,17 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
-import { compileValidator } from '../values/validate.js'
 import type { Validator } from '../values/validate.js'
+import { compileValidator } from '../values/validate.js'
 import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
 import type { NounOperation, Operation } from './operation.js'
-import { compileParams } from './params.js'
 import type { Params } from './params.js'
+import { compileParams } from './params.js'
 
 /** An operation with its parameters ready to be read. */
 export interface CompiledOperation {

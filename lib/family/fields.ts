@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { Field, Kind } from '../storage/storage.js'
 
 /** The members that the service itself gives to every stored item. */

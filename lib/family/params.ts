@@ -1,11 +1,11 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
 import { readDateTime } from '../values/dates.js'
 import type { Members } from '../values/json.js'
-import { compileValidator } from '../values/validate.js'
 import type { MemberFlaw } from '../values/validate.js'
+import { compileValidator } from '../values/validate.js'
 import { listFields } from './fields.js'
 
 /** What is sent with a command: strict, and the same content always in the same form. */

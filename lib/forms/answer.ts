@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import { makePicker } from '../values/json.js'
-import { readPreference } from '../http/request.js'
 import { send } from '../http/reply.js'
+import { readPreference } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, minimal } from '../openapi/answers.js'
 import type { CommandRecord } from '../service/command.js'
@@ -9,6 +8,7 @@ import type { Outcome } from '../service/execute.js'
 import { readTarget, showCommand } from '../service/record.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { makePicker } from '../values/json.js'
 
 /** The item after the operation, at its own address. */
 export async function answerItem (exchange: Exchange, { item }: Outcome): Promise<FastifyReply> {

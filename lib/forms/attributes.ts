@@ -18,8 +18,8 @@ import { didYouMean } from '../values/nearest.js'
 import type { MemberFlaw } from '../values/validate.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { getJsonBody } from './body.js'
-import { makeWriteEndpoint } from './form.js'
 import type { Form } from './form.js'
+import { makeWriteEndpoint } from './form.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned

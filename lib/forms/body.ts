@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { readParams } from '../family/params.js'
 import type { Params } from '../family/params.js'
+import { readParams } from '../family/params.js'
 import { FormBody } from '../http/body.js'
 import { readIdempotencyKey } from '../http/request.js'
 import { invalidBody, Problem } from '../problems.js'
-import { escapePointer } from '../values/json.js'
-import type { Members } from '../values/json.js'
 import { readValue } from '../query/values.js'
+import type { Members } from '../values/json.js'
+import { escapePointer } from '../values/json.js'
 import type { MemberFlaw } from '../values/validate.js'
 
 /** The JSON body of a request; none at all is the empty object. */

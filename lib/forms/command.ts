@@ -6,8 +6,8 @@ import { describeRoute } from '../openapi/route.js'
 import { answerCommand } from './answer.js'
 import { getJsonBody } from './body.js'
 import { compileEnvelope, describeEnvelopes } from './envelope.js'
-import { makeWriteEndpoint, operationRule } from './form.js'
 import type { Form } from './form.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
 
 /** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
 export const command: Form<'command'> = {

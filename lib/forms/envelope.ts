@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TProperties } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { CompiledOperation, Family } from '../family/family.js'
 import { compileParams, readParams } from '../family/params.js'
 import { invalidBody } from '../problems.js'

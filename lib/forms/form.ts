@@ -1,8 +1,8 @@
 import type { Endpoint, RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
-import { writeHandler } from './write.js'
 import type { Write } from './write.js'
+import { writeHandler } from './write.js'
 
 /** A way to say what is to be done: where, how a request is read, how it is answered, and how that is described. */
 export interface Form<N extends string = string> {

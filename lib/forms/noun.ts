@@ -15,8 +15,8 @@ import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
 import { linkCommand, sendPreferred } from './answer.js'
 import { readKey, readSentParams } from './body.js'
-import { makeWriteEndpoint, operationRule } from './form.js'
 import type { Form } from './form.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
 
 /** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
 export const noun: Form<'noun'> = {

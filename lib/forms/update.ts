@@ -6,8 +6,8 @@ import { describeRoute } from '../openapi/route.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { getJsonBody, hasMember } from './body.js'
 import { compileEnvelope, describeEnvelopes } from './envelope.js'
-import { makeWriteEndpoint } from './form.js'
 import type { Form } from './form.js'
+import { makeWriteEndpoint } from './form.js'
 
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {

@@ -5,8 +5,8 @@ import { conditionHeaders, describeId, preferHeader } from '../openapi/parameter
 import { describeRoute } from '../openapi/route.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { readJsonParams } from './body.js'
-import { makeWriteEndpoint, operationRule } from './form.js'
 import type { Form } from './form.js'
+import { makeWriteEndpoint, operationRule } from './form.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')

@@ -1,8 +1,8 @@
 import Negotiator from 'negotiator'
 import { BoundedCache } from '../cache.js'
 import { Problem } from '../problems.js'
-import { canShow } from '../representations/representation.js'
 import type { Representation, View } from '../representations/representation.js'
+import { canShow } from '../representations/representation.js'
 
 /** The representation to answer in, and the media type to say it by. */
 export interface Choice {

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { Problem } from '../problems.js'
 import { writeHttpDate } from './dates.js'
-import type { Endpoint } from './routes.js'
 import { addLink, formatLink } from './reply.js'
+import type { Endpoint } from './routes.js'
 
 /** When a version goes, and what takes its place. */
 export interface Retirement {

@@ -1,5 +1,5 @@
-import { Problem, problemCodes } from '../problems.js'
 import type { ProblemCode } from '../problems.js'
+import { Problem, problemCodes } from '../problems.js'
 
 interface ForeignError {
   readonly statusCode?: number

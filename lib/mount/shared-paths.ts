@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorCodes } from '../errors.js'
-import { hasEnded, isRetiring, retire } from '../http/retirement.js'
 import type { Retirement } from '../http/retirement.js'
+import { hasEnded, isRetiring, retire } from '../http/retirement.js'
 import type { Endpoint, RouteSchema } from '../http/routes.js'
 import type { Mount } from './mount.js'
 

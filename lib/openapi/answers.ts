@@ -1,11 +1,11 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { CommandMembers } from '../family/command-schema.js'
 import type { Mount } from '../mount/mount.js'
-import { problemCodes } from '../problems.js'
 import type { ProblemCode } from '../problems.js'
-import { canShow } from '../representations/representation.js'
+import { problemCodes } from '../problems.js'
 import type { Representation } from '../representations/representation.js'
+import { canShow } from '../representations/representation.js'
 import { describeId } from './parameters.js'
 
 const Problem = Type.Object({

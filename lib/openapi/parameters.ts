@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { Mount } from '../mount/mount.js'
 import type { Grammar } from '../query/grammar.js'
 import type { Field } from '../storage/storage.js'

@@ -8,8 +8,8 @@ import type { Reader } from '../service/reader.js'
 import { showCommand } from '../service/record.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import { explainRefusal, makeForm } from './form-fields.js'
 import type { Submission } from './form-fields.js'
+import { explainRefusal, makeForm } from './form-fields.js'
 
 /** What people can do with an item now. */
 export async function affordItem (

@@ -3,8 +3,8 @@ import { errorCodes } from '../errors.js'
 import type { Change, Id, Storage } from '../storage/storage.js'
 import { findJsonFlaws } from '../values/json.js'
 import { compileValidator } from '../values/validate.js'
-import { getFamily } from './define-family.js'
 import type { AnyFamily } from './define-family.js'
+import { getFamily } from './define-family.js'
 
 /** How a load goes. */
 export interface LoadOptions {

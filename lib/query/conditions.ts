@@ -1,8 +1,8 @@
 import type { Condition, Field, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
-import { readValue } from './values.js'
-import { listOperators } from './names.js'
 import type { Operator } from './names.js'
+import { listOperators } from './names.js'
+import { readValue } from './values.js'
 
 /** Names what is wrong with conditions that a program made; undefined where nothing is. */
 export function findFlawInConditions (

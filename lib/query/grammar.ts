@@ -1,11 +1,11 @@
 import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
-import { listFilters, reservedNames } from './names.js'
 import type { Filter } from './names.js'
-import { addFilter, findFilter, makeSettingReaders, toConditions } from './parameters.js'
+import { listFilters, reservedNames } from './names.js'
 import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
-import { splitQuery } from './query-string.js'
+import { addFilter, findFilter, makeSettingReaders, toConditions } from './parameters.js'
 import type { Parameter } from './query-string.js'
+import { splitQuery } from './query-string.js'
 
 /** Bounds of what a query may ask. */
 export interface QueryLimits extends FilterLimits {

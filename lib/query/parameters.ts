@@ -4,8 +4,8 @@ import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Filter } from './names.js'
 import type { Parameter } from './query-string.js'
-import { readInteger, readText, readValue } from './values.js'
 import type { Read } from './values.js'
+import { readInteger, readText, readValue } from './values.js'
 
 /** Bounds of what filters may ask. */
 export interface FilterLimits {

@@ -1,17 +1,17 @@
-import { makePicker } from '../values/json.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { describePage, describeProblems } from '../openapi/answers.js'
 import { describePaging } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
-import { affordCollection } from '../pages/page-affordances.js'
 import type { Submission } from '../pages/form-fields.js'
+import { affordCollection } from '../pages/page-affordances.js'
 import { notFound, Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { makePicker } from '../values/json.js'
+import type { LoadedPage } from './page.js'
+import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
 import { parsePageQuery, readHandler } from './read.js'
-import { loadPage, sendPage } from './page.js'
-import type { LoadedPage } from './page.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {

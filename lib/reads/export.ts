@@ -6,8 +6,8 @@ import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Rows } from '../representations/representation.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
-import { isByKey, refuseEmpty } from './listing.js'
 import type { Listing } from './listing.js'
+import { isByKey, refuseEmpty } from './listing.js'
 
 const batchSize = 500
 

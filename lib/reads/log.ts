@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { CommandMembers, logFields } from '../family/command-schema.js'
-import { makePicker } from '../values/json.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
@@ -19,11 +18,12 @@ import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import { readTarget, showCommand } from '../service/record.js'
 import type { Id } from '../storage/storage.js'
+import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
-import { loadPage, sendPage } from './page.js'
 import type { LoadedPage } from './page.js'
-import { parseFields, parsePageQuery, readHandler } from './read.js'
+import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
+import { parseFields, parsePageQuery, readHandler } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {

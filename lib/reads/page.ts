@@ -7,8 +7,8 @@ import type { Representation } from '../representations/representation.js'
 import type { Found, FoundText } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { exportRows, loadExport } from './export.js'
-import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
 import type { Listing, LoadedItems, PageLinks } from './listing.js'
+import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (

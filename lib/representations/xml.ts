@@ -1,5 +1,5 @@
-import { replaceUnsupported } from '../values/json.js'
 import type { Members } from '../values/json.js'
+import { replaceUnsupported } from '../values/json.js'
 import type { OneView, PageView, ProblemView, Representation } from './representation.js'
 
 /**

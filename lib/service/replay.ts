@@ -4,8 +4,8 @@ import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import type { Storage } from '../storage/storage.js'
 import type { Grant } from './caller.js'
-import { isSameCommand } from './command.js'
 import type { Command, CommandRecord } from './command.js'
+import { isSameCommand } from './command.js'
 import { readTarget } from './record.js'
 
 /**

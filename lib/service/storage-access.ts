@@ -1,6 +1,6 @@
 import { Problem } from '../problems.js'
-import { ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import type { FamilyShape, Storage } from '../storage/storage.js'
+import { ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
 /** Prepares a storage for these families before its first use, and answers it as `guardStorage` makes it. */
 export function makeStorageAccess (shapes: readonly FamilyShape[]): (storage: Storage) => Promise<Storage> {

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
-import { Ajv } from 'ajv'
 import type { ErrorObject } from 'ajv'
+import { Ajv } from 'ajv'
 import { isDate, readDateTime } from './dates.js'
 import { escapePointer } from './json.js'
 import { didYouMean } from './nearest.js'

@@ -1,8 +1,8 @@
-import Fastify from 'fastify'
 import type { FastifyInstance, FastifyPluginAsync, InjectOptions } from 'fastify'
+import Fastify from 'fastify'
 import { invoices } from '../../examples/own-family.js'
-import { customers, deals } from '../../lib/index.js'
 import type { FamilyOptions } from '../../lib/index.js'
+import { customers, deals } from '../../lib/index.js'
 import { operations } from '../deals/operations.js'
 
 interface Words {
@@ -20,7 +20,13 @@ interface Walked {
   readonly operations: readonly Words[]
 }
 
-const payment = { verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: { on: '2030-01-01' } }
+const payment = {
+  verb: 'pay',
+  participle: 'paid',
+  noun: 'payments',
+  action: 'PayInvoice',
+  params: { on: '2030-01-01' }
+}
 
 /** The families that the walk goes through, with what a client sends to them. */
 const families: Readonly<Record<string, Walked>> = {

@@ -5,7 +5,7 @@ import { chromium } from 'playwright-core'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** Where a Chromium is: CHROME_PATH, then PATH, then one that playwright or apt-get has installed; undefined where there is none. */
+/** Where a Chromium is: CHROME_PATH, then PATH, then where playwright installs one; undefined where there is none. */
 export function findChromium (): string | undefined {
   const { CHROME_PATH, PATH = '' } = process.env
   if (CHROME_PATH !== undefined && CHROME_PATH !== '') return CHROME_PATH
@@ -17,7 +17,9 @@ export function findChromium (): string | undefined {
 export function installChromium (): string | undefined {
   const attempts: readonly (readonly [string, ...string[]])[] = [
     ['npx', 'playwright-core', 'install', 'chromium'],
-    ...(process.getuid?.() === 0 && existsSync('/etc/debian_version') ? [['apt-get', 'install', '-y', 'chromium'] as const] : [])
+    ...(process.getuid?.() === 0 && existsSync('/etc/debian_version')
+      ? [['apt-get', 'install', '-y', 'chromium'] as const]
+      : [])
   ]
   for (const [command, ...args] of attempts) {
     const found = findChromium()
@@ -40,4 +42,6 @@ function isExecutable (path: string): boolean {
   }
 }
 
-if (import.meta.filename === process.argv[1]) console.log(installChromium() ?? 'There is no Chromium, and none could be installed')
+if (import.meta.filename === process.argv[1]) {
+  console.log(installChromium() ?? 'There is no Chromium, and none could be installed')
+}

@@ -1,5 +1,5 @@
-import Fastify from 'fastify'
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import Fastify from 'fastify'
 import type t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
 import type { FamilyOptions } from '../../lib/plugin/options.js'
@@ -33,7 +33,11 @@ export async function dealsApp (storage: Storage, options: Partial<FamilyOptions
 }
 
 export async function createDeal (app: FastifyInstance, members: object = {}): Promise<Item> {
-  const answer = await app.inject({ method: 'POST', url: `${home}/`, payload: { name: 'Ten tons of tea', price: 100, ...members } })
+  const answer = await app.inject({
+    method: 'POST',
+    url: `${home}/`,
+    payload: { name: 'Ten tons of tea', price: 100, ...members }
+  })
   if (answer.statusCode !== 201) throw new Error(answer.body)
   const { links, ...deal } = answer.json<Item & { links: unknown }>()
   return deal

@@ -1,5 +1,5 @@
-import { home } from './app.js'
 import type { Sent } from './app.js'
+import { home } from './app.js'
 import type { Described } from './operations.js'
 
 /** A form, as a client speaks it. */
@@ -21,21 +21,33 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ verb, params: usual }, id, _command, params = usual) => ({ method: 'PUT', url: `${home}/${id}/${verb}`, payload: params })
+    say: ({ verb, params: usual }, id, _command, params = usual) => ({
+      method: 'PUT',
+      url: `${home}/${id}/${verb}`,
+      payload: params
+    })
   },
   {
     name: 'participle',
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ participle, params: usual }, id, _command, params = usual) => ({ method: 'PUT', url: `${home}/${id}/${participle}`, payload: params })
+    say: ({ participle, params: usual }, id, _command, params = usual) => ({
+      method: 'PUT',
+      url: `${home}/${id}/${participle}`,
+      payload: params
+    })
   },
   {
     name: 'update',
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ action, params: usual }, id, _command, params = usual) => ({ method: 'PUT', url: `${home}/${id}`, payload: { action, params } })
+    say: ({ action, params: usual }, id, _command, params = usual) => ({
+      method: 'PUT',
+      url: `${home}/${id}`,
+      payload: { action, params }
+    })
   },
   {
     name: 'attributes by PUT',
@@ -49,40 +61,57 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ attributes }, id) => attributes && {
-      method: 'PATCH',
-      url: `${home}/${id}`,
-      headers: { 'content-type': 'application/merge-patch+json' },
-      payload: JSON.stringify(attributes)
-    }
+    say: ({ attributes }, id) =>
+      attributes && {
+        method: 'PATCH',
+        url: `${home}/${id}`,
+        headers: { 'content-type': 'application/merge-patch+json' },
+        payload: JSON.stringify(attributes)
+      }
   },
   {
     name: 'noun',
     done: 201,
     unchanged: 200,
     shows: 'command',
-    say: ({ noun, params: usual }, id, _command, params = usual) => ({ method: 'POST', url: `${home}/${id}/${noun}`, payload: params })
+    say: ({ noun, params: usual }, id, _command, params = usual) => ({
+      method: 'POST',
+      url: `${home}/${id}/${noun}`,
+      payload: params
+    })
   },
   {
     name: 'command',
     done: 201,
     unchanged: 201,
     shows: 'command',
-    say: ({ action, params: usual }, id, command, params = usual) => ({ method: 'PUT', url: `${home}/${id}/commands/${command}`, payload: { action, params } })
+    say: ({ action, params: usual }, id, command, params = usual) => ({
+      method: 'PUT',
+      url: `${home}/${id}/commands/${command}`,
+      payload: { action, params }
+    })
   },
   {
     name: 'commands',
     done: 201,
     unchanged: 201,
     shows: 'command',
-    say: ({ action, params: usual }, id, command, params = usual) => ({ method: 'PUT', url: `/rest/commands/${command}`, payload: { deal: id, action, params } })
+    say: ({ action, params: usual }, id, command, params = usual) => ({
+      method: 'PUT',
+      url: `/rest/commands/${command}`,
+      payload: { deal: id, action, params }
+    })
   },
   {
     name: 'POST /command/',
     done: 200,
     unchanged: 200,
     shows: 'nothing',
-    say: ({ action, params: usual }, id, _command, params = usual) => ({ method: 'POST', url: `/command/${action}/`, payload: { id, ...params } })
+    say: ({ action, params: usual }, id, _command, params = usual) => ({
+      method: 'POST',
+      url: `/command/${action}/`,
+      payload: { id, ...params }
+    })
   }
 ]
 

@@ -34,7 +34,10 @@ interface Past {
   readonly outcome: Logged['outcome']
 }
 
-type Outcome = { readonly status: 'done' | 'unchanged' | 'refused' | 'invalid' | 'missing' | 'stale' | 'reused', readonly replayed: boolean }
+type Outcome = {
+  readonly status: 'done' | 'unchanged' | 'refused' | 'invalid' | 'missing' | 'stale' | 'reused'
+  readonly replayed: boolean
+}
 
 const actions: Readonly<Record<string, string>> = {
   hold: 'HoldDeal',
@@ -52,7 +55,12 @@ export class Model {
 
   create (name: string, price: number): void {
     const members = { name, price, held: false, status: 'open' }
-    this.deals.push({ gone: false, revision: 1, members, log: [{ action: 'CreateDeal', params: { name, price }, outcome: 'done', revision: 1 }] })
+    this.deals.push({
+      gone: false,
+      revision: 1,
+      members,
+      log: [{ action: 'CreateDeal', params: { name, price }, outcome: 'done', revision: 1 }]
+    })
   }
 
   take ({ deal: index, operation, params, valid, name, match }: Wish): Outcome {
@@ -69,7 +77,9 @@ export class Model {
 
     const outcome = this.#change(deal, operation, params)
     if (key !== undefined) this.#past.set(key, { deal: index, operation, params: JSON.stringify(params), outcome })
-    if (outcome === 'done' || key !== undefined) deal.log.push({ action: actions[operation] as string, params, outcome, revision: deal.revision })
+    if (outcome === 'done' || key !== undefined) {
+      deal.log.push({ action: actions[operation] as string, params, outcome, revision: deal.revision })
+    }
     return { status: outcome, replayed: false }
   }
 
@@ -92,12 +102,18 @@ export class Model {
     }
     const { holdReason, ...unheld } = was
     switch (operation) {
-      case 'hold': return becomes(isFree, { ...was, held: true, holdReason: params['reason'] })
-      case 'unhold': return becomes(isOpen && was['held'] === true, { ...unheld, held: false })
-      case 'complete': return becomes(isFree, { ...was, status: 'completed' })
-      case 'cancel': return becomes(isOpen, { ...unheld, held: false, status: 'cancelled', amercement: params['amercement'] })
-      case 'change-price': return becomes(isFree, { ...was, price: params['newPrice'] })
-      default: return becomes(isFree, { ...was, completionDate: params['newDate'], amercement: params['amercement'] })
+      case 'hold':
+        return becomes(isFree, { ...was, held: true, holdReason: params['reason'] })
+      case 'unhold':
+        return becomes(isOpen && was['held'] === true, { ...unheld, held: false })
+      case 'complete':
+        return becomes(isFree, { ...was, status: 'completed' })
+      case 'cancel':
+        return becomes(isOpen, { ...unheld, held: false, status: 'cancelled', amercement: params['amercement'] })
+      case 'change-price':
+        return becomes(isFree, { ...was, price: params['newPrice'] })
+      default:
+        return becomes(isFree, { ...was, completionDate: params['newDate'], amercement: params['amercement'] })
     }
   }
 }

@@ -28,7 +28,13 @@ export async function buildHost () {
   })
   const storage = memoryStorage()
   app.register(customers, { storage, prefix: '/crm' })
-  app.register(deals, { storage: memoryStorage(), prefix: '/crm', version: 'v1', deprecation: '2026-01-01', successor: '/crm/rest/v2/deals' })
+  app.register(deals, {
+    storage: memoryStorage(),
+    prefix: '/crm',
+    version: 'v1',
+    deprecation: '2026-01-01',
+    successor: '/crm/rest/v2/deals'
+  })
   app.register(ourDeals, { storage, prefix: '/crm', version: 'v2', unversioned: true })
   app.register(invoices, { storage, prefix: '/crm', version: 'v1' })
   await app.ready()

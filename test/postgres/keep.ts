@@ -1,5 +1,5 @@
-// Runs beside the tests: starts PostgreSQL, says where it is, and ends it when told to. The process whose id it is given
-// is the one that runs the tests: where that was broken off, nothing stays behind.
+// Runs beside the tests: starts PostgreSQL, says where it is, and ends it when told to, or when the process whose id it
+// is given has ended: where a run of the tests is broken off, nothing stays behind.
 import { rename, writeFile } from 'node:fs/promises'
 import { isAlive, startServer, stateFile } from './server.js'
 

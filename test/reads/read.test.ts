@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { dealbook, memoryStorage, Problem } from '../../lib/index.js'
 import type { FamilyOptions } from '../../lib/index.js'
+import { dealbook, memoryStorage, Problem } from '../../lib/index.js'
 
 const home = '/rest/v1/deals'
 
@@ -74,7 +74,8 @@ t.test('the representation is negotiated before authorize is asked, on every pat
 t.test('who is let in is told what is wrong, before anything is read', async t => {
   const { app, storage } = await makeApp(t)
   const { id } = (await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 1 } })).json()
-  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c-1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } })
+  const payload = { action: 'HoldDeal', params: { reason: 'a' } }
+  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c-1`, payload })
   let reads = 0
   for (const method of ['find', 'get'] as const) {
     const original = storage[method].bind(storage) as (...args: unknown[]) => Promise<never>

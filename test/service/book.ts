@@ -1,12 +1,12 @@
-import t from 'tap'
 import type { Test } from 'tap'
+import t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
 import type { Problem } from '../../lib/problems.js'
 import type { Service, ServiceOptions } from '../../lib/service/service.js'
 import type { Storage } from '../../lib/storage/storage.js'
 import { operation } from '../deals/operations.js'
-import { storages } from '../storages.js'
 import type { Made } from '../storages.js'
+import { storages } from '../storages.js'
 
 /** The deals, whose operations may be named by any text. */
 export type Book = Service<typeof deals.definition.fields.properties>

@@ -3,8 +3,8 @@ import t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
 import { compileFamily } from '../../lib/family/family.js'
 import type { FamilyDefinition } from '../../lib/index.js'
-import { decide, decideCreation } from '../../lib/service/decide.js'
 import type { Decision } from '../../lib/service/decide.js'
+import { decide, decideCreation } from '../../lib/service/decide.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
@@ -53,7 +53,10 @@ for (const [action, given, params, then] of table) {
 
 /** Given this deal, when this is asked for, then it is refused, and these are allowed. */
 const free = ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date']
-const refusals: readonly (readonly [when: string, given: Stored, params: object, operation: string, state: string, allowed: string[]])[] = [
+type Refusal = readonly [
+  when: string, given: Stored, params: object, operation: string, state: string, allowed: string[]
+]
+const refusals: readonly Refusal[] = [
   ['HoldDeal', held, { reason: 'another' }, 'hold', 'held', ['unhold', 'cancel']],
   ['HoldDeal', completed, { reason: 'a' }, 'hold', 'completed', []],
   ['CompleteDeal', held, {}, 'complete', 'held', ['unhold', 'cancel']],
@@ -119,6 +122,7 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
   const hold = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' } }
   t.throws(() => decide(wrong(item => ({ ...item, price: 'much' })), open, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM', message: /deals, hold: the item after it is not valid: \/price must be a number/ })
-  t.throws(() => decide(wrong(item => ({ ...item, unknown: 1 })), open, hold, context), { code: 'FST_DEALBOOK_INVALID_ITEM' })
+  t.throws(() => decide(wrong(item => ({ ...item, unknown: 1 })), open, hold, context),
+    { code: 'FST_DEALBOOK_INVALID_ITEM' })
   t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), /read only/)
 })

@@ -2,8 +2,8 @@ import t from 'tap'
 import { errorCodes } from '../../lib/errors.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Storage } from '../../lib/storage/storage.js'
-import { makeDeal, openBook, refusal } from './book.js'
 import type { Book } from './book.js'
+import { makeDeal, openBook, refusal } from './book.js'
 
 type Method = 'prepare' | 'get' | 'find' | 'commit'
 

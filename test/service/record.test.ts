@@ -4,8 +4,8 @@ import { compileFamily } from '../../lib/family/family.js'
 import type { FamilyDefinition } from '../../lib/index.js'
 import { Problem } from '../../lib/problems.js'
 import type { Command } from '../../lib/service/command.js'
-import { makeChanges, makeRecord, readTarget, restoreProblem, showCommand } from '../../lib/service/record.js'
 import type { Decided } from '../../lib/service/record.js'
+import { makeChanges, makeRecord, readTarget, restoreProblem, showCommand } from '../../lib/service/record.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
@@ -40,12 +40,20 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   [
     'a refusal',
     decided({ decision: { outcome: 'refused', problem: refused } }),
-    { ...entry, outcome: 'refused', revision: 3, problem: { code: 'wrong-state', detail: 'no', members: { state: 'held' } } },
+    {
+      ...entry,
+      outcome: 'refused',
+      revision: 3,
+      problem: { code: 'wrong-state', detail: 'no', members: { state: 'held' } }
+    },
     []
   ],
   [
     'a deletion',
-    decided({ command: { ...hold, action: 'DeleteDeal', params: {} }, decision: { outcome: 'done', after: undefined } }),
+    decided({
+      command: { ...hold, action: 'DeleteDeal', params: {} },
+      decision: { outcome: 'done', after: undefined }
+    }),
     { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4 },
     [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3 }]
   ],

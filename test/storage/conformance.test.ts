@@ -1,6 +1,6 @@
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import type { ConformanceContext, StorageUnderTest } from '../../lib/storage/conformance/storage-conformance.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Change, Condition, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
 

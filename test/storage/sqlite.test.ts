@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import {
   ids, insert, query, replace, settle, shape, thing, things, where
 } from '../../lib/storage/conformance/fixture.js'
-import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
 import { tenProcesses } from './processes.js'
 

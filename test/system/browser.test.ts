@@ -1,14 +1,14 @@
 import { EventEmitter, once } from 'node:events'
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { customers, deals, memoryStorage } from '../../lib/index.js'
 import type { FamilyOptions } from '../../lib/index.js'
+import { customers, deals, memoryStorage } from '../../lib/index.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { people, storageOf } from '../customers-app.js'
-import { createDeal, home, readDeal, readLog } from '../deals/app.js'
 import type { Item } from '../deals/app.js'
+import { createDeal, home, readDeal, readLog } from '../deals/app.js'
 
 // One for all: to start a browser takes longer than most of what is done with it.
 const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined
@@ -32,8 +32,10 @@ async function openDesk (
 const formOf = (tab: Page, title: string): Locator => tab.getByRole('form', { name: title })
 const send = async (form: Locator): Promise<void> => await follow(form.page(), () => form.getByRole('button').click())
 const click = async (link: Locator): Promise<void> => await follow(link.page(), () => link.click())
-const column = async (tab: Page, number: number): Promise<string[]> => await tab.locator(`tbody td:nth-child(${number})`).allTextContents()
-const countOf = async (app: FastifyInstance): Promise<number> => (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total
+const column = async (tab: Page, number: number): Promise<string[]> =>
+  await tab.locator(`tbody td:nth-child(${number})`).allTextContents()
+const countOf = async (app: FastifyInstance): Promise<number> =>
+  (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total
 
 /** What the page says of the item. */
 async function said (tab: Page, name: string): Promise<string | undefined> {
@@ -60,7 +62,10 @@ t.test('a person finds customers', needsBrowser, async t => {
 
   await click(tab.getByRole('link', { name: 'Age', exact: true }))
   t.equal((await column(tab, 2)).length, 20)
-  t.ok((await column(tab, 2)).every((age, index, ages) => index === 0 || Number(age) >= Number(ages[index - 1])), 'upwards')
+  t.ok(
+    (await column(tab, 2)).every((age, index, ages) => index === 0 || Number(age) >= Number(ages[index - 1])),
+    'upwards'
+  )
   await click(tab.getByRole('link', { name: 'Age ↑' }))
   t.equal(await tab.locator('th[aria-sort=descending]').textContent(), 'Age ↓')
   t.equal(Math.max(...(await column(tab, 2)).map(Number)), Number((await column(tab, 2))[0]), 'downwards')
@@ -74,7 +79,9 @@ t.test('a person finds customers', needsBrowser, async t => {
   }
   const expected = people(200).filter(({ age, children }) => age >= 30 && children <= 1).map(({ id }) => String(id))
   t.strictSame(seen.sort(), expected.sort(), 'everyone once')
-  while (await tab.getByRole('link', { name: 'Previous' }).count() > 0) await click(tab.getByRole('link', { name: 'Previous' }))
+  while ((await tab.getByRole('link', { name: 'Previous' }).count()) > 0) {
+    await click(tab.getByRole('link', { name: 'Previous' }))
+  }
   t.strictSame(await column(tab, 1), first, 'and back to where it began')
 
   await click(tab.locator('tbody a').first())
@@ -114,8 +121,15 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.match(await tab.locator('#create-price-error').textContent(), /^Price must be a number from/)
   t.equal(await create().getByLabel('Price').getAttribute('aria-invalid'), 'true')
   t.match(await create().getByLabel('Price').getAttribute('aria-describedby'), 'create-price-error')
-  t.strictSame([await create().getByLabel('Name').inputValue(), await create().getByLabel('Price').inputValue(), await create().getByLabel('Completion date').inputValue()],
-    ['Ten tons of "tea" & <more>', '99999999999999999999', '2027-03-31'], 'what was typed is still there')
+  t.strictSame(
+    [
+      await create().getByLabel('Name').inputValue(),
+      await create().getByLabel('Price').inputValue(),
+      await create().getByLabel('Completion date').inputValue()
+    ],
+    ['Ten tons of "tea" & <more>', '99999999999999999999', '2027-03-31'],
+    'what was typed is still there'
+  )
   await create().getByLabel('Price').fill('12500.5')
   await send(create())
 
@@ -125,8 +139,11 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await said(tab, 'Price'), '12500.5')
   t.equal(await said(tab, 'Completion date'), '31 Mar 2027')
   t.equal(await tab.locator('time[datetime="2027-03-31"]').count(), 1)
-  t.strictSame(await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
-    ['Hold', 'Complete', 'Cancel', 'Change price', 'Change completion date', 'Delete'], 'what can be done now')
+  t.strictSame(
+    await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
+    ['Hold', 'Complete', 'Cancel', 'Change price', 'Change completion date', 'Delete'],
+    'what can be done now'
+  )
 
   const late = await openTab(browser)
   await late.goto(tab.url())
@@ -135,7 +152,10 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   await send(formOf(tab, 'Hold a deal for a reason'))
   t.equal(await said(tab, 'Held'), 'yes')
   t.equal(await said(tab, 'Hold reason'), 'The lawyer\nis away')
-  t.strictSame(await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)), ['Unhold', 'Cancel', 'Delete'])
+  t.strictSame(
+    await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
+    ['Unhold', 'Cancel', 'Delete']
+  )
   t.match(await column(tab, 3), ['Reason: The lawyer\nis away', /^Name: Ten tons/], 'the log')
 
   // The other tab still shows the deal as it was.
@@ -164,7 +184,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
 })
 
 t.test('a form that is sent twice does nothing twice', needsBrowser, async t => {
-  // No POST goes on before both are there, so that the second click meets the form and not the page that comes after it.
+  // No POST goes on before both are there, so that the second click meets the form and not the page that comes after.
   const events = new EventEmitter()
   const posts = { received: 0, answered: 0 }
   const bothSent = once(events, 'both')
@@ -186,10 +206,15 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   const create = formOf(tab, 'What it starts with')
   await create.getByLabel('Name').fill('Once')
   await create.getByLabel('Price').fill('1')
-  const sent = new URLSearchParams({ _key: await create.locator('[name=_key]').inputValue(), name: 'Once', price: '1', completionDate: '' })
+  const sent = new URLSearchParams({
+    _key: await create.locator('[name=_key]').inputValue(),
+    name: 'Once',
+    price: '1',
+    completionDate: ''
+  })
   const button = create.getByRole('button')
   await button.scrollIntoViewIfNeeded()
-  const { x, y } = await button.boundingBox() as { x: number, y: number }
+  const { x, y } = (await button.boundingBox()) as { x: number; y: number }
   for (const clicks of [1, 2]) {
     await tab.mouse.click(x + 5, y + 5)
     while (posts.received < clicks) await once(events, 'received')
@@ -201,7 +226,13 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   const made = tab.url()
   t.equal(await countOf(app), 1, 'by a hasty hand')
   // As a browser does it that sends the page again.
-  const post = async (form: URLSearchParams) => await app.inject({ method: 'POST', url: home, headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }, payload: form.toString() })
+  const post = async (form: URLSearchParams) =>
+    await app.inject({
+      method: 'POST',
+      url: home,
+      headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
+      payload: form.toString()
+    })
   const again = await post(sent)
   t.strictSame([again.statusCode, `${address}${again.headers.location}`], [303, made])
   t.equal(await countOf(app), 1, 'by a page that is sent again')
@@ -220,7 +251,11 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
     await send(form)
     t.equal(await page.getByRole('alert').count(), 0)
   }
-  t.strictSame((await readLog(app, id)).map(({ action }) => action), ['CreateDeal', 'ChangeDealPrice'], 'once in the log')
+  t.strictSame(
+    (await readLog(app, id)).map(({ action }) => action),
+    ['CreateDeal', 'ChangeDealPrice'],
+    'once in the log'
+  )
 })
 
 t.test('where writes must say what they were decided on, the forms do', needsBrowser, async t => {
@@ -249,7 +284,9 @@ t.test('the keyboard is enough', needsBrowser, async t => {
   const tab = await openTab(browser)
   await tab.goto(`${address}/customers`)
   const focused = async () => await tab.evaluate(() => {
-    const { document: { activeElement: element } } = globalThis as unknown as { document: { activeElement: { tagName: string, textContent: string, id: string } } }
+    const {
+      document: { activeElement: element }
+    } = globalThis as unknown as { document: { activeElement: { tagName: string; textContent: string; id: string } } }
     return `${element.tagName} ${element.id === '' ? element.textContent.trim().slice(0, 20) : element.id}`
   })
   await tab.keyboard.press('Tab')
@@ -257,7 +294,14 @@ t.test('the keyboard is enough', needsBrowser, async t => {
   await tab.keyboard.press('Enter')
   for (let field = 0; field < 3; field++) await tab.keyboard.press('Tab')
   t.equal(await focused(), 'INPUT filter-min-age')
-  const outline = await tab.locator('#filter-min-age').evaluate(field => (globalThis as unknown as { getComputedStyle (field: unknown): { outlineStyle: string } }).getComputedStyle(field).outlineStyle)
+  const outline = await tab
+    .locator('#filter-min-age')
+    .evaluate(
+      field =>
+        (globalThis as unknown as { getComputedStyle(field: unknown): { outlineStyle: string } }).getComputedStyle(
+          field
+        ).outlineStyle
+    )
   t.equal(outline, 'solid', 'where the focus is, is seen')
   await tab.keyboard.type('60')
   await follow(tab, () => tab.keyboard.press('Enter'))
@@ -286,7 +330,10 @@ t.test('light or dark, wide or narrow', needsBrowser, async t => {
       for (const path of ['/customers', home, `${home}/${id}`, `${home}/${id}/commands`, '/customers/0']) {
         await tab.goto(`${address}${path}`)
         const { wide, paper } = await tab.evaluate(() => {
-          const { document, getComputedStyle } = globalThis as unknown as { document: { documentElement: { scrollWidth: number }, body: unknown }, getComputedStyle (element: unknown): { backgroundColor: string } }
+          const { document, getComputedStyle } = globalThis as unknown as {
+            document: { documentElement: { scrollWidth: number }; body: unknown }
+            getComputedStyle(element: unknown): { backgroundColor: string }
+          }
           return { wide: document.documentElement.scrollWidth, paper: getComputedStyle(document.body).backgroundColor }
         })
         t.ok(wide <= width, `${path} fits ${width}, ${colorScheme}`)
@@ -294,5 +341,9 @@ t.test('light or dark, wide or narrow', needsBrowser, async t => {
       }
     }
   }
-  t.strictSame([...papers].sort(), ['dark rgb(21, 24, 28)', 'light rgb(255, 255, 255)'], 'the style is let in, and follows the system')
+  t.strictSame(
+    [...papers].sort(),
+    ['dark rgb(21, 24, 28)', 'light rgb(255, 255, 255)'],
+    'the style is let in, and follows the system'
+  )
 })

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
 import type { Test } from 'tap'
-import { startExample } from '../example-server.js'
+import t from 'tap'
 import type { Running } from '../example-server.js'
+import { startExample } from '../example-server.js'
 import { startServer } from '../postgres/server.js'
 
 const kills = 10
@@ -46,7 +46,14 @@ class Client {
 
   #another (): Sent {
     // Every price is another one, so that each command changes something.
-    const command = { id: randomUUID(), body: JSON.stringify({ deal: this.deal, action: 'ChangeDealPrice', params: { newPrice: ++this.#price, reason: 'a crash' } }) }
+    const command = {
+      id: randomUUID(),
+      body: JSON.stringify({
+        deal: this.deal,
+        action: 'ChangeDealPrice',
+        params: { newPrice: ++this.#price, reason: 'a crash' }
+      })
+    }
     this.sent.push(command)
     return command
   }
@@ -54,7 +61,11 @@ class Client {
 
 async function put (url: string, { id, body }: Sent): Promise<number | undefined> {
   try {
-    const answer = await fetch(`${url}/rest/commands/${id}`, { method: 'PUT', headers: { 'content-type': 'application/json' }, body })
+    const answer = await fetch(`${url}/rest/commands/${id}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body
+    })
     if (answer.status === 503) return undefined
     if (!answer.ok) throw new TypeError(`${answer.status} ${await answer.text()}`)
     return (await answer.json() as { revision: number }).revision
@@ -68,7 +79,11 @@ async function put (url: string, { id, body }: Sent): Promise<number | undefined
 
 async function newDeals (url: string): Promise<Client[]> {
   return await Promise.all(Array.from({ length: writers }, async () => {
-    const answer = await fetch(`${url}/rest/v1/deals`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"name":"a deal","price":0}' })
+    const answer = await fetch(`${url}/rest/v1/deals`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"name":"a deal","price":0}'
+    })
     return new Client((await answer.json() as { id: string }).id)
   }))
 }
@@ -87,11 +102,19 @@ async function check (t: Test, url: string, clients: readonly Client[]): Promise
     const { revision } = await (await fetch(`${url}/rest/v1/deals/${deal}`)).json() as { revision: number }
     const lines = (await (await fetch(`${url}/rest/v1/deals/${deal}/commands.ndjson`)).text()).trim().split('\n')
     const log = lines.map(line => JSON.parse(line) as { id: string, revision: number, outcome: string })
-    t.strictSame(log.map(entry => entry.revision), Array.from({ length: revision }, (_, index) => index + 1), 'every revision is one change in the log')
+    t.strictSame(
+      log.map(entry => entry.revision),
+      Array.from({ length: revision }, (_, index) => index + 1),
+      'every revision is one change in the log'
+    )
     t.ok(log.every(({ outcome }) => outcome === 'done'))
     const logged = new Map(log.map(entry => [entry.id, entry.revision]))
     t.equal(logged.size, log.length, 'nothing is there twice')
-    t.strictSame(sent.map(({ id }) => logged.get(id)), sent.map(({ answered }) => answered), 'all that was acknowledged is there, as it was acknowledged')
+    t.strictSame(
+      sent.map(({ id }) => logged.get(id)),
+      sent.map(({ answered }) => answered),
+      'all that was acknowledged is there, as it was acknowledged'
+    )
     t.equal(log.length, sent.length + 1, 'and nothing else but the creation')
   }
 }

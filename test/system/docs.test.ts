@@ -7,10 +7,10 @@ import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { dealbook, memoryStorage } from '../../lib/index.js'
 import { loadFirstCustomers } from '../../examples/first-customers.js'
-import { blocksIn, pages } from '../docs/pages.js'
+import { dealbook, memoryStorage } from '../../lib/index.js'
 import type { Block } from '../docs/pages.js'
+import { blocksIn, pages } from '../docs/pages.js'
 
 const run = promisify(execFile)
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
@@ -26,7 +26,9 @@ t.test('every ts block compiles against the package by its name', async t => {
   const folder = resolve('build/docs')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const files = new Map(blocksIn('ts').map(block => [join(folder, `${block.page.replace(/\W+/g, '-')}-${block.number}.ts`), block]))
+  const files = new Map(
+    blocksIn('ts').map(block => [join(folder, `${block.page.replace(/\W+/g, '-')}-${block.number}.ts`), block])
+  )
   for (const [file, block] of files) writeFileSync(file, moduleOf(block))
   const program = ts.createProgram([...files.keys()], {
     module: ts.ModuleKind.NodeNext,
@@ -55,8 +57,13 @@ t.test('every ts block compiles against the package by its name', async t => {
     // What is only declared is not there to be called, and a port may be taken.
     const runnable = [...files].filter(([, block]) => !/^declare |\.listen\(|^throw /m.test(moduleOf(block)))
     t.ok(runnable.length > 5, `${runnable.length} blocks`)
-    const each = 'for (const file of process.argv.slice(1)) await import(file).catch(error => console.log(file, error.message))'
-    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', each, ...runnable.map(([file]) => file.replace(/\.ts$/, '.js'))], { cwd: place })
+    const each =
+      'for (const file of process.argv.slice(1)) await import(file).catch(error => console.log(file, error.message))'
+    const { stdout } = await run(
+      process.execPath,
+      ['--input-type=module', '-e', each, ...runnable.map(([file]) => file.replace(/\.ts$/, '.js'))],
+      { cwd: place }
+    )
     for (const [file, block] of runnable) t.notMatch(stdout, file.replace(/\.ts$/, '.js'), nameOf(block))
     t.equal(stdout.replace(/^\d+\n/gm, ''), '', 'none has failed')
   })
@@ -90,10 +97,18 @@ t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl &
   for (const block of blocksIn('sh')) {
     // The others are walked through by package.test.ts, or say why they cannot be run.
     if (!block.text.includes('curl') || block.comment.startsWith('against:')) {
-      t.match(`${block.comment}\n${block.text}`, /^(not run: \w|against: app\.mjs)|^\s*npm (ci|start|init|install|test|run)\b/, nameOf(block))
+      t.match(
+        `${block.comment}\n${block.text}`,
+        /^(not run: \w|against: app\.mjs)|^\s*npm (ci|start|init|install|test|run)\b/,
+        nameOf(block)
+      )
       continue
     }
-    const { stdout } = await run('sh', ['-e', '-c', block.text.replaceAll('http://127.0.0.1:3000', url).replaceAll('curl ', 'curl -sS ')])
+    const { stdout } = await run('sh', [
+      '-e',
+      '-c',
+      block.text.replaceAll('http://127.0.0.1:3000', url).replaceAll('curl ', 'curl -sS ')
+    ])
     ran++
     // Only where the page shows a refusal may there be one; "curl" itself does not mind.
     if (block.next?.text.includes(problem) !== true) t.notMatch(stdout, problem, nameOf(block))
@@ -112,7 +127,9 @@ t.test('every json block is JSON', async t => {
 
 t.test('every block is in a language that is checked', async t => {
   for (const [page, text] of pages) {
-    for (const [, language] of text.matchAll(/^```(\w*)\n.*?^```$/gms)) t.match(language, /^(ts|js|sh|json|sql|xml|text)$/, page)
+    for (const [, language] of text.matchAll(/^```(\w*)\n.*?^```$/gms)) {
+      t.match(language, /^(ts|js|sh|json|sql|xml|text)$/, page)
+    }
   }
 })
 
@@ -136,14 +153,21 @@ t.test('the README links every page', async t => {
 
 /** Headings as GitHub names them. */
 function anchorsOf (text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => (heading as string).toLowerCase().replace(/[^\w\- ]/g, '').replaceAll(' ', '-'))
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    (heading as string)
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-')
+  )
 }
 
 /** What an answer must look like; "…" stands for anything. */
 function pattern (shown: unknown): unknown {
   if (shown === '…') return /./
   if (Array.isArray(shown)) return shown.map(pattern)
-  if (typeof shown === 'object' && shown !== null) return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, pattern(value)]))
+  if (typeof shown === 'object' && shown !== null) {
+    return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, pattern(value)]))
+  }
   // A string would also match where it is only a part.
   return typeof shown === 'string' ? new RegExp(`^${shown.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`) : shown
 }

@@ -13,25 +13,49 @@ const document = resolve('build/openapi.json')
 interface Outcome { readonly code: number | undefined, readonly stdout: string, readonly stderr: string }
 
 async function outcomeOf (name: string, ...parameters: string[]): Promise<Outcome> {
-  const options = { cwd: tools, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' } }
+  const options = {
+    cwd: tools,
+    maxBuffer: 64 * 1024 * 1024,
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+  }
   return await run(bin(name), parameters, options).then(done => ({ code: 0, ...done }), (error: Outcome) => error)
 }
 
-// They are large and have dependencies that quarrel with ours, so they are a package of their own, installed when wanted.
-if (!existsSync(bin('spectral'))) await run('npm', ['ci', '--prefix', tools, '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'])
+// They are large, and their dependencies quarrel with ours: a package of their own, installed when wanted.
+if (!existsSync(bin('spectral'))) {
+  await run('npm', ['ci', '--prefix', tools, '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'])
+}
 
 const app = await buildHost()
 t.teardown(() => app.close())
 writeFileSync(document, JSON.stringify(app.swagger()))
 
 t.test('spectral finds nothing', async t => {
-  const { code, stdout } = await outcomeOf('spectral', 'lint', document, '--ruleset', 'spectral.json', '--format', 'json', '--fail-severity', 'hint')
+  const { code, stdout } = await outcomeOf(
+    'spectral',
+    'lint',
+    document,
+    '--ruleset',
+    'spectral.json',
+    '--format',
+    'json',
+    '--fail-severity',
+    'hint'
+  )
   t.equal(code, 0)
   t.match(stdout, 'No results with a severity of')
 })
 
 t.test('redocly finds nothing', async t => {
-  const { code, stdout, stderr } = await outcomeOf('redocly', 'lint', document, '--extends', 'recommended', '--format', 'json')
+  const { code, stdout, stderr } = await outcomeOf(
+    'redocly',
+    'lint',
+    document,
+    '--extends',
+    'recommended',
+    '--format',
+    'json'
+  )
   t.equal(code, 0, stderr)
   t.match(JSON.parse(stdout), { totals: { errors: 0, warnings: 0, ignored: 0 }, problems: { length: 0 } })
 })

@@ -28,7 +28,9 @@ async function makeHost (name: string): Promise<string> {
 
 /** Runs lines of the README as they stand, but for the package itself, which is not published by then. */
 async function shell (host: string, lines: string): Promise<string> {
-  const text = lines.replace(/\bfastify-dealbook\b/g, tarball).replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
+  const text = lines
+    .replace(/\bfastify-dealbook\b/g, tarball)
+    .replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
   return (await run('sh', ['-e', '-c', text], { cwd: host })).stdout
 }
 
@@ -39,8 +41,22 @@ async function node (host: string, file: string, text: string): Promise<{ stdout
 
 /** What the compiler says to a file in a host, with the types of all packages checked too, and without. */
 async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[]): Promise<string> {
-  const options = ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--types', 'node', '--skipLibCheck', String(skipLibCheck), ...files]
-  const said = await run(process.execPath, [tsc, ...options], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--target',
+    'es2023',
+    '--module',
+    'nodenext',
+    '--types',
+    'node',
+    '--skipLibCheck',
+    String(skipLibCheck),
+    ...files
+  ]
+  const said = await run(process.execPath, [tsc, ...options], { cwd: host }).catch(
+    (error: { stdout: string; stderr: string }) => error
+  )
   return said.stdout + said.stderr
 }
 
@@ -67,9 +83,18 @@ t.test('from an empty folder to a running application, by the README', async t =
       const storage = postgresStorage({ connectionString: 'postgres://localhost/none' })
       await storage.prepare({ name: 'things', fields: [], indexes: [] }).catch(error => console.log(error.message))`)
     t.equal(postgres.stdout, 'PostgreSQL needs the package pg: npm install pg\n')
-    const sqlite = await node(host, 'sqlite.mjs', application.replace('port: 3000', 'port: 0').replace(/$/, '\nawait app.close()\n'))
+    const sqlite = await node(
+      host,
+      'sqlite.mjs',
+      application.replace('port: 3000', 'port: 0').replace(/$/, '\nawait app.close()\n')
+    )
     if (hasSqlite) t.match(sqlite.stdout, '/rest/v1/invoices')
-    else t.match(sqlite.stderr, 'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
+    else {
+      t.match(
+        sqlite.stderr,
+        'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite'
+      )
+    }
   })
 
   if (!hasSqlite) await shell(host, driver?.text as string)
@@ -98,13 +123,22 @@ t.test('from an empty folder to a running application, by the README', async t =
       import { postgresStorage } from 'fastify-dealbook/postgres'
       import { storageConformance } from 'fastify-dealbook/conformance'
       export { postgresStorage, storageConformance }`)
-    await writeFile(join(host, 'faulty.mts'), application.replace('invoice => !invoice.paid', 'invoice => !invoice.piad'))
-    t.match(await flawsOf(host, true, 'app.mts', 'faulty.mts'), /^faulty\.mts\(.*'piad'.*\n( .*\n)*$/, 'and a wrong field is the only flaw')
+    await writeFile(
+      join(host, 'faulty.mts'),
+      application.replace('invoice => !invoice.paid', 'invoice => !invoice.piad')
+    )
+    t.match(
+      await flawsOf(host, true, 'app.mts', 'faulty.mts'),
+      /^faulty\.mts\(.*'piad'.*\n( .*\n)*$/,
+      'and a wrong field is the only flaw'
+    )
     t.equal(await flawsOf(host, false, 'app.mts'), '')
   })
 
   await t.test('nothing ran at its installation', async t => {
-    const { scripts } = JSON.parse(await readFile(join(host, 'node_modules/fastify-dealbook/package.json'), 'utf8')) as { scripts: Record<string, string> }
+    const { scripts } = JSON.parse(
+      await readFile(join(host, 'node_modules/fastify-dealbook/package.json'), 'utf8')
+    ) as { scripts: Record<string, string> }
     for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(scripts[script], script)
   })
 })
@@ -112,7 +146,10 @@ t.test('from an empty folder to a running application, by the README', async t =
 t.test('a host in CommonJS', async t => {
   const host = await makeHost('cjs')
   await shell(host, `${folder[0]?.text}npm install --save-dev @types/node@20`)
-  t.equal((JSON.parse(await readFile(join(host, 'package.json'), 'utf8')) as { type?: string }).type ?? 'commonjs', 'commonjs')
+  t.equal(
+    (JSON.parse(await readFile(join(host, 'package.json'), 'utf8')) as { type?: string }).type ?? 'commonjs',
+    'commonjs'
+  )
   const { stdout, stderr } = await node(host, 'app.js', `
     const Fastify = require('fastify')
     const { customers, loadItems, memoryStorage } = require('fastify-dealbook')

@@ -20,33 +20,80 @@ for (const [name, open] of Object.entries(places)) {
     t.teardown(dispose)
     const servers = await Promise.all([startExample(t, { STORAGE }), startExample(t, { STORAGE })])
     const at = (n: number) => servers[n % 2]?.url as string
-    const send = async (n: number, method: string, path: string, body: unknown, headers: Record<string, string> = {}) => {
-      const answer = await fetch(at(n) + path, { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+    const send = async (
+      n: number,
+      method: string,
+      path: string,
+      body: unknown,
+      headers: Record<string, string> = {}
+    ) => {
+      const answer = await fetch(at(n) + path, {
+        method,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body)
+      })
       return { status: answer.status, body: await answer.text() }
     }
-    const many = async <T> (count: number, work: (n: number) => Promise<T>) => await Promise.all(Array.from({ length: count }, (_, n) => work(n)))
-    const deal = JSON.parse((await send(0, 'POST', '/rest/v1/deals', { name: 'shared', price: 0 })).body) as { id: string }
+    const many = async <T>(count: number, work: (n: number) => Promise<T>) =>
+      await Promise.all(Array.from({ length: count }, (_, n) => work(n)))
+    const deal = JSON.parse((await send(0, 'POST', '/rest/v1/deals', { name: 'shared', price: 0 })).body) as {
+      id: string
+    }
     const path = `/rest/v1/deals/${deal.id}`
     const revision = async () => (await (await fetch(at(0) + path)).json() as { revision: number }).revision
 
-    const same = await many(100, async n => await send(n, 'PUT', '/rest/commands/once', { deal: deal.id, action: 'ChangeDealPrice', params: { newPrice: 1, reason: 'once' } }))
+    const same = await many(
+      100,
+      async n =>
+        await send(n, 'PUT', '/rest/commands/once', {
+          deal: deal.id,
+          action: 'ChangeDealPrice',
+          params: { newPrice: 1, reason: 'once' }
+        })
+    )
     t.equal(same.filter(({ status }) => status === 201).length, 1, 'one command id: one is the first')
     t.equal(same.filter(({ status }) => status === 200).length, 99, 'and all others are told so')
     t.equal(new Set(same.map(({ body }) => body)).size, 1, 'in the same words')
     t.equal(await revision(), 2, 'and it was done once')
 
-    const created = await many(50, async n => await send(n, 'POST', '/rest/v1/deals', { name: 'keyed', price: 1 }, { 'idempotency-key': 'a key' }))
+    const created = await many(
+      50,
+      async n => await send(n, 'POST', '/rest/v1/deals', { name: 'keyed', price: 1 }, { 'idempotency-key': 'a key' })
+    )
     t.strictSame(new Set(created.map(({ status }) => status)), new Set([201]))
     t.equal(new Set(created.map(({ body }) => body)).size, 1, 'one key, one deal')
 
-    const changes = await many(100, async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 10 + n, reason: 'many' }))
+    const changes = await many(
+      100,
+      async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 10 + n, reason: 'many' })
+    )
     t.strictSame(new Set(changes.map(({ status }) => status)), new Set([200]), 'without a condition, all succeed')
     t.equal(await revision(), 102)
-    const log = await (await fetch(`${at(1)}${path}/commands?maxpagesize=1000`)).json() as { items: { revision: number }[] }
-    t.strictSame(log.items.map(entry => entry.revision), Array.from({ length: 102 }, (_, index) => index + 1), 'each once in the log')
+    const log = (await (await fetch(`${at(1)}${path}/commands?maxpagesize=1000`)).json()) as {
+      items: { revision: number }[]
+    }
+    t.strictSame(
+      log.items.map(entry => entry.revision),
+      Array.from({ length: 102 }, (_, index) => index + 1),
+      'each once in the log'
+    )
 
-    const conditional = await many(20, async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 200 + n, reason: 'one of them' }, { 'if-match': '"102"' }))
-    t.strictSame(conditional.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 412)], 'with one condition, one succeeds')
+    const conditional = await many(
+      20,
+      async n =>
+        await send(
+          n,
+          'PUT',
+          `${path}/change-price`,
+          { newPrice: 200 + n, reason: 'one of them' },
+          { 'if-match': '"102"' }
+        )
+    )
+    t.strictSame(
+      conditional.map(({ status }) => status).sort(),
+      [200, ...Array.from({ length: 19 }, () => 412)],
+      'with one condition, one succeeds'
+    )
     t.equal(await revision(), 103)
   })
 }

@@ -24,7 +24,11 @@ t.test('out of the box', async t => {
   const server = await start(t)
   t.match(server.output(), /customers +http:\/\/127\.0\.0\.1:\d+\/customers\?/, 'an address to click')
   const page = JSON.parse((await get(`${server.url}/customers?count=exact&maxpagesize=2`)).body)
-  t.match(page, { total: 1000, items: [{ id: 1, age: 55, children: 3 }, { id: 2 }] }, 'a thousand customers, the same every time')
+  t.match(
+    page,
+    { total: 1000, items: [{ id: 1, age: 55, children: 3 }, { id: 2 }] },
+    'a thousand customers, the same every time'
+  )
   const clicked = /customers +(http\S+)/.exec(server.output())?.[1] as string
   t.equal((await get(clicked)).status, 200)
 
@@ -45,16 +49,26 @@ t.test('a base URL, a version and customers from files', async t => {
     'empty.ndjson': '',
     'broken.ndjson': '{"id":7,"age":30,"children":1}\n{"id":'
   })
-  await Promise.all(([['array.json', 2], ['lines.ndjson', 2], ['empty.ndjson', 0]] as const).map(async ([file, total]) => {
-    const server = await start(t, { CUSTOMERS: `${dir}/${file}`, BASE_URL: '/crm/', VERSION: 'v7' })
-    t.match(server.output(), `${total} customers loaded`, file)
-    t.ok(server.url.endsWith('/crm'), 'the addresses have the base URL')
-    t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, total, file)
-    t.equal(JSON.parse((await get(`${server.url}/documentation/json`)).body).info.version, 'v7')
-    server.stop()
-    t.equal(await server.ended, 0, file)
-  }))
-  await t.rejects(start(t, { CUSTOMERS: `${dir}/broken.ndjson` }), { message: /ended with 1: [\s\S]*broken\.ndjson, line 2: / })
+  await Promise.all(
+    (
+      [
+        ['array.json', 2],
+        ['lines.ndjson', 2],
+        ['empty.ndjson', 0]
+      ] as const
+    ).map(async ([file, total]) => {
+      const server = await start(t, { CUSTOMERS: `${dir}/${file}`, BASE_URL: '/crm/', VERSION: 'v7' })
+      t.match(server.output(), `${total} customers loaded`, file)
+      t.ok(server.url.endsWith('/crm'), 'the addresses have the base URL')
+      t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, total, file)
+      t.equal(JSON.parse((await get(`${server.url}/documentation/json`)).body).info.version, 'v7')
+      server.stop()
+      t.equal(await server.ended, 0, file)
+    })
+  )
+  await t.rejects(start(t, { CUSTOMERS: `${dir}/broken.ndjson` }), {
+    message: /ended with 1: [\s\S]*broken\.ndjson, line 2: /
+  })
   await t.rejects(start(t, { STORAGE: 'floppy:a' }), { message: /ended with 1: [\s\S]*STORAGE is "floppy:a"/ })
 })
 

@@ -1,11 +1,16 @@
 import { Type } from '@sinclair/typebox'
-import { customers, deals, defineFamily, defineOperation, defineQuery, loadItems, memoryStorage } from 'fastify-dealbook'
-import type { Deal, FamilyOptions, ItemOf } from 'fastify-dealbook'
 import type { FastifyPluginAsync } from 'fastify'
+import type { Deal, FamilyOptions, ItemOf } from 'fastify-dealbook'
+import {
+  customers, deals, defineFamily, defineOperation, defineQuery, loadItems, memoryStorage
+} from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }
-const fields = Type.Object({ region: Type.Union([Type.Literal('north'), Type.Literal('south')]), approvedBy: Type.Optional(Type.String()) })
+const fields = Type.Object({
+  region: Type.Union([Type.Literal('north'), Type.Literal('south')]),
+  approvedBy: Type.Optional(Type.String())
+})
 const params = Type.Object({ by: Type.String() })
 
 describe('what a host adds to a family', () => {
@@ -69,7 +74,10 @@ describe('what a host adds to a family', () => {
       fields,
       create: ['region'],
       state: deal => deal.region,
-      attributes: { fields: ['approvedBy'], read: (wanted, current) => ({ operation: 'approve', params: { by: wanted.approvedBy ?? current.region } }) },
+      attributes: {
+        fields: ['approvedBy'],
+        read: (wanted, current) => ({ operation: 'approve', params: { by: wanted.approvedBy ?? current.region } })
+      },
       queries: { 'deals-by-region': defineQuery({ field: 'region' }) },
       makeId: () => 'D-1'
     })
@@ -130,28 +138,37 @@ describe('what a host adds to a family', () => {
 })
 
 describe('an operation that was declared by itself', () => {
-  const approve = defineOperation({ ...words, params, allowed: deal => deal.status === 'open', apply: (deal, { by }) => ({ ...deal, approvedBy: by }) })
+  const approve = defineOperation({
+    ...words,
+    params,
+    allowed: deal => deal.status === 'open',
+    apply: (deal, { by }) => ({ ...deal, approvedBy: by })
+  })
 
   test('fits deals, and deals that were extended, once and again', () => {
     deals.extend({ operations: { approve } })
     const ours = deals.extend({ fields, create: ['region'], operations: { approve } })
-    ours.extend({ fields: Type.Object({ note: Type.Optional(Type.String()) }), operations: { again: { ...approve, name: 'again' } } })
+    const note = Type.Object({ note: Type.Optional(Type.String()) })
+    ours.extend({ fields: note, operations: { again: { ...approve, name: 'again' } } })
   })
 
   test('and no other family', () => {
     // @ts-expect-error is not assignable to type
     customers.extend({ operations: { approve } })
+    const other = Type.Object({ id: Type.Integer() })
     // @ts-expect-error is not assignable to type
-    defineFamily({ name: 'invoices', singular: 'invoice', fields: Type.Object({ id: Type.Integer() }), operations: { approve } })
+    defineFamily({ name: 'invoices', singular: 'invoice', fields: other, operations: { approve } })
   })
 })
 
 describe('what authorize and storage may be', () => {
   test('conditions and a principal, now or later', () => {
-    expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), authorize: () => ({ principal: 'ann', where: [{ field: 'owner', op: 'eq' as const, values: ['ann'] }] }) })
-    expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), authorize: async () => {} })
-    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), authorize: () => ({ principal: 7 }) })
-    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), authorize: () => true })
+    const storage = memoryStorage()
+    const where = [{ field: 'owner', op: 'eq' as const, values: ['ann'] }]
+    expect<FamilyOptions>().type.toBeAssignableFrom({ storage, authorize: () => ({ principal: 'ann', where }) })
+    expect<FamilyOptions>().type.toBeAssignableFrom({ storage, authorize: async () => {} })
+    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage, authorize: () => ({ principal: 7 }) })
+    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage, authorize: () => true })
   })
 
   test('one storage, or one by request', () => {

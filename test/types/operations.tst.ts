@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
 import type { Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
+import { deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }
@@ -54,12 +54,18 @@ describe('an operation on its own', () => {
   })
 
   test('every word is needed', () => {
-    expect(defineOperation).type.not.toBeCallableWith({ name: 'approve', verb: 'approve', params: Type.Object({}), apply: (deal: Deal) => deal })
+    const some = { name: 'approve', verb: 'approve', params: Type.Object({}) }
+    expect(defineOperation).type.not.toBeCallableWith({ ...some, apply: (deal: Deal) => deal })
   })
 })
 
 describe('an operation in a family', () => {
-  const fields = Type.Object({ id: Type.Integer(), total: Type.Number(), paid: Type.Boolean({ default: false }), paidOn: Type.Optional(Type.String({ format: 'date' })) })
+  const fields = Type.Object({
+    id: Type.Integer(),
+    total: Type.Number(),
+    paid: Type.Boolean({ default: false }),
+    paidOn: Type.Optional(Type.String({ format: 'date' }))
+  })
 
   test('knows the fields of the family and the types of its parameters', () => {
     defineFamily({
@@ -93,9 +99,14 @@ describe('an operation in a family', () => {
   })
 
   test('wrong names are errors', () => {
-    const pay = { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice', params: Type.Object({}) }
-    // @ts-expect-error Property 'paidd' does not exist
-    defineFamily({ name: 'invoices', singular: 'invoice', fields, operations: { pay: { ...pay, apply: invoice => ({ ...invoice, paid: invoice.paidd }) } } })
+    const words = { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice' }
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      // @ts-expect-error Property 'paidd' does not exist
+      operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, paid: item.paidd }) } }
+    })
     // @ts-expect-error is not assignable
     defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['totals'] })
     // @ts-expect-error is not assignable
@@ -105,13 +116,24 @@ describe('an operation in a family', () => {
 
 describe('how deals are mounted', () => {
   test('forms have names', () => {
-    expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), version: 'v1', forms: ['verb', 'noun'] as const })
+    const forms = ['verb', 'noun'] as const
+    expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), version: 'v1', forms })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), forms: ['verbs'] as const })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: memoryStorage(), preconditions: true })
   })
 
   test('a deal has the members that the interface names', () => {
-    expect<Deal>().type.toBeAssignableTo<{ id: string, name: string, price: number, held: boolean, holdReason?: string, status: 'open' | 'completed' | 'cancelled', completionDate?: string, amercement?: number, revision: number }>()
+    expect<Deal>().type.toBeAssignableTo<{
+      id: string
+      name: string
+      price: number
+      held: boolean
+      holdReason?: string
+      status: 'open' | 'completed' | 'cancelled'
+      completionDate?: string
+      amercement?: number
+      revision: number
+    }>()
     expect(deals.definition.name).type.toBe<string>()
   })
 })

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { customers, deals, defineFamily, memoryStorage } from 'fastify-dealbook'
 import type {
   CallOptions, Condition, CreateOptions, Deal, Done, FindOptions, Grant, Intent, ItemPage, LoggedCommand, RunOptions,
   Service, ServiceOptions
 } from 'fastify-dealbook'
+import { customers, deals, defineFamily, memoryStorage } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const storage = memoryStorage()

@@ -1,6 +1,6 @@
 import type { FormAffordance, FormField } from '../representation.js'
-import { markup } from './markup.js'
 import type { Markup } from './markup.js'
+import { markup } from './markup.js'
 import { toLabel, toSentence } from './values.js'
 
 /** Renders a form that POSTs, with what was entered and what was wrong with it. */

@@ -1,6 +1,6 @@
 import type { Link } from '../representation.js'
-import { Markup, markup } from './markup.js'
 import type { Content } from './markup.js'
+import { Markup, markup } from './markup.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {

@@ -1,7 +1,7 @@
 import type { PageAffordances, PageView } from '../representation.js'
 import { renderFilterForm, renderForm } from './form.js'
-import { markup } from './markup.js'
 import type { Markup } from './markup.js'
+import { markup } from './markup.js'
 import { renderRefusal } from './refusal.js'
 import { renderTable } from './table.js'
 import { toLabel } from './values.js'

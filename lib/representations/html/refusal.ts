@@ -1,8 +1,8 @@
 import type { Members } from '../../values/json.js'
 import type { FormAffordance, Refusal } from '../representation.js'
 import { toFieldId } from './form.js'
-import { markup } from './markup.js'
 import type { Content, Markup } from './markup.js'
+import { markup } from './markup.js'
 import { toLabel, toSentence } from './values.js'
 
 /** Renders a page that says why a request was refused. */

@@ -1,8 +1,8 @@
 import type { Kind } from '../../storage/storage.js'
 import type { Members } from '../../values/json.js'
 import type { Kinds, PageAffordances } from '../representation.js'
-import { markup } from './markup.js'
 import type { Markup } from './markup.js'
+import { markup } from './markup.js'
 import { renderValue, toLabel } from './values.js'
 
 export interface Table {

@@ -1,6 +1,6 @@
 import type { Kind } from '../../storage/storage.js'
-import { markup } from './markup.js'
 import type { Content } from './markup.js'
+import { markup } from './markup.js'
 
 /** createdAt -> Created at, min-age -> Min age */
 export function toLabel (name: string): string {

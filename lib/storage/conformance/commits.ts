@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { assertIds, ids, insert, note, query, remove, replace, thing } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, ids, insert, note, query, remove, replace, thing } from './fixture.js'
 
 export const commits: readonly Case[] = [
   {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { ConflictError, DuplicateError } from '../storage.js'
-import { assertIds, ids, insert, note, query, remove, replace, settle, thing, things } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, ids, insert, note, query, remove, replace, settle, thing, things } from './fixture.js'
 
 const hundred = Array.from({ length: 100 }, (_, index) => index)
 

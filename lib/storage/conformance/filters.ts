@@ -1,6 +1,6 @@
 import type { Condition, Scalar, Storage } from '../storage.js'
-import { assertIds, insert, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, insert, thing, where } from './fixture.js'
 
 type ThreeValues = readonly [Scalar, Scalar, Scalar]
 

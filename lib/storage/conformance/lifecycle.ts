@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { insert, note, notes, query, replace, thing, things } from './fixture.js'
 import type { Case } from './fixture.js'
+import { insert, note, notes, query, replace, thing, things } from './fixture.js'
 
 export const lifecycle: readonly Case[] = [
   {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { assertIds, insert, note, query, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, insert, note, query, thing, where } from './fixture.js'
 
 // Code points in their order; UTF-16 units would put the emoji before U+E000 and U+FFFD.
 const texts = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Id, Storage } from '../storage.js'
-import { assertIds, ids, insert, query, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, ids, insert, query, thing, where } from './fixture.js'
 
 const size = 25
 

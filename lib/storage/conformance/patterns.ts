@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Condition } from '../storage.js'
-import { assertIds, insert, note, query, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertIds, insert, note, query, thing, where } from './fixture.js'
 
 // [what is fixed, field, values of things 1, 2, 3…, patterns, ids found]
 const table: [string, string, readonly unknown[], readonly string[], number[]][] = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { ConflictError, DuplicateError } from '../storage.js'
 import type { Change, Id, Storage } from '../storage.js'
-import { insert, note, query, remove, replace, thing } from './fixture.js'
+import { ConflictError, DuplicateError } from '../storage.js'
 import type { Case } from './fixture.js'
+import { insert, note, query, remove, replace, thing } from './fixture.js'
 
 /** Asserts that the commit is refused for this item and that nothing of it was done. */
 async function assertRefused (

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Query, Storage } from '../storage.js'
-import { insert, note, query, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { insert, note, query, thing, where } from './fixture.js'
 
 const members = [
   'id',

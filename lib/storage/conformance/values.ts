@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { assertComesBack, assertIds, ids, insert, note, query, shape, thing, where } from './fixture.js'
 import type { Case } from './fixture.js'
+import { assertComesBack, assertIds, ids, insert, note, query, shape, thing, where } from './fixture.js'
 
 // Each comes back exactly as it went in.
 const table: Record<string, Record<string, unknown>> = {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedCache } from '../../cache.js'
 import type { StatementRunner } from './driver.js'
-import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
 import type { BatchRow, Write } from './writer.js'
+import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
 
 interface PendingCommit {
   readonly writes: readonly Write[]

@@ -1,16 +1,16 @@
 import type { Layout, TableMapping } from '../sql/layout.js'
-import { planLimits } from '../sql/planner.js'
 import type { PlanLimits } from '../sql/planner.js'
+import { planLimits } from '../sql/planner.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
 import { CommitQueue } from './commits.js'
-import { openPool, StatementRunner } from './driver.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
+import { openPool, StatementRunner } from './driver.js'
 import { TableReader } from './reader.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
-import { TableWriter } from './writer.js'
 import type { Write } from './writer.js'
+import { TableWriter } from './writer.js'
 
 export interface PostgresTable {
   readonly layout: Layout

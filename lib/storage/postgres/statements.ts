@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../cache.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
-import { makeRowDecoder } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
+import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { StatementRunner } from './driver.js'

@@ -1,11 +1,11 @@
 import { errorCodes } from '../../errors.js'
-import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
+import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import { nameIndex, quoteName } from '../sql/names.js'
 import type { FamilyShape, Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { runInTransaction } from './driver.js'
 import type { PostgresPool, Run, StatementRunner } from './driver.js'
+import { runInTransaction } from './driver.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
 const ownTypes: Record<Kind, RegExp> = {

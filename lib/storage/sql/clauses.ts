@@ -1,7 +1,7 @@
 import type { Condition, Order } from '../storage.js'
 import type { Dialect } from './dialect.js'
-import { getColumn } from './layout.js'
 import type { Column, Layout } from './layout.js'
+import { getColumn } from './layout.js'
 
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {

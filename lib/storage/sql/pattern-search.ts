@@ -1,8 +1,8 @@
 import { collectMatches, FirstMatches } from '../page.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
 import type { Dialect } from './dialect.js'
-import { getColumn, makeRowDecoder } from './layout.js'
 import type { Column, Layout } from './layout.js'
+import { getColumn, makeRowDecoder } from './layout.js'
 
 /** What a search asks of the database: conditions without patterns, in the order of the id. */
 export interface CandidateQuery {

@@ -1,7 +1,7 @@
-import { runInTransaction, waitUntilFree } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
-import { runWrite } from './writer.js'
+import { runInTransaction, waitUntilFree } from './driver.js'
 import type { Write } from './writer.js'
+import { runWrite } from './writer.js'
 
 interface PendingCommit {
   readonly writes: readonly Write[]

@@ -1,18 +1,18 @@
 import type { Layout, TableMapping } from '../sql/layout.js'
-import { planLimits } from '../sql/planner.js'
 import type { PlanLimits } from '../sql/planner.js'
+import { planLimits } from '../sql/planner.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
 import { CommitQueue } from './commits.js'
-import { openDatabase } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
+import { openDatabase } from './driver.js'
 import { enableJson } from './json.js'
-import { sliceLimits, TableReader } from './reader.js'
 import type { SliceLimits } from './reader.js'
+import { sliceLimits, TableReader } from './reader.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
-import { TableWriter } from './writer.js'
 import type { Write } from './writer.js'
+import { TableWriter } from './writer.js'
 
 export interface SqliteTable {
   readonly layout: Layout

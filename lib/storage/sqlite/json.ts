@@ -1,6 +1,6 @@
 import type { Column } from '../sql/layout.js'
-import { prepareRead } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
+import { prepareRead } from './driver.js'
 
 // SQLite writes fractions with another number of digits than JavaScript, so those are left to JavaScript.
 const numberFunction = 'dealbook_number'

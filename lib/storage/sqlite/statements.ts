@@ -1,12 +1,12 @@
 import { BoundedCache } from '../../cache.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
-import { makeRowDecoder } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
+import { makeRowDecoder } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Condition, Id, Query, Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
-import { prepareRead } from './driver.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
+import { prepareRead } from './driver.js'
 import { selectJson } from './json.js'
 
 const maxStatements = 300

@@ -1,12 +1,12 @@
 import { errorCodes } from '../../errors.js'
-import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
+import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import { nameIndex, quoteName } from '../sql/names.js'
 import type { Index } from '../sql/planner.js'
 import type { FamilyShape } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
-import { prepareRead, runInTransaction, waitUntilFree } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
+import { prepareRead, runInTransaction, waitUntilFree } from './driver.js'
 
 /** Makes what is missing of the family's table, and returns how the family is kept. */
 export async function prepareTable (

@@ -1,12 +1,12 @@
-import { getId } from '../storage.js'
-import { getColumn } from '../sql/layout.js'
 import type { Column, Layout } from '../sql/layout.js'
+import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
-import { ConflictError, DuplicateError } from '../storage.js'
 import type { Change, Id } from '../storage.js'
+import { getId } from '../storage.js'
+import { ConflictError, DuplicateError } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
-import { prepareWrite } from './driver.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
+import { prepareWrite } from './driver.js'
 
 /** One change as a statement that must touch exactly one row. */
 export interface Write {
