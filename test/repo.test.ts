@@ -130,3 +130,13 @@ t.test('every example is run or imported by a test', async t => {
 t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
 })
+
+t.test('what starts other programs lies in test/system, and nothing else does', async t => {
+  const startsPrograms = /from '(node:child_process|\.\.?\/(example-server|postgres\/server)\.js)'/
+  const tests = filesIn('test').filter(path => path.endsWith('.test.ts') && !path.startsWith('test/storage/'))
+  t.ok(tests.length > 20)
+  for (const path of tests) {
+    if (path.startsWith('test/system/')) continue
+    t.notMatch(readFileSync(path, 'utf8'), startsPrograms, path)
+  }
+})
