@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { buildApp as basicAuth } from '../examples/basic-auth.js'
@@ -120,13 +118,6 @@ t.test('tenants', async t => {
   t.match((await app.inject('/west/customers')).json(), { status: 404, detail: 'There is no tenant "west"' })
   await app.close()
   t.strictSame(closed, ['north', 'south'], 'what was opened is closed')
-})
-
-t.test('service-test', async t => {
-  const flags = ['--test', '--test-reporter=tap', 'build/examples/service-test.js']
-  const { stdout } = await promisify(execFile)(process.execPath, flags)
-  t.match(stdout, /^# pass 4$/m)
-  t.match(stdout, /^# fail 0$/m)
 })
 
 for (const { name, make } of storages) {

@@ -54,5 +54,6 @@ export function oddStrings (): string[] {
 
 /** The text in plain letters, short enough for the name of a test. */
 export function spelled (text: string): string {
-  return JSON.stringify(text).replace(/[^\x20-\x7e]|[\\#]/g, letter => `(${letter.charCodeAt(0).toString(16)})`).slice(0, 50)
+  const escape = (letter: string) => `(${letter.charCodeAt(0).toString(16)})`
+  return JSON.stringify(text).replace(/[^\x20-\x7e]|[\\#]/g, escape).slice(0, 50)
 }

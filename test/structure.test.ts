@@ -14,7 +14,7 @@ function filesIn (folder: string): string[] {
 
 const linesOf = (path: string): string[] => readFileSync(path, 'utf8').split('\n')
 
-/** What a file belongs to: its folder below lib, its folder below lib/storage, or itself where it lies in lib directly. */
+/** What a file belongs to: its folder below lib or lib/storage, or itself where it lies in lib directly. */
 function roomOf (path: string): string {
   const [first, second, ...below] = relative('lib', path).split('/') as [string, string?, ...string[]]
   return first === 'storage' && below.length > 0 ? `storage/${second}` : first.replace(/\.ts$/, '')

@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily } from '../lib/plugin/define-family.js'
-import type { Answer } from './deals/app.js'
-import { storages } from './storages.js'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import type { Answer } from '../deals/app.js'
+import { storages } from '../storages.js'
 
 const tickets = defineFamily({
   name: 'tickets',

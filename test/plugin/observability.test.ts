@@ -5,9 +5,9 @@ import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { FastifyInstance, FastifyServerOptions, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { Committed, FamilyOptions, Storage } from '../lib/index.js'
-import { deals, memoryStorage } from '../lib/index.js'
-import { createDeal, home } from './deals/app.js'
+import type { Committed, FamilyOptions, Storage } from '../../lib/index.js'
+import { deals, memoryStorage } from '../../lib/index.js'
+import { createDeal, home } from '../deals/app.js'
 
 type Test = { teardown (fn: () => unknown): void }
 

@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, loadItems, memoryStorage } from '../lib/index.js'
-import type { RecordedStorage } from './storage/small-limits.js'
-import { limits, makePostgres, makeSqlite } from './storage/small-limits.js'
+import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import type { RecordedStorage } from '../storage/small-limits.js'
+import { limits, makePostgres, makeSqlite } from '../storage/small-limits.js'
 
 // The fields of a customer, and one of every other kind.
 const people = defineFamily({

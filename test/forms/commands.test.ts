@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Answer, Entry } from './deals/app.js'
-import { createDeal, dealsApp, home, readDeal, readLog } from './deals/app.js'
-import { storages } from './storages.js'
+import type { Answer, Entry } from '../deals/app.js'
+import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
+import { storages } from '../storages.js'
 
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
 

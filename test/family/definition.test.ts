@@ -2,10 +2,10 @@ import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../lib/deals/deals.js'
-import type { FamilyDefinition } from '../lib/family/definition.js'
-import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
+import { deals } from '../../lib/deals/deals.js'
+import type { FamilyDefinition } from '../../lib/family/definition.js'
+import { defineFamily, defineQuery } from '../../lib/plugin/define-family.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 
 const fields = Type.Object({
   id: Type.String(),

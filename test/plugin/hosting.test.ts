@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions } from '../lib/index.js'
-import { customers, defineFamily, memoryStorage } from '../lib/index.js'
-import { customersApp, people, storageOf } from './customers-app.js'
+import type { FamilyOptions } from '../../lib/index.js'
+import { customers, defineFamily, memoryStorage } from '../../lib/index.js'
+import { customersApp, people, storageOf } from '../customers-app.js'
 
 t.test('two mounts at two prefixes with two storages', async t => {
   const app = Fastify()

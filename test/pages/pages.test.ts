@@ -3,11 +3,11 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import { HtmlValidate } from 'html-validate'
 import t from 'tap'
-import type { FamilyOptions } from '../lib/index.js'
-import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../lib/index.js'
-import { needsBrowser, openBrowser, openTab } from './browser/open.js'
-import { customersApp, people, storageOf } from './customers-app.js'
-import { createDeal, dealsApp, home } from './deals/app.js'
+import type { FamilyOptions } from '../../lib/index.js'
+import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../../lib/index.js'
+import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import { customersApp, people, storageOf } from '../customers-app.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
 
 const form = 'application/x-www-form-urlencoded'
 
@@ -146,7 +146,8 @@ t.test('every kind of page', async t => {
       t.equal(headers['content-type'], 'text/html; charset=utf-8', name)
       t.match(
         headers['content-security-policy'],
-        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+        new RegExp('^default-src \'none\'; style-src \'sha256-[\\w+/]{43}=\'; form-action \'self\'; ' +
+          'base-uri \'none\'; frame-ancestors \'none\'$'),
         `${name}: CSP`
       )
       t.strictSame(

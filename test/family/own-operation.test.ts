@@ -2,9 +2,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, defineQuery } from '../lib/plugin/define-family.js'
-import type { Answer } from './deals/app.js'
-import { storages } from './storages.js'
+import { defineFamily, defineQuery } from '../../lib/plugin/define-family.js'
+import type { Answer } from '../deals/app.js'
+import { storages } from '../storages.js'
 
 // Every kind of field and parameter, one word for verb and participle, and all that an operation may know.
 const parcels = defineFamily({

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { buildApp } from '../examples/own-representation.js'
-import { people, storageOf } from './customers-app.js'
+import { buildApp } from '../../examples/own-representation.js'
+import { people, storageOf } from '../customers-app.js'
 
 t.test('a representation of the host\'s own', async t => {
   const app = buildApp(await storageOf(people(3)))

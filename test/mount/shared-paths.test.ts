@@ -2,11 +2,11 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers } from '../lib/customers.js'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/plugin/define-family.js'
-import type { FamilyOptions } from '../lib/plugin/options.js'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
+import { customers } from '../../lib/customers.js'
+import { deals } from '../../lib/deals/deals.js'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import type { FamilyOptions } from '../../lib/plugin/options.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 
 const invoices = defineFamily({
   name: 'invoices',

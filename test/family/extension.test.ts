@@ -3,9 +3,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyExtension } from '../lib/index.js'
-import { customers, deals, defineOperation, defineQuery, memoryStorage } from '../lib/index.js'
-import { storages } from './storages.js'
+import type { FamilyExtension } from '../../lib/index.js'
+import { customers, deals, defineOperation, defineQuery, memoryStorage } from '../../lib/index.js'
+import { storages } from '../storages.js'
 
 const sign = defineOperation({
   name: 'sign',
@@ -306,7 +306,8 @@ t.test('clashes are errors that say which', async t => {
     ['another name', { name: 'offers' }, /^extend "deals": unknown member "name"/]
   ]
   for (const [name, extension, message] of table) {
-    t.throws(() => deals.extend(extension as FamilyExtension<{}, {}, {}>), { code: /^FST_DEALBOOK_INVALID_(EXTENSION|DEFINITION)$/, message }, name)
+    const error = { code: /^FST_DEALBOOK_INVALID_(EXTENSION|DEFINITION)$/, message }
+    t.throws(() => deals.extend(extension as FamilyExtension<{}, {}, {}>), error, name)
   }
   t.throws(() => customers.extend({ create: ['age'] }), { message: /"children" needs a default/ })
 })

@@ -3,9 +3,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions } from '../lib/index.js'
-import { deals, memoryStorage } from '../lib/index.js'
-import { storages } from './storages.js'
+import type { FamilyOptions } from '../../lib/index.js'
+import { deals, memoryStorage } from '../../lib/index.js'
+import { storages } from '../storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
 

@@ -5,11 +5,11 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { Query, Storage } from '../lib/index.js'
-import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
-import { parseCsv } from './csv.js'
-import { people, storageOf } from './customers-app.js'
-import { createDeal, dealsApp, home } from './deals/app.js'
+import type { Query, Storage } from '../../lib/index.js'
+import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { parseCsv } from '../csv.js'
+import { people, storageOf } from '../customers-app.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
 const batches = 20

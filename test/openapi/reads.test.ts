@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers, defineFamily, memoryStorage, problemCodes } from '../lib/index.js'
+import { customers, defineFamily, memoryStorage, problemCodes } from '../../lib/index.js'
 
 interface Parameter {
   name: string

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { isLater, judgeRead, listMatches, readTags } from '../lib/http/conditional.js'
-import { makeEtag } from '../lib/http/conditional.js'
-import { readHttpDate, writeHttpDate } from '../lib/http/dates.js'
-import { makeChooser } from '../lib/http/negotiate.js'
-import type { Representation } from '../lib/index.js'
-import { json } from '../lib/index.js'
+import { isLater, judgeRead, listMatches, readTags } from '../../lib/http/conditional.js'
+import { makeEtag } from '../../lib/http/conditional.js'
+import { readHttpDate, writeHttpDate } from '../../lib/http/dates.js'
+import { makeChooser } from '../../lib/http/negotiate.js'
+import type { Representation } from '../../lib/index.js'
+import { json } from '../../lib/index.js'
 
 const noon = Date.UTC(2026, 2, 31, 12, 0, 0) / 1000
 const year2026 = Date.UTC(2026, 0, 1)

@@ -2,11 +2,11 @@ import swagger from '@fastify/swagger'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers } from '../lib/customers.js'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/plugin/define-family.js'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import { operations } from './deals/operations.js'
+import { customers } from '../../lib/customers.js'
+import { deals } from '../../lib/deals/deals.js'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { operations } from '../deals/operations.js'
 
 interface Schema {
   readonly type?: string

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import type { Storage } from '../lib/index.js'
-import { customers, defineFamily, loadItems, memoryStorage } from '../lib/index.js'
-import { people } from './customers-app.js'
+import type { Storage } from '../../lib/index.js'
+import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { people } from '../customers-app.js'
 
 const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 10_000, count: true }
 

@@ -2,7 +2,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, loadItems, memoryStorage } from '../lib/index.js'
+import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 
 const notes = defineFamily({
   name: 'notes',

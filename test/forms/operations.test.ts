@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Answer, Checks, Entry, Item, Sent } from './deals/app.js'
-import { createDeal, dealsApp, home, readDeal, readLog, timeless } from './deals/app.js'
-import type { Form } from './deals/forms.js'
-import { forms, isNamed } from './deals/forms.js'
-import type { Described, State } from './deals/operations.js'
-import { operation, operations, ways } from './deals/operations.js'
-import { storages } from './storages.js'
+import type { Answer, Checks, Entry, Item, Sent } from '../deals/app.js'
+import { createDeal, dealsApp, home, readDeal, readLog, timeless } from '../deals/app.js'
+import type { Form } from '../deals/forms.js'
+import { forms, isNamed } from '../deals/forms.js'
+import type { Described, State } from '../deals/operations.js'
+import { operation, operations, ways } from '../deals/operations.js'
+import { storages } from '../storages.js'
 
 const states = Object.keys(ways) as State[]
 

@@ -3,12 +3,12 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/plugin/define-family.js'
-import type { Storage } from '../lib/storage/storage.js'
-import type { Answer, Checks, Sent } from './deals/app.js'
-import { createDeal, home, readDeal, readLog } from './deals/app.js'
-import { storages } from './storages.js'
+import { deals } from '../../lib/deals/deals.js'
+import { defineFamily } from '../../lib/plugin/define-family.js'
+import type { Storage } from '../../lib/storage/storage.js'
+import type { Answer, Checks, Sent } from '../deals/app.js'
+import { createDeal, home, readDeal, readLog } from '../deals/app.js'
+import { storages } from '../storages.js'
 
 /** A test that sends its requests to one application, or in turns to two. */
 type Race = (t: Checks, apps: readonly FastifyInstance[]) => Promise<void>

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers, deals, memoryStorage } from '../lib/index.js'
-import { customersApp, people, storageOf } from './customers-app.js'
+import { customers, deals, memoryStorage } from '../../lib/index.js'
+import { customersApp, people, storageOf } from '../customers-app.js'
 
 t.test('pageSize is the size where the client names none, maxPageSize the cap', async t => {
   const app = await customersApp(t, { count: 30, options: { pageSize: 7, maxPageSize: 12 } })

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import type { Answer, Checks, Sent } from './deals/app.js'
-import { createDeal, dealsApp, everything, home } from './deals/app.js'
-import { forms } from './deals/forms.js'
-import { operation } from './deals/operations.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { Answer, Checks, Sent } from '../deals/app.js'
+import { createDeal, dealsApp, everything, home } from '../deals/app.js'
+import { forms } from '../deals/forms.js'
+import { operation } from '../deals/operations.js'
 
 /** A request, and how it must be refused. */
 interface Refusal {
