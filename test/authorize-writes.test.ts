@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Intent } from '../lib/family/mount/options.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import type { Intent } from '../lib/index.js'
+import { memoryStorage } from '../lib/index.js'
 import type { Sent } from './deals/app.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import { forms } from './deals/forms.js'

@@ -2,10 +2,8 @@ import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily, defineQuery } from '../lib/family/define.js'
-import type { FamilyDefinition } from '../lib/family/model/definition.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import type { FamilyDefinition } from '../lib/index.js'
+import { deals, defineFamily, defineQuery, memoryStorage } from '../lib/index.js'
 
 const fields = Type.Object({
   id: Type.String(),

@@ -2,10 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/family/define.js'
-import { memoryStorage } from '../lib/storage/memory.js'
-import type { Storage } from '../lib/storage/storage.js'
+import type { Storage } from '../lib/index.js'
+import { ConflictError, deals, defineFamily, memoryStorage } from '../lib/index.js'
 import type { Sent } from './deals/app.js'
 import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import { forms } from './deals/forms.js'
@@ -190,7 +188,6 @@ t.test('what a host throws is a problem of its status', async t => {
 })
 
 t.test('a writer that always loses gives up and says so', async t => {
-  const { ConflictError } = await import('../lib/storage/storage.js')
   const inner = memoryStorage()
   let busy = false
   let attempts = 0

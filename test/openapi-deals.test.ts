@@ -2,10 +2,7 @@ import swagger from '@fastify/swagger'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers } from '../lib/customers.js'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/family/define.js'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { customers, deals, defineFamily, memoryStorage } from '../lib/index.js'
 import { operations } from './deals/operations.js'
 
 interface Schema {

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, defineQuery } from '../lib/family/define.js'
+import { defineFamily, defineQuery } from '../lib/index.js'
 import type { Answer } from './deals/app.js'
 import { storages } from './storages.js'
 

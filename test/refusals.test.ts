@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { memoryStorage } from '../lib/storage/memory.js'
+import { memoryStorage } from '../lib/index.js'
 import type { Answer, Checks, Sent } from './deals/app.js'
 import { createDeal, dealsApp, everything, home } from './deals/app.js'
 import { forms } from './deals/forms.js'

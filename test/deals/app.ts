@@ -1,9 +1,8 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
 import type t from 'tap'
-import { deals } from '../../lib/deals/deals.js'
-import type { FamilyOptions } from '../../lib/family/mount/options.js'
-import type { Storage } from '../../lib/storage/storage.js'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { deals } from '../../lib/index.js'
 
 /** Where the deals of the tests live. */
 export const home = '/rest/v1/deals'
