@@ -53,6 +53,6 @@ export function oddStrings (): string[] {
 }
 
 /** The text in plain letters, short enough for the name of a test. */
-export function spelled (text: string): string {
+export function escapeForName (text: string): string {
   return JSON.stringify(text).replace(/[^\x20-\x7e]|[\\#]/g, letter => `(${letter.charCodeAt(0).toString(16)})`).slice(0, 50)
 }

@@ -19,7 +19,7 @@ interface Described {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
+  readonly parameters?: readonly { readonly name: string, readonly in: string, readonly required?: boolean }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
   readonly responses: Readonly<
     Record<
