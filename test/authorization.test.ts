@@ -164,7 +164,7 @@ const owned = deals.extend({
 })
 
 async function ownedApp (
-  t: { teardown(fn: () => unknown): void },
+  t: { teardown (fn: () => unknown): void },
   authorize: FamilyOptions['authorize'] = byOwner
 ): Promise<FastifyInstance> {
   const app = Fastify()

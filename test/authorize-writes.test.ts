@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { Intent } from '../lib/service/caller.js'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import type { Sent } from './deals/app.js'
+import type { Intent } from '../lib/index.js'
+import { memoryStorage } from '../lib/index.js'
+import type { TestRequest } from './deals/app.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import { forms } from './deals/forms.js'
 import { operation } from './deals/operations.js'
@@ -17,7 +17,7 @@ t.test('authorize learns what a write is about to do, in every form', async t =>
       id: undefined,
       params: { name: 'Ten tons of tea' }
     })
-    await app.inject(form.say(operation('hold'), id, `c-${id}`) as Sent)
+    await app.inject(form.request(operation('hold'), id, `c-${id}`) as TestRequest)
     t.strictSame(
       intents.splice(0).at(-1),
       { family: 'deals', action: 'HoldDeal', id, params: operation('hold').params },
@@ -36,7 +36,7 @@ t.test('what authorize throws is the answer, and nothing is done', async t => {
   })
   for (const form of forms) {
     const { id } = await createDeal(app)
-    const answer = await app.inject(form.say(operation('hold'), id, `c-${id}`) as Sent)
+    const answer = await app.inject(form.request(operation('hold'), id, `c-${id}`) as TestRequest)
     t.equal(answer.statusCode, 403, form.name)
     t.match(answer.json(), { type: 'urn:dealbook:problem:forbidden', detail: 'Ask your manager' })
     t.equal((await readLog(app, id)).length, 1)
@@ -47,9 +47,12 @@ t.test('replays are bound to the principal', async t => {
   const app = await dealsApp(memoryStorage(), {
     authorize: request => ({ principal: String(request.headers['x-user']) })
   })
-  const as = (user: string, request: Sent): Sent => ({ ...request, headers: { ...request.headers, 'x-user': user } })
+  const as = (user: string, request: TestRequest): TestRequest => ({
+    ...request,
+    headers: { ...request.headers, 'x-user': user }
+  })
   const { id } = await createDeal(app)
-  const command: Sent = {
+  const command: TestRequest = {
     method: 'PUT',
     url: `${home}/${id}/commands/c1`,
     payload: { action: 'HoldDeal', params: { reason: 'a' } }
@@ -57,7 +60,7 @@ t.test('replays are bound to the principal', async t => {
   t.equal((await app.inject(as('Ann', command))).statusCode, 201)
   t.equal((await app.inject(as('Ann', command))).statusCode, 200)
   t.equal((await app.inject(as('Bob', command))).statusCode, 422, 'the id is Ann\'s')
-  const create: Sent = {
+  const create: TestRequest = {
     method: 'POST',
     url: home,
     headers: { 'idempotency-key': 'k' },
@@ -78,7 +81,7 @@ t.test('what the conditions of a grant hide is not there for writes', async t =>
   const app = await dealsApp(storage, { authorize: () => ({ where: [{ field: 'price', op: 'lt', value: 1000 }] }) })
   const { id } = await createDeal(free, { price: 5000 })
   for (const form of forms) {
-    t.equal((await app.inject(form.say(operation('hold'), id, 'c1') as Sent)).statusCode, 404, form.name)
+    t.equal((await app.inject(form.request(operation('hold'), id, 'c1') as TestRequest)).statusCode, 404, form.name)
   }
   t.equal((await app.inject({ method: 'DELETE', url: `${home}/${id}` })).statusCode, 404)
   t.equal((await app.inject(`${home}/${id}/commands`)).statusCode, 404)

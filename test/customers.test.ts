@@ -37,7 +37,7 @@ t.test('pages', async t => {
   })
 
   await t.test('links by table', async t => {
-    const table: [string, { next?: string; prev?: string; first?: string }][] = [
+    const table: [string, { next?: string, prev?: string, first?: string }][] = [
       [
         '?page=2&maxpagesize=10',
         {
@@ -440,7 +440,7 @@ t.test('over a real connection', async t => {
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   const send = (path: string, method = 'GET') =>
-    new Promise<{ status: number | undefined; headers: http.IncomingHttpHeaders; body: string }>((resolve, reject) => {
+    new Promise<{ status: number | undefined, headers: http.IncomingHttpHeaders, body: string }>((resolve, reject) => {
       http
         .request({ port, host: '127.0.0.1', path, method }, async response => {
           let body = ''

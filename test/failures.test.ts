@@ -2,22 +2,20 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../lib/deals/deals.js'
-import { defineFamily } from '../lib/plugin/define-family.js'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import type { Storage } from '../lib/storage/storage.js'
-import type { Sent } from './deals/app.js'
-import { createDeal, dealsApp, everything, home } from './deals/app.js'
+import type { Storage } from '../lib/index.js'
+import { ConflictError, deals, defineFamily, memoryStorage } from '../lib/index.js'
+import type { TestRequest } from './deals/app.js'
+import { createDeal, dealsApp, home, snapshot } from './deals/app.js'
 import { forms } from './deals/forms.js'
 import { operation } from './deals/operations.js'
 
 const secret = 'password=tiger'
 
 /** A storage in which one method can be made to fail, before or after it has done its work. */
-function unreliable (): { storage: Storage, fail: { method?: 'get' | 'find' | 'commit', after?: boolean } } {
+function failingStorage (): { storage: Storage, fail: { method?: 'get' | 'find' | 'commit', after?: boolean } } {
   const fail: { method?: 'get' | 'find' | 'commit', after?: boolean } = {}
   const inner = memoryStorage()
-  const perhaps = async <T>(method: 'get' | 'find' | 'commit', work: () => Promise<T>): Promise<T> => {
+  const failOrDo = async <T>(method: 'get' | 'find' | 'commit', work: () => Promise<T>): Promise<T> => {
     if (fail.method === method && fail.after !== true) throw new Error(secret)
     const result = await work()
     if (fail.method === method) throw new Error(secret)
@@ -25,20 +23,20 @@ function unreliable (): { storage: Storage, fail: { method?: 'get' | 'find' | 'c
   }
   const storage: Storage = {
     ...inner,
-    get: (family, id) => perhaps('get', () => inner.get(family, id)),
-    find: (family, query) => perhaps('find', () => inner.find(family, query)),
-    commit: changes => perhaps('commit', () => inner.commit(changes))
+    get: (family, id) => failOrDo('get', () => inner.get(family, id)),
+    find: (family, query) => failOrDo('find', () => inner.find(family, query)),
+    commit: changes => failOrDo('commit', () => inner.commit(changes))
   }
   return { storage, fail }
 }
 
 t.test('a storage that fails is 503, in every form, and nothing has happened', async t => {
-  const { storage, fail } = unreliable()
+  const { storage, fail } = failingStorage()
   const app = await dealsApp(storage)
   const { id } = await createDeal(app)
-  const before = await everything(app, id)
-  const requests: Sent[] = [
-    ...forms.map(form => form.say(operation('hold'), id, 'c1') as Sent),
+  const before = await snapshot(app, id)
+  const requests: TestRequest[] = [
+    ...forms.map(form => form.request(operation('hold'), id, 'c1') as TestRequest),
     { method: 'DELETE', url: `${home}/${id}` },
     { method: 'POST', url: home, payload: { name: 'a', price: 1 } }
   ]
@@ -52,13 +50,13 @@ t.test('a storage that fails is 503, in every form, and nothing has happened', a
       t.equal(answer.headers['retry-after'], '1')
       t.match(answer.json(), { type: 'urn:dealbook:problem:storage-unavailable', status: 503 })
       t.notMatch(answer.body, secret, 'what it said stays inside')
-      t.strictSame(await everything(app, id), before)
+      t.strictSame(await snapshot(app, id), before)
     }
   }
 })
 
 t.test('a commit that was made but not acknowledged is found by sending the same again', async t => {
-  const { storage, fail } = unreliable()
+  const { storage, fail } = failingStorage()
   const app = await dealsApp(storage)
   const { id } = await createDeal(app)
   for (const [request, status] of [
@@ -97,7 +95,7 @@ t.test('a tenant whose storage cannot be prepared is 503, and served when it can
 })
 
 t.test('an operation that fails is 500, and nothing has happened', async t => {
-  const words = (name: string): { name: string; verb: string; participle: string; noun: string; action: string } => ({
+  const words = (name: string): { name: string, verb: string, participle: string, noun: string, action: string } => ({
     name,
     verb: name,
     participle: `${name}-done`,
@@ -175,7 +173,7 @@ t.test('what a host throws is a problem of its status', async t => {
     }
   })
   const { id } = await createDeal(app)
-  const before = await everything(app, id)
+  const before = await snapshot(app, id)
   for (const [thrown, [status, code]] of Object.entries(statuses)) {
     const answer = await app.inject({
       method: 'PUT',
@@ -186,11 +184,10 @@ t.test('what a host throws is a problem of its status', async t => {
     t.equal(answer.statusCode, status)
     t.equal(answer.json<{ type: string }>().type, `urn:dealbook:problem:${code}`, thrown)
   }
-  t.strictSame(await everything(app, id), before)
+  t.strictSame(await snapshot(app, id), before)
 })
 
 t.test('a writer that always loses gives up and says so', async t => {
-  const { ConflictError } = await import('../lib/storage/storage.js')
   const inner = memoryStorage()
   let busy = false
   let attempts = 0

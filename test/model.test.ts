@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Answer, Sent } from './deals/app.js'
+import type { TestRequest, TestResponse } from './deals/app.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Form } from './deals/forms.js'
-import { forms, isNamed } from './deals/forms.js'
-import type { Kept, Logged, Wish } from './deals/model.js'
+import { forms, hasCommandId } from './deals/forms.js'
+import type { ModelDeal, ModelEntry, ModelRequest } from './deals/model.js'
 import { Model } from './deals/model.js'
 import { operation } from './deals/operations.js'
 import { storages } from './storages.js'
@@ -14,7 +14,7 @@ import { storages } from './storages.js'
 interface Step {
   readonly deal: number
   readonly form: number
-  readonly said: { readonly operation: string, readonly params: Wish['params'], readonly valid: boolean }
+  readonly said: { readonly operation: string, readonly params: ModelRequest['params'], readonly valid: boolean }
   readonly name: string
   readonly keyed: boolean
   readonly match: number | undefined
@@ -25,7 +25,7 @@ const runs: Readonly<Record<string, number>> = { memory: 30, sqlite: 10, postgre
 // Few values of each kind, so that the same is said twice and the states meet.
 const reason = fc.constantFrom('a', 'b')
 const amount = fc.constantFrom(0, 1, 2.5)
-const saying = fc.oneof(
+const operationSent = fc.oneof(
   { arbitrary: reason.map(reason => ({ operation: 'hold', params: { reason }, valid: true })), weight: 4 },
   { arbitrary: fc.constant({ operation: 'unhold', params: {}, valid: true }), weight: 4 },
   {
@@ -65,7 +65,7 @@ const saying = fc.oneof(
 const step: fc.Arbitrary<Step> = fc.record({
   deal: fc.nat({ max: 1 }),
   form: fc.nat({ max: forms.length - 1 }),
-  said: saying,
+  said: operationSent,
   name: fc.constantFrom('n1', 'n2', 'n3', 'n4', 'n5', 'n6'),
   keyed: fc.boolean(),
   match: fc.oneof({ arbitrary: fc.constant(undefined), weight: 4 }, { arbitrary: fc.constantFrom(0, 1, -1), weight: 1 })
@@ -87,7 +87,7 @@ for (const { name, make } of storages) {
       const suffix = `.${run++}`
       for (const each of steps) {
         await take(app, model, ids, each, suffix)
-        for (const [index, id] of ids.entries()) await compare(app, model.deals[index] as Kept, id)
+        for (const [index, id] of ids.entries()) await compare(app, model.deals[index] as ModelDeal, id)
       }
     }), { numRuns: runs[name] ?? 10 })
     t.pass('they agree')
@@ -107,8 +107,12 @@ async function take (
   const request = said.operation === 'delete' ? deletion(id, form) : say(form, said, id, text)
   if (request === undefined) return
   const sort =
-    isNamed(form) && said.operation !== 'delete' ? 'command' : keyed && request.method === 'POST' ? 'key' : undefined
-  const revision = (model.deals[deal] as Kept).revision
+    hasCommandId(form) && said.operation !== 'delete'
+      ? 'command'
+      : keyed && request.method === 'POST'
+        ? 'key'
+        : undefined
+  const revision = (model.deals[deal] as ModelDeal).revision
   const headers = {
     ...request.headers,
     ...(sort === 'key' ? { 'idempotency-key': text } : {}),
@@ -126,7 +130,7 @@ async function take (
     throw new Error(`${said.operation} as ${form.name}: replayed or not?`)
   }
   if (form.shows === 'deal' && status === 200 && said.operation !== 'delete') {
-    same(withoutOwn(answer), shown(model.deals[deal] as Kept))
+    same(withoutOwn(answer), shown(model.deals[deal] as ModelDeal))
   }
 }
 
@@ -136,14 +140,14 @@ function say (
   { operation: name, params, valid }: Step['said'],
   id: string,
   command: string
-): Sent | undefined {
-  if (!form.name.startsWith('attributes')) return form.say(operation(name), id, command, params)
+): TestRequest | undefined {
+  if (!form.name.startsWith('attributes')) return form.request(operation(name), id, command, params)
   if (!valid) return undefined
   const attributes = { hold: { held: true, holdReason: params['reason'] }, unhold: { held: false } }[name]
-  return attributes && form.say({ ...operation(name), attributes }, id, command)
+  return attributes && form.request({ ...operation(name), attributes }, id, command)
 }
 
-function deletion (id: string, { name }: Form): Sent {
+function deletion (id: string, { name }: Form): TestRequest {
   return name === 'POST /command/'
     ? { method: 'POST', url: '/command/DeleteDeal/', payload: { id } }
     : { method: 'DELETE', url: `${home}/${id}` }
@@ -173,7 +177,7 @@ function statusOf (
   return outcome === 'done' ? form.done : form.unchanged
 }
 
-async function compare (app: FastifyInstance, kept: Kept, id: string): Promise<void> {
+async function compare (app: FastifyInstance, kept: ModelDeal, id: string): Promise<void> {
   const answer = await app.inject(`${home}/${id}`)
   if (kept.gone) same(answer.statusCode, 404)
   else same(withoutOwn(answer), shown(kept))
@@ -186,17 +190,17 @@ async function compare (app: FastifyInstance, kept: Kept, id: string): Promise<v
   same(inOrder(log), inOrder(kept.log))
 }
 
-function withoutOwn (answer: Answer): object {
+function withoutOwn (answer: TestResponse): object {
   const { id, createdAt, updatedAt, ...deal } = answer.json<Record<string, unknown>>()
   return deal
 }
 
-function shown ({ members, revision }: Kept): object {
+function shown ({ members, revision }: ModelDeal): object {
   return { ...members, revision }
 }
 
 // Entries at one revision that were made in the same millisecond may stand in any order.
-function inOrder (log: readonly (Omit<Logged, 'outcome'> & { outcome: string })[]): unknown[] {
+function inOrder (log: readonly (Omit<ModelEntry, 'outcome'> & { outcome: string })[]): unknown[] {
   return log.map(entry => canonical(entry)).sort((a, b) => entryRevision(a) - entryRevision(b) || (a < b ? -1 : 1))
 }
 

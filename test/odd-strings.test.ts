@@ -5,7 +5,7 @@ import { defineFamily, memoryStorage } from '../lib/index.js'
 import { follow, needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { parseCsv } from './csv.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
-import { oddStrings, spelled } from './odd-strings.js'
+import { escapeForName, oddStrings } from './odd-strings.js'
 import { membersOf, parseXml } from './xml.js'
 
 interface Kept { readonly id: string, readonly name: string, readonly holdReason: string }
@@ -28,14 +28,16 @@ t.test('odd strings as names and reasons', async t => {
     if (isKept(text)) {
       const { id } = created.json<{ id: string }>()
       const held = await app.inject({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: text } })
-      if (created.statusCode !== 201 || held.statusCode !== 201) wrong.push([spelled(text), created.body, held.body])
+      if (created.statusCode !== 201 || held.statusCode !== 201) {
+        wrong.push([escapeForName(text), created.body, held.body])
+      }
       kept.push({ id, name: text, holdReason: text })
     } else {
       const held = await app.inject({ method: 'POST', url: `${home}/${free}/holds`, payload: { reason: text } })
       const at = [created, held]
-        .map(answer => answer.json<{ status: number; errors: [{ pointer: string }] }>())
+        .map(answer => answer.json<{ status: number, errors: [{ pointer: string }] }>())
         .map(({ status, errors: [{ pointer }] }) => [status, pointer])
-      if (String(at) !== '400,/name,400,/reason') wrong.push([spelled(text), at])
+      if (String(at) !== '400,/name,400,/reason') wrong.push([escapeForName(text), at])
     }
   }
   t.strictSame(wrong, [], 'each is kept, or refused with the member named')
@@ -91,8 +93,8 @@ t.test('odd strings as names and reasons', async t => {
     for (const { id, name } of kept.filter(({ name }) => /^["'<&\r\n]/.test(name)).slice(0, 40)) {
       await tab.goto(`${address}${home}/${id}`)
       const values = await tab.locator('dt, dd').evaluateAll(cells => cells.map(({ textContent }) => textContent))
-      t.equal(values[values.indexOf('Name') + 1], name, spelled(name))
-      t.equal(values[values.indexOf('Hold reason') + 1], name, `${spelled(name)}: reason`)
+      t.equal(values[values.indexOf('Name') + 1], name, escapeForName(name))
+      t.equal(values[values.indexOf('Hold reason') + 1], name, `${escapeForName(name)}: reason`)
       t.equal(await tab.locator('h1').count(), 1)
     }
   })
@@ -124,7 +126,7 @@ t.test('odd strings typed into a form that is refused are still there', needsBro
     t.equal(
       await tab.locator('form', { hasText: 'Cancel a deal' }).getByLabel('Reason').inputValue(),
       reason,
-      spelled(reason)
+      escapeForName(reason)
     )
   }
 })
@@ -139,12 +141,12 @@ t.test('problems that repeat what was sent are well-formed', async t => {
     const xml = await app.inject({ url: `${home}/${path}`, headers: { accept: 'application/xml' } })
     const problem = parseXml(xml.body)
     if (problem.name !== 'problem' || membersOf(problem).status !== String(xml.statusCode)) {
-      wrong.push([spelled(text), xml.body])
+      wrong.push([escapeForName(text), xml.body])
     }
     const html = await app.inject({ url: `${home}?${path}=1`, headers: { accept: 'text/html' } })
     // eslint-disable-next-line no-control-regex
     if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script|<img|<svg/.test(html.body)) {
-      wrong.push([spelled(text), html.body])
+      wrong.push([escapeForName(text), html.body])
     }
   }
   t.strictSame(wrong, [])

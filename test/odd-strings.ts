@@ -53,7 +53,7 @@ export function oddStrings (): string[] {
 }
 
 /** The text in plain letters, short enough for the name of a test. */
-export function spelled (text: string): string {
+export function escapeForName (text: string): string {
   const escape = (letter: string) => `(${letter.charCodeAt(0).toString(16)})`
   return JSON.stringify(text).replace(/[^\x20-\x7e]|[\\#]/g, escape).slice(0, 50)
 }

@@ -1,5 +1,5 @@
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
-import type { Storage } from '../lib/storage/storage.js'
+import type { Storage } from '../lib/index.js'
+import { memoryStorage } from '../lib/index.js'
 
 /** A storage that writes into a list what it is asked, before it answers. */
 export function recordingStorage (events: string[], storage: Storage = memoryStorage()): Storage {

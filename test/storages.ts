@@ -1,23 +1,23 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStorage } from '../lib/storage/memory/memory-storage.js'
+import type { Storage } from '../lib/index.js'
+import { memoryStorage } from '../lib/index.js'
 import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
-import type { Storage } from '../lib/storage/storage.js'
 import { isFast } from './fast/is-fast.js'
 import { dropSchema, newSchema } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
 
 /** An empty storage that shares nothing with any other. */
-export interface Made {
+export interface StorageFixture {
   readonly storage: Storage
   /** Opens another storage on the same data, as a second process would; undefined where that cannot be. */
   readonly another: (() => Storage) | undefined
   dispose (): Promise<void>
 }
 
-const all: readonly { readonly name: string, make (): Promise<Made> }[] = [
+const all: readonly { readonly name: string, make (): Promise<StorageFixture> }[] = [
   {
     name: 'memory',
     async make () {
@@ -45,7 +45,7 @@ const all: readonly { readonly name: string, make (): Promise<Made> }[] = [
 /** Every storage of the package, so that whole-app tests run over each. */
 export const storages = isFast ? all.slice(0, 1) : all
 
-function shared (open: () => Storage, clear: () => Promise<void>): Made {
+function shared (open: () => Storage, clear: () => Promise<void>): StorageFixture {
   const opened: Storage[] = []
   const another = (): Storage => {
     const storage = open()

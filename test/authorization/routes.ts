@@ -150,30 +150,34 @@ async function itemFor (
 ): Promise<{ id: string | number, command: string }> {
   const home = `/rest/v1/${name}`
   const { create } = families[name] as Walked
-  const { id } = (await trusted(app, { method: 'POST', url: home, payload: create })).json<{ id: string | number }>()
+  const { id } = (await injectTrusted(app, { method: 'POST', url: home, payload: create })).json<{
+    id: string | number
+  }>()
   const item = `${home}/${id}`
   const command = `c${++commands}`
   if (operation === 'delete') {
     if (!done) return { id, command }
-    const { headers } = await trusted(app, { method: 'POST', url: `${item}/deletions`, payload: {} })
+    const { headers } = await injectTrusted(app, { method: 'POST', url: `${item}/deletions`, payload: {} })
     return { id, command: String(headers.location).split('/').at(-1) as string }
   }
   if (operation?.action === 'UnholdDeal') {
-    await trusted(app, { method: 'PUT', url: `${item}/hold`, payload: { reason: 'a' } })
+    await injectTrusted(app, { method: 'PUT', url: `${item}/hold`, payload: { reason: 'a' } })
   }
   if (!done) return { id, command }
   if (operation === undefined) {
     // Of a family without operations, only how it began.
-    const { items: [first] } = (await trusted(app, { url: `${item}/commands` })).json<{ items: [{ id: string }] }>()
+    const {
+      items: [first]
+    } = (await injectTrusted(app, { url: `${item}/commands` })).json<{ items: [{ id: string }] }>()
     return { id, command: first.id }
   }
   const { action, params } = operation
-  await trusted(app, { method: 'PUT', url: `${item}/commands/${command}`, payload: { action, params } })
+  await injectTrusted(app, { method: 'PUT', url: `${item}/commands/${command}`, payload: { action, params } })
   return { id, command }
 }
 
 /** A request that is let through whatever the walk is about. */
-async function trusted (app: FastifyInstance, request: InjectOptions) {
+async function injectTrusted (app: FastifyInstance, request: InjectOptions) {
   const answer = await app.inject({ ...request, headers: { ...request.headers, trusted: 'yes' } })
   if (answer.statusCode >= 300) throw new Error(`${request.method} ${String(request.url)}: ${answer.body}`)
   return answer

@@ -1,9 +1,8 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
 import type t from 'tap'
-import { deals } from '../../lib/deals/deals.js'
-import type { FamilyOptions } from '../../lib/plugin/options.js'
-import type { Storage } from '../../lib/storage/storage.js'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { deals } from '../../lib/index.js'
 
 /** Where the deals of the tests live. */
 export const home = '/rest/v1/deals'
@@ -53,12 +52,12 @@ export async function readLog (app: FastifyInstance, id: string): Promise<Entry[
 }
 
 /** The deal without what depends on the clock. */
-export function timeless ({ updatedAt, createdAt, id, ...deal }: Item): object {
+export function withoutTimes ({ updatedAt, createdAt, id, ...deal }: Item): object {
   return deal
 }
 
 /** All that a refused request must leave as it was. */
-export async function everything (app: FastifyInstance, id: string): Promise<object> {
+export async function snapshot (app: FastifyInstance, id: string): Promise<object> {
   const { total } = (await app.inject(`${home}?count=exact&maxpagesize=1`)).json<{ total: number }>()
   return { deal: await readDeal(app, id), log: await readLog(app, id), total }
 }
@@ -66,5 +65,5 @@ export async function everything (app: FastifyInstance, id: string): Promise<obj
 /** What helpers need of a test. */
 export type Checks = Pick<typeof t, 'equal' | 'not' | 'strictSame' | 'match' | 'ok'>
 
-export type Sent = InjectOptions
-export type Answer = LightMyRequestResponse
+export type TestRequest = InjectOptions
+export type TestResponse = LightMyRequestResponse

@@ -1,6 +1,6 @@
-import type { Sent } from './app.js'
+import type { TestRequest } from './app.js'
 import { home } from './app.js'
-import type { Described } from './operations.js'
+import type { ExpectedOperation } from './operations.js'
 
 /** A form, as a client speaks it. */
 export interface Form {
@@ -12,7 +12,12 @@ export interface Form {
   /** What the body of the answer shows. */
   readonly shows: 'deal' | 'command' | 'nothing'
   /** The request; undefined where the form has no words for the operation. */
-  say (operation: Described, id: string, command: string, params?: Described['params']): Sent | undefined
+  request (
+    operation: ExpectedOperation,
+    id: string,
+    command: string,
+    params?: ExpectedOperation['params']
+  ): TestRequest | undefined
 }
 
 export const forms: readonly Form[] = [
@@ -21,7 +26,7 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ verb, params: usual }, id, _command, params = usual) => ({
+    request: ({ verb, params: usual }, id, _command, params = usual) => ({
       method: 'PUT',
       url: `${home}/${id}/${verb}`,
       payload: params
@@ -32,7 +37,7 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ participle, params: usual }, id, _command, params = usual) => ({
+    request: ({ participle, params: usual }, id, _command, params = usual) => ({
       method: 'PUT',
       url: `${home}/${id}/${participle}`,
       payload: params
@@ -43,7 +48,7 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ action, params: usual }, id, _command, params = usual) => ({
+    request: ({ action, params: usual }, id, _command, params = usual) => ({
       method: 'PUT',
       url: `${home}/${id}`,
       payload: { action, params }
@@ -54,14 +59,14 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ attributes }, id) => attributes && { method: 'PUT', url: `${home}/${id}`, payload: attributes }
+    request: ({ attributes }, id) => attributes && { method: 'PUT', url: `${home}/${id}`, payload: attributes }
   },
   {
     name: 'attributes by PATCH',
     done: 200,
     unchanged: 200,
     shows: 'deal',
-    say: ({ attributes }, id) =>
+    request: ({ attributes }, id) =>
       attributes && {
         method: 'PATCH',
         url: `${home}/${id}`,
@@ -74,7 +79,7 @@ export const forms: readonly Form[] = [
     done: 201,
     unchanged: 200,
     shows: 'command',
-    say: ({ noun, params: usual }, id, _command, params = usual) => ({
+    request: ({ noun, params: usual }, id, _command, params = usual) => ({
       method: 'POST',
       url: `${home}/${id}/${noun}`,
       payload: params
@@ -85,7 +90,7 @@ export const forms: readonly Form[] = [
     done: 201,
     unchanged: 201,
     shows: 'command',
-    say: ({ action, params: usual }, id, command, params = usual) => ({
+    request: ({ action, params: usual }, id, command, params = usual) => ({
       method: 'PUT',
       url: `${home}/${id}/commands/${command}`,
       payload: { action, params }
@@ -96,7 +101,7 @@ export const forms: readonly Form[] = [
     done: 201,
     unchanged: 201,
     shows: 'command',
-    say: ({ action, params: usual }, id, command, params = usual) => ({
+    request: ({ action, params: usual }, id, command, params = usual) => ({
       method: 'PUT',
       url: `/rest/commands/${command}`,
       payload: { deal: id, action, params }
@@ -107,7 +112,7 @@ export const forms: readonly Form[] = [
     done: 200,
     unchanged: 200,
     shows: 'nothing',
-    say: ({ action, params: usual }, id, _command, params = usual) => ({
+    request: ({ action, params: usual }, id, _command, params = usual) => ({
       method: 'POST',
       url: `/command/${action}/`,
       payload: { id, ...params }
@@ -116,6 +121,6 @@ export const forms: readonly Form[] = [
 ]
 
 /** Whether the client chooses the id of the command in this form. */
-export function isNamed ({ name }: Form): boolean {
+export function hasCommandId ({ name }: Form): boolean {
   return name === 'command' || name === 'commands'
 }

@@ -2,7 +2,7 @@
  * A deal book in plain JavaScript, written from the interface and not from the code: what each request must be answered
  * with, and what deals and logs must be after it.
  */
-export interface Wish {
+export interface ModelRequest {
   readonly deal: number
   readonly operation: string
   readonly params: Readonly<Record<string, unknown>>
@@ -13,25 +13,25 @@ export interface Wish {
   readonly match: number | undefined
 }
 
-export interface Logged {
+export interface ModelEntry {
   readonly action: string
   readonly params: Readonly<Record<string, unknown>>
   readonly outcome: 'done' | 'unchanged' | 'refused'
   readonly revision: number
 }
 
-export interface Kept {
+export interface ModelDeal {
   gone: boolean
   revision: number
   members: Record<string, unknown>
-  readonly log: Logged[]
+  readonly log: ModelEntry[]
 }
 
-interface Past {
+interface Recorded {
   readonly deal: number
   readonly operation: string
   readonly params: string
-  readonly outcome: Logged['outcome']
+  readonly outcome: ModelEntry['outcome']
 }
 
 type Outcome = {
@@ -50,8 +50,8 @@ const actions: Readonly<Record<string, string>> = {
 }
 
 export class Model {
-  readonly deals: Kept[] = []
-  readonly #past = new Map<string, Past>()
+  readonly deals: ModelDeal[] = []
+  readonly #past = new Map<string, Recorded>()
 
   create (name: string, price: number): void {
     const members = { name, price, held: false, status: 'open' }
@@ -63,9 +63,9 @@ export class Model {
     })
   }
 
-  take ({ deal: index, operation, params, valid, name, match }: Wish): Outcome {
+  take ({ deal: index, operation, params, valid, name, match }: ModelRequest): Outcome {
     if (!valid) return { status: 'invalid', replayed: false }
-    const deal = this.deals[index] as Kept
+    const deal = this.deals[index] as ModelDeal
     const key = name === undefined ? undefined : `${name.sort} ${name.text}`
     const past = key === undefined ? undefined : this.#past.get(key)
     if (past !== undefined) {
@@ -83,7 +83,7 @@ export class Model {
     return { status: outcome, replayed: false }
   }
 
-  #change (deal: Kept, operation: string, params: Wish['params']): Logged['outcome'] {
+  #change (deal: ModelDeal, operation: string, params: ModelRequest['params']): ModelEntry['outcome'] {
     const was = deal.members
     const isOpen = was['status'] === 'open'
     const isFree = isOpen && was['held'] === false
@@ -92,7 +92,7 @@ export class Model {
       deal.revision++
       return 'done'
     }
-    const becomes = (allowed: boolean, members: Record<string, unknown>): Logged['outcome'] => {
+    const becomes = (allowed: boolean, members: Record<string, unknown>): ModelEntry['outcome'] => {
       const text = (value: object): string => JSON.stringify(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1))
       if (text(members) === text(was)) return 'unchanged'
       if (!allowed) return 'refused'

@@ -1,5 +1,5 @@
 /** An operation as the interface describes it, written down apart from the code that is tested. */
-export interface Described {
+export interface ExpectedOperation {
   readonly name: string
   readonly verb: string
   readonly participle: string
@@ -19,14 +19,14 @@ export interface Described {
 export type State = 'open' | 'held' | 'completed' | 'cancelled'
 
 /** Operations that lead from a new deal to each state. */
-export const ways: Readonly<Record<State, readonly string[]>> = {
+export const stepsTo: Readonly<Record<State, readonly string[]>> = {
   open: [],
   held: ['hold'],
   completed: ['complete'],
   cancelled: ['cancel']
 }
 
-export const operations: readonly Described[] = [
+export const operations: readonly ExpectedOperation[] = [
   {
     name: 'hold',
     verb: 'hold',
@@ -97,7 +97,7 @@ export const operations: readonly Described[] = [
   }
 ]
 
-export function operation (name: string): Described {
+export function operation (name: string): ExpectedOperation {
   const found = operations.find(each => each.name === name)
   if (found === undefined) throw new Error(`no operation ${name}`)
   return found

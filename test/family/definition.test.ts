@@ -2,10 +2,8 @@ import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../../lib/deals/deals.js'
-import type { FamilyDefinition } from '../../lib/family/definition.js'
-import { defineFamily, defineQuery } from '../../lib/plugin/define-family.js'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { FamilyDefinition } from '../../lib/index.js'
+import { deals, defineFamily, defineQuery, memoryStorage } from '../../lib/index.js'
 
 const fields = Type.Object({
   id: Type.String(),
@@ -24,8 +22,10 @@ const lend = {
   apply: (book: unknown) => book
 }
 const sell = { ...lend, name: 'sell', verb: 'sell', participle: 'sold', noun: 'sales', action: 'SellBook' }
-const with1 = (change: object): Partial<FamilyDefinition> => ({ operations: { lend: { ...lend, ...change } } as never })
-const with2 = (change: object): Partial<FamilyDefinition> => ({
+const withOperation = (change: object): Partial<FamilyDefinition> => ({
+  operations: { lend: { ...lend, ...change } } as never
+})
+const withTwoOperations = (change: object): Partial<FamilyDefinition> => ({
   operations: { lend, sell: { ...sell, ...change } } as never
 })
 const field = (name: string): Partial<FamilyDefinition> => ({
@@ -34,25 +34,37 @@ const field = (name: string): Partial<FamilyDefinition> => ({
 
 /** What is wrong with a definition, and what the error must say. */
 const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[] = [
-  ['two nouns', with2({ noun: 'loans' }), /"sell" uses the word "loans", which belongs to the operation "lend"/],
-  ['two verbs', with2({ verb: 'lend' }), /"sell" uses the word "lend"/],
-  ["a participle that is another's verb", with2({ participle: 'lend' }), /"sell" uses the word "lend"/],
-  ["a verb that is another's noun", with2({ verb: 'loans' }), /"sell" uses the word "loans"/],
-  ['two actions', with2({ action: 'LendBook' }), /"sell" uses the word "LendBook"/],
-  ["a noun that is the log's", with1({ noun: 'commands' }), /"commands", which belongs to the log/],
+  [
+    'two nouns',
+    withTwoOperations({ noun: 'loans' }),
+    /"sell" uses the word "loans", which belongs to the operation "lend"/
+  ],
+  ['two verbs', withTwoOperations({ verb: 'lend' }), /"sell" uses the word "lend"/],
+  ["a participle that is another's verb", withTwoOperations({ participle: 'lend' }), /"sell" uses the word "lend"/],
+  ["a verb that is another's noun", withTwoOperations({ verb: 'loans' }), /"sell" uses the word "loans"/],
+  ['two actions', withTwoOperations({ action: 'LendBook' }), /"sell" uses the word "LendBook"/],
+  ["a noun that is the log's", withOperation({ noun: 'commands' }), /"commands", which belongs to the log/],
   [
     'an action that is creating',
-    with1({ action: 'CreateBook' }),
+    withOperation({ action: 'CreateBook' }),
     /"CreateBook", which belongs to creating and deleting/
   ],
-  ['an action that is deleting', with1({ action: 'DeleteBook' }), /"DeleteBook"/],
+  ['an action that is deleting', withOperation({ action: 'DeleteBook' }), /"DeleteBook"/],
   ['a key that is not the name', { operations: { loan: lend } as never }, /"loan" is named "lend"/],
-  ['a verb with a capital', with1({ verb: 'Lend' }), /verb "Lend"/],
-  ['a noun with a slash', with1({ noun: 'lo/ans' }), /noun "lo\/ans"/],
-  ['an empty participle', with1({ participle: '' }), /participle ""/],
-  ['an action with a hyphen', with1({ action: 'Lend-Book' }), /action "Lend-Book"/],
-  ["a parameter that is the item's id", with1({ params: Type.Object({ id: Type.String() }) }), /parameter "id"/],
-  ['a change of what is no field', with1({ changes: ['colour'] }), /"lend" changes "colour", which is no field/],
+  ['a verb with a capital', withOperation({ verb: 'Lend' }), /verb "Lend"/],
+  ['a noun with a slash', withOperation({ noun: 'lo/ans' }), /noun "lo\/ans"/],
+  ['an empty participle', withOperation({ participle: '' }), /participle ""/],
+  ['an action with a hyphen', withOperation({ action: 'Lend-Book' }), /action "Lend-Book"/],
+  [
+    "a parameter that is the item's id",
+    withOperation({ params: Type.Object({ id: Type.String() }) }),
+    /parameter "id"/
+  ],
+  [
+    'a change of what is no field',
+    withOperation({ changes: ['colour'] }),
+    /"lend" changes "colour", which is no field/
+  ],
   ['a field that is a query parameter', field('page'), /"page" is named like a query parameter/],
   ['a field that is the format', field('format'), /"format"/],
   ["a field that is the service's", field('revision'), /"revision" belongs to the service/],

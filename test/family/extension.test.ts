@@ -50,7 +50,9 @@ const ours = deals.extend({
 
 const home = '/rest/v1/deals'
 
-async function oursApp (t: { teardown(fn: () => unknown): void }, storage = memoryStorage()): Promise<FastifyInstance> {
+type Test = { teardown (fn: () => unknown): void }
+
+async function oursApp (t: Test, storage = memoryStorage()): Promise<FastifyInstance> {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })

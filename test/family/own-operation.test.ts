@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, defineQuery } from '../../lib/plugin/define-family.js'
-import type { Answer } from '../deals/app.js'
+import { defineFamily, defineQuery } from '../../lib/index.js'
+import type { TestResponse } from '../deals/app.js'
 import { storages } from '../storages.js'
 
 // Every kind of field and parameter, one word for verb and participle, and all that an operation may know.
@@ -70,7 +70,7 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app: FastifyInstance = Fastify()
     app.register(parcels, { storage, prefix: '/post', authorize: () => ({ principal: 'Ann' }) })
-    const send = async (method: 'POST' | 'PUT' | 'PATCH', url: string, payload?: object): Promise<Answer> =>
+    const send = async (method: 'POST' | 'PUT' | 'PATCH', url: string, payload?: object): Promise<TestResponse> =>
       await app.inject({ method, url: `/post${url}`, ...(payload === undefined ? {} : { payload }) })
 
     const created = await send('POST', '/parcels', {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Answer, Entry } from '../deals/app.js'
+import type { Entry, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { storages } from '../storages.js'
 
@@ -12,9 +12,9 @@ for (const { name, make } of storages) {
     const { storage, dispose } = await make()
     t.teardown(dispose)
     const app = await dealsApp(storage)
-    const put = async (id: string, command: string, payload: object = holdIt): Promise<Answer> =>
+    const put = async (id: string, command: string, payload: object = holdIt): Promise<TestResponse> =>
       await app.inject({ method: 'PUT', url: `${home}/${id}/commands/${command}`, payload })
-    const putShared = async (deal: string, command: string, payload: object = holdIt): Promise<Answer> =>
+    const putShared = async (deal: string, command: string, payload: object = holdIt): Promise<TestResponse> =>
       await app.inject({ method: 'PUT', url: `/rest/commands/${command}`, payload: { deal, ...payload } })
 
     t.test('ids are 1 to 100 of some characters', async t => {
@@ -133,7 +133,7 @@ for (const { name, make } of storages) {
 
     t.test('an Idempotency-Key on every POST', async t => {
       const { id } = await createDeal(app)
-      const keyed = async (url: string, payload: object, key = `${url} ${id}`): Promise<Answer> =>
+      const keyed = async (url: string, payload: object, key = `${url} ${id}`): Promise<TestResponse> =>
         await app.inject({ method: 'POST', url, headers: { 'idempotency-key': key }, payload })
       for (const [url, payload, status] of [
         [`${home}/`, { name: 'Keyed', price: 1 }, 201],
@@ -381,8 +381,8 @@ async function attributes (
 ): Promise<void> {
   const { id } = await createDeal(app, { completionDate: '2030-01-01' })
   const url = `${home}/${id}`
-  const put = async (payload: object): Promise<Answer> => await app.inject({ method: 'PUT', url, payload })
-  const patch = async (payload: object): Promise<Answer> =>
+  const put = async (payload: object): Promise<TestResponse> => await app.inject({ method: 'PUT', url, payload })
+  const patch = async (payload: object): Promise<TestResponse> =>
     await app.inject({
       method: 'PATCH',
       url,

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Answer, Checks, Entry, Item, Sent } from '../deals/app.js'
-import { createDeal, dealsApp, home, readDeal, readLog, timeless } from '../deals/app.js'
+import type { Checks, Entry, Item, TestRequest, TestResponse } from '../deals/app.js'
+import { createDeal, dealsApp, home, readDeal, readLog, withoutTimes } from '../deals/app.js'
 import type { Form } from '../deals/forms.js'
-import { forms, isNamed } from '../deals/forms.js'
-import type { Described, State } from '../deals/operations.js'
-import { operation, operations, ways } from '../deals/operations.js'
+import { forms, hasCommandId } from '../deals/forms.js'
+import type { ExpectedOperation, State } from '../deals/operations.js'
+import { operation, operations, stepsTo } from '../deals/operations.js'
 import { storages } from '../storages.js'
 
-const states = Object.keys(ways) as State[]
+const states = Object.keys(stepsTo) as State[]
 
 for (const { name, make } of storages) {
   t.test(name, async t => {
@@ -19,32 +19,32 @@ for (const { name, make } of storages) {
 
     for (const described of operations) {
       t.test(`${described.name} is one thing, whatever form says it`, async t => {
-        for (const form of forms) await sayOnce(t, app, described, form)
+        for (const form of forms) await checkDone(t, app, described, form)
       })
       t.test(`${described.name} where it changes nothing`, async t => {
-        for (const form of forms) await sayTwice(t, app, described, form)
+        for (const form of forms) await checkUnchanged(t, app, described, form)
       })
     }
 
     for (const state of states) {
       t.test(`what a deal that is ${state} allows`, async t => {
         for (const described of operations) {
-          for (const form of forms) await sayIn(t, app, described, form, state)
+          for (const form of forms) await checkInState(t, app, described, form, state)
         }
       })
     }
 
     t.test('Prefer: return=minimal', async t => {
-      for (const form of forms) await sayBriefly(t, app, operation('hold'), form)
+      for (const form of forms) await checkMinimal(t, app, operation('hold'), form)
     })
   })
 }
 
 /** The operation in a state that allows it: deal, log, status, headers and body. */
-async function sayOnce (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
-  const before = await lead(app, described.before)
+async function checkDone (t: Checks, app: FastifyInstance, described: ExpectedOperation, form: Form): Promise<void> {
+  const before = await createDealAfter(app, described.before)
   const command = randomUUID()
-  const request = form.say(described, before.id, command)
+  const request = form.request(described, before.id, command)
   if (request === undefined) return
   const answer = await app.inject(request)
   const after = await readDeal(app, before.id)
@@ -52,7 +52,7 @@ async function sayOnce (t: Checks, app: FastifyInstance, described: Described, f
   const entry = log.at(-1) as Entry
   const label = `${form.name}:`
 
-  t.strictSame(timeless(after), expected(before, described.effect), `${label} the deal`)
+  t.strictSame(withoutTimes(after), expected(before, described.effect), `${label} the deal`)
   t.ok(after['updatedAt'] as string >= (before['updatedAt'] as string), `${label} its time`)
   t.equal(after['createdAt'], before['createdAt'], `${label} its first time`)
   t.equal(log.length, before.revision + 1, `${label} one entry more`)
@@ -65,7 +65,7 @@ async function sayOnce (t: Checks, app: FastifyInstance, described: Described, f
     revision: before.revision + 1
   }, `${label} the entry`)
   t.equal(createdAt, after['updatedAt'], `${label} the time of the entry is that of the deal`)
-  if (isNamed(form)) t.equal(id, command, `${label} the id is the client's`)
+  if (hasCommandId(form)) t.equal(id, command, `${label} the id is the client's`)
 
   t.equal(answer.statusCode, form.done, `${label} the status`)
   checkAnswer(t, label, form, described, answer, after, entry)
@@ -75,8 +75,8 @@ function checkAnswer (
   t: Checks,
   label: string,
   form: Form,
-  described: Described,
-  answer: Answer,
+  described: ExpectedOperation,
+  answer: TestResponse,
   deal: Item,
   entry: Entry
 ): void {
@@ -111,20 +111,25 @@ function checkAnswer (
 }
 
 /** The same again: a success that changes nothing and, unless the client named the command, leaves no entry. */
-async function sayTwice (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
-  const { id } = await lead(app, described.before)
-  const first = form.say(described, id, randomUUID())
+async function checkUnchanged (
+  t: Checks,
+  app: FastifyInstance,
+  described: ExpectedOperation,
+  form: Form
+): Promise<void> {
+  const { id } = await createDealAfter(app, described.before)
+  const first = form.request(described, id, randomUUID())
   if (first === undefined) return
   await app.inject(first)
   const before = await readDeal(app, id)
   const log = await readLog(app, id)
-  const again = await app.inject(form.say(described, id, randomUUID()) as Sent)
+  const again = await app.inject(form.request(described, id, randomUUID()) as TestRequest)
   t.equal(again.statusCode, form.unchanged, `${form.name}: the status`)
   t.strictSame(await readDeal(app, id), before, `${form.name}: the deal stays`)
   const added = (await readLog(app, id)).filter(entry => !log.some(({ id }) => id === entry.id))
   t.strictSame(
     added.map(({ action, outcome, revision }) => ({ action, outcome, revision })),
-    isNamed(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [],
+    hasCommandId(form) ? [{ action: described.action, outcome: 'unchanged', revision: before.revision }] : [],
     `${form.name}: the log`
   )
   if (form.name === 'noun') {
@@ -139,9 +144,15 @@ async function sayTwice (t: Checks, app: FastifyInstance, described: Described, 
 }
 
 /** The operation in a given state: done where the table says so, else 409 with the state and what is allowed. */
-async function sayIn (t: Checks, app: FastifyInstance, described: Described, form: Form, state: State): Promise<void> {
-  const before = await lead(app, ways[state])
-  const request = form.say(described, before.id, randomUUID(), differing(described))
+async function checkInState (
+  t: Checks,
+  app: FastifyInstance,
+  described: ExpectedOperation,
+  form: Form,
+  state: State
+): Promise<void> {
+  const before = await createDealAfter(app, stepsTo[state])
+  const request = form.request(described, before.id, randomUUID(), otherParams(described))
   if (request === undefined) return
   const answer = await app.inject(request)
   const label = `${described.name} as ${form.name}`
@@ -152,7 +163,7 @@ async function sayIn (t: Checks, app: FastifyInstance, described: Described, for
     return
   }
   t.strictSame(after, before, `${label} leaves the deal`)
-  if (isFulfilled(described, before)) {
+  if (isAlreadySo(described, before)) {
     t.equal(answer.statusCode, form.unchanged, `${label} has nothing to change`)
     return
   }
@@ -168,15 +179,15 @@ async function sayIn (t: Checks, app: FastifyInstance, described: Described, for
   })
   t.equal(
     (await readLog(app, before.id)).length,
-    before.revision + (isNamed(form) ? 1 : 0),
+    before.revision + (hasCommandId(form) ? 1 : 0),
     `${label}: only a named command is recorded`
   )
 }
 
-async function sayBriefly (t: Checks, app: FastifyInstance, described: Described, form: Form): Promise<void> {
-  const { id } = await lead(app, described.before)
-  const say = async (prefer: string): Promise<Answer> => {
-    const request = form.say(described, id, randomUUID()) as Sent
+async function checkMinimal (t: Checks, app: FastifyInstance, described: ExpectedOperation, form: Form): Promise<void> {
+  const { id } = await createDealAfter(app, described.before)
+  const say = async (prefer: string): Promise<TestResponse> => {
+    const request = form.request(described, id, randomUUID()) as TestRequest
     return await app.inject({ ...request, headers: { ...request.headers, prefer } })
   }
   const answer = await say('respond-async, return=minimal')
@@ -196,7 +207,7 @@ async function sayBriefly (t: Checks, app: FastifyInstance, described: Described
 }
 
 /** A new deal, led through these operations. */
-async function lead (app: FastifyInstance, names: readonly string[]): Promise<Item> {
+async function createDealAfter (app: FastifyInstance, names: readonly string[]): Promise<Item> {
   const { id } = await createDeal(app)
   for (const name of names) {
     const { verb, params } = operation(name)
@@ -206,17 +217,17 @@ async function lead (app: FastifyInstance, names: readonly string[]): Promise<It
   return await readDeal(app, id)
 }
 
-function expected (before: Item, effect: Described['effect']): object {
-  const deal: Record<string, unknown> = { ...timeless(before), ...effect, revision: before.revision + 1 }
+function expected (before: Item, effect: ExpectedOperation['effect']): object {
+  const deal: Record<string, unknown> = { ...withoutTimes(before), ...effect, revision: before.revision + 1 }
   for (const [name, value] of Object.entries(deal)) if (value === undefined) delete deal[name]
   return deal
 }
 
 // Other parameters than those that led to the state, so that the operation would change something.
-function differing ({ name, params }: Described): Described['params'] {
+function otherParams ({ name, params }: ExpectedOperation): ExpectedOperation['params'] {
   return name === 'cancel' ? { ...params, amercement: 99 } : params
 }
 
-function isFulfilled ({ effect, name }: Described, deal: Item): boolean {
+function isAlreadySo ({ effect, name }: ExpectedOperation, deal: Item): boolean {
   return name !== 'cancel' && Object.entries(effect).every(([member, value]) => deal[member] === value)
 }

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import type { Answer, Checks, Sent } from '../deals/app.js'
-import { createDeal, dealsApp, everything, home } from '../deals/app.js'
+import { memoryStorage } from '../../lib/index.js'
+import type { Checks, TestRequest, TestResponse } from '../deals/app.js'
+import { createDeal, dealsApp, home, snapshot } from '../deals/app.js'
 import { forms } from '../deals/forms.js'
 import { operation } from '../deals/operations.js'
 
 /** A request, and how it must be refused. */
 interface Refusal {
-  readonly request: Sent
+  readonly request: TestRequest
   readonly status: number
   readonly code: string
   /** Where the faults are: pointers begin with a slash or are empty, all else are parameters. */
@@ -19,14 +19,14 @@ interface Refusal {
 const json = { 'content-type': 'application/json' }
 const unknownId = '00000000-0000-7000-8000-000000000000'
 
-const create = (payload: object): Sent => ({ method: 'POST', url: `${home}/`, payload })
-const createRaw = (payload: string | Buffer, headers: Record<string, string> = json): Sent => ({
+const create = (payload: object): TestRequest => ({ method: 'POST', url: `${home}/`, payload })
+const createRaw = (payload: string | Buffer, headers: Record<string, string> = json): TestRequest => ({
   method: 'POST',
   url: `${home}/`,
   payload,
   headers
 })
-const body = (request: Sent, ...at: string[]): Refusal => ({ request, status: 400, code: 'invalid-body', at })
+const body = (request: TestRequest, ...at: string[]): Refusal => ({ request, status: 400, code: 'invalid-body', at })
 const malformed = (payload: string | Buffer): Refusal => ({
   request: createRaw(payload),
   status: 400,
@@ -168,7 +168,7 @@ const creations: Readonly<Record<string, Refusal>> = {
 /** Requests on a deal that is open, at revision 1. */
 const changes = (id: string): Readonly<Record<string, Refusal>> => {
   const deal = `${home}/${id}`
-  const put = (url: string, payload?: object): Sent => ({
+  const put = (url: string, payload?: object): TestRequest => ({
     method: 'PUT',
     url,
     ...(payload === undefined ? {} : { payload })
@@ -407,7 +407,7 @@ t.test('requests that change nothing', async t => {
   }
   t.test('a deal that is not there, in every form', async t => {
     for (const form of forms) {
-      const request = form.say(operation('hold'), unknownId, 'c1') as Sent
+      const request = form.request(operation('hold'), unknownId, 'c1') as TestRequest
       await refused(t, app, id, { request, status: 404, code: 'not-found', says: new RegExp(unknownId) })
     }
     t.equal((await app.inject('/rest/commands/c1')).statusCode, 404, 'the command is not recorded')
@@ -472,7 +472,7 @@ t.test('an id that was used for something else', async t => {
     headers: { 'idempotency-key': 'k1' },
     payload: { amercement: 1, reason: 'a' }
   })
-  const reused = async (request: Sent): Promise<unknown> =>
+  const reused = async (request: TestRequest): Promise<unknown> =>
     await refused(t, app, id, { request, status: 422, code: 'id-reused' })
   await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { ...hold, params: { reason: 'b' } } })
   await reused({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'UnholdDeal' } })
@@ -502,7 +502,7 @@ t.test('preconditions can be required', async t => {
   const app = await dealsApp(memoryStorage(), { preconditions: 'required' })
   const { id } = await createDeal(app)
   for (const form of forms) {
-    const request = form.say(operation('hold'), id, 'c1') as Sent
+    const request = form.request(operation('hold'), id, 'c1') as TestRequest
     await refused(t, app, id, { request, status: 428, code: 'precondition-required', says: /If-Match/ })
   }
   await refused(t, app, id, {
@@ -556,8 +556,8 @@ async function refused (
   app: FastifyInstance,
   id: string,
   { request, status, code, at, says }: Refusal
-): Promise<Answer> {
-  const before = await everything(app, id)
+): Promise<TestResponse> {
+  const before = await snapshot(app, id)
   const answer = await app.inject(request)
   t.equal(answer.statusCode, status, answer.body)
   t.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
@@ -569,7 +569,7 @@ async function refused (
     status: number
     detail: string
     instance: string
-    errors?: { pointer?: string; parameter?: string; detail: string }[]
+    errors?: { pointer?: string, parameter?: string, detail: string }[]
   }>()
   t.equal(problem.type, `urn:dealbook:problem:${code}`)
   t.equal(problem.status, status)
@@ -585,6 +585,6 @@ async function refused (
     t.ok(problem.errors?.every(({ detail }) => detail.length > 0))
   }
   if (says !== undefined) t.match(problem.detail, says)
-  t.strictSame(await everything(app, id), before, 'nothing has changed')
+  t.strictSame(await snapshot(app, id), before, 'nothing has changed')
   return answer
 }

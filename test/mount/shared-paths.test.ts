@@ -2,11 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers } from '../../lib/customers.js'
-import { deals } from '../../lib/deals/deals.js'
-import { defineFamily } from '../../lib/plugin/define-family.js'
-import type { FamilyOptions } from '../../lib/plugin/options.js'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { FamilyOptions } from '../../lib/index.js'
+import { customers, deals, defineFamily, memoryStorage } from '../../lib/index.js'
 
 const invoices = defineFamily({
   name: 'invoices',

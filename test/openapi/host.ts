@@ -2,9 +2,7 @@ import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import { invoices } from '../../examples/own-family.js'
 import { ourDeals } from '../../examples/own-operation.js'
-import { customers } from '../../lib/customers.js'
-import { deals } from '../../lib/deals/deals.js'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { customers, deals, memoryStorage } from '../../lib/index.js'
 
 /** A host with a family of its own and two versions of deals, described as one would describe it. */
 export async function buildHost () {

@@ -2,10 +2,7 @@ import swagger from '@fastify/swagger'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers } from '../../lib/customers.js'
-import { deals } from '../../lib/deals/deals.js'
-import { defineFamily } from '../../lib/plugin/define-family.js'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { customers, deals, defineFamily, memoryStorage } from '../../lib/index.js'
 import { operations } from '../deals/operations.js'
 
 interface Schema {
@@ -22,7 +19,7 @@ interface Described {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[]
+  readonly parameters?: readonly { readonly name: string, readonly in: string, readonly required?: boolean }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
   readonly responses: Readonly<
     Record<

@@ -113,7 +113,7 @@ async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
 }
 
 async function wholeApp (
-  t: { teardown(close: () => Promise<unknown>): void },
+  t: { teardown (close: () => Promise<unknown>): void },
   options: Partial<FamilyOptions> = {}
 ): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true })
@@ -189,7 +189,7 @@ t.test('every kind of page', async t => {
         await tab.evaluate(axe.source)
         const violations = await tab.evaluate(async () => {
           const { axe } = globalThis as unknown as {
-            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+            axe: { run (): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> }
           }
           return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
         })
@@ -298,7 +298,7 @@ t.test('what a host sets', async t => {
     await tab.goto(`${await app.listen({ port: 0 })}${home}`)
     const look = await tab.locator('h1').evaluate(heading => {
       const { getComputedStyle } = globalThis as unknown as {
-        getComputedStyle(element: unknown, part?: string): { color: string; content: string }
+        getComputedStyle (element: unknown, part?: string): { color: string, content: string }
       }
       return [getComputedStyle(heading).color, getComputedStyle(heading, '::after').content]
     })

@@ -33,7 +33,7 @@ t.test('one storage per tenant, under a prefix with a parameter', async t => {
 })
 
 // Whatever a host may set that could change our answers.
-const hosts: Record<string, { server?: FastifyServerOptions; before?: (app: FastifyInstance) => void }> = {
+const hosts: Record<string, { server?: FastifyServerOptions, before?: (app: FastifyInstance) => void }> = {
   'ajv that coerces, removes and fills in': {
     server: {
       ajv: { customOptions: { coerceTypes: 'array', removeAdditional: 'all', useDefaults: true, allErrors: true } }

@@ -11,7 +11,7 @@ import { createDeal, home } from '../deals/app.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
-async function dealsWith (
+async function startDeals (
   t: Test,
   options: Partial<FamilyOptions>,
   server: FastifyServerOptions = {},
@@ -27,7 +27,7 @@ async function dealsWith (
 
 interface Line { readonly level: number, readonly msg: string, readonly [member: string]: unknown }
 
-function captured (level: string): { lines: Line[], texts: string[], server: FastifyServerOptions } {
+function captureLog (level: string): { lines: Line[], texts: string[], server: FastifyServerOptions } {
   const lines: Line[] = []
   const texts: string[] = []
   const write = (text: string) => {
@@ -38,8 +38,8 @@ function captured (level: string): { lines: Line[], texts: string[], server: Fas
 }
 
 t.test('the request log says what became of every command, and nothing of what was sent', async t => {
-  const { lines, texts, server } = captured('info')
-  const app = await dealsWith(t, { authorize: () => ({ principal: 'Confidential Person' }) }, server)
+  const { lines, texts, server } = captureLog('info')
+  const app = await startDeals(t, { authorize: () => ({ principal: 'Confidential Person' }) }, server)
   const { id } = await createDeal(app, { name: 'SECRET name' })
   const reason = 'SECRET reason'
   const hold = { action: 'HoldDeal', params: { reason } }
@@ -115,9 +115,9 @@ t.test('the request log says what became of every command, and nothing of what w
 })
 
 t.test('what fails is logged without what was sent', async t => {
-  const { texts, lines, server } = captured('info')
+  const { texts, lines, server } = captureLog('info')
   const broken: Storage = { ...memoryStorage(), commit: async () => { throw new Error('the disk is full') } }
-  const app = await dealsWith(t, { storage: broken }, server)
+  const app = await startDeals(t, { storage: broken }, server)
   t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'SECRET', price: 1 } })).statusCode, 503)
   t.match(lines.filter(({ level }) => level >= 50), [{ err: { message: 'the disk is full' } }])
   t.notMatch(texts.join(''), 'SECRET')
@@ -128,7 +128,7 @@ t.test('onCommitted is told of every change after the commit, and of nothing els
   const order: string[] = []
   const inner = memoryStorage()
   const storage: Storage = { ...inner, commit: async changes => { await inner.commit(changes); order.push('commit') } }
-  const app = await dealsWith(t, {
+  const app = await startDeals(t, {
     storage,
     authorize: () => ({ principal: 'ann' }),
     onCommitted (change, request) {
@@ -184,7 +184,7 @@ t.test('onCommitted is told of every change after the commit, and of nothing els
 
 t.test('onCommitted is not told of what could not be committed', async t => {
   let told = 0
-  const app = await dealsWith(t, {
+  const app = await startDeals(t, {
     storage: {
       ...memoryStorage(),
       commit: async () => {
@@ -224,8 +224,8 @@ t.test('the failure of onCommitted is logged, and fails nothing', async t => {
     ]
   ]
   for (const [name, onCommitted] of failures) {
-    const { lines, server } = captured('error')
-    const app = await dealsWith(t, { onCommitted }, server)
+    const { lines, server } = captureLog('error')
+    const app = await startDeals(t, { onCommitted }, server)
     const answer = await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })
     t.equal(answer.statusCode, 201, name)
     t.equal((await app.inject(String(answer.headers.location))).statusCode, 200, name)
@@ -239,7 +239,7 @@ t.test('the failure of onCommitted is logged, and fails nothing', async t => {
 })
 
 t.test('nobody waits for onCommitted', async t => {
-  const app = await dealsWith(t, { onCommitted: async () => await new Promise<void>(() => {}) })
+  const app = await startDeals(t, { onCommitted: async () => await new Promise<void>(() => {}) })
   const { id } = await createDeal(app)
   t.equal((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).statusCode, 200)
 })
@@ -263,7 +263,7 @@ t.test('with @fastify/otel, decide and commit are spans of the request', async t
       await inner.commit(changes)
     }
   }
-  const app = await dealsWith(t, { storage }, {}, async app => { await app.register(instrumentation.plugin()) })
+  const app = await startDeals(t, { storage }, {}, async app => { await app.register(instrumentation.plugin()) })
   const spansOf = async (request: InjectOptions) => {
     exporter.reset()
     const answer = await app.inject(request)

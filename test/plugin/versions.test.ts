@@ -14,7 +14,7 @@ async function versions (
   t: Test,
   retirement: Partial<FamilyOptions>,
   second?: Partial<FamilyOptions>
-): Promise<{ app: FastifyInstance; id: string }> {
+): Promise<{ app: FastifyInstance, id: string }> {
   const app = Fastify()
   t.teardown(() => app.close())
   const storage = memoryStorage()
@@ -37,7 +37,7 @@ async function versions (
 const json = { 'content-type': 'application/json' }
 
 /** A request for every kind of route that a version has. */
-const everything = (id: string): InjectOptions[] => [
+const versionedRequests = (id: string): InjectOptions[] => [
   { url: '/rest/v1/deals' },
   { url: '/rest/v1/deals/' },
   { url: '/rest/v1/deals.csv' },
@@ -65,7 +65,7 @@ const everything = (id: string): InjectOptions[] => [
   { method: 'DELETE', url: `/rest/v1/deals/${id}/holds` }
 ]
 
-const shared = (id: string): InjectOptions[] => [
+const sharedRequests = (id: string): InjectOptions[] => [
   { url: `/query/deals/${id}` },
   { method: 'POST', url: '/command/HoldDeal/', payload: { id, reason: 'a' } },
   { method: 'PUT', url: '/rest/commands/c9', payload: { deal: id, action: 'HoldDeal', params: { reason: 'a' } } },
@@ -80,7 +80,7 @@ t.test('a version says in every answer that it is to go', async t => {
     sunset: new Date('2999-12-31T23:59:59Z'),
     successor: '/rest/v2/deals'
   })
-  for (const request of [...everything(id), ...shared(id)]) {
+  for (const request of [...versionedRequests(id), ...sharedRequests(id)]) {
     const { headers, statusCode } = await app.inject(request)
     t.not(statusCode, 410, nameOf(request))
     t.equal(headers.deprecation, '@1769853600', nameOf(request))
@@ -97,7 +97,7 @@ t.test('a version says in every answer that it is to go', async t => {
 
 t.test('and is gone after its sunset', async t => {
   const { app, id } = await versions(t, { sunset: '2020-01-01', successor: 'https://example.org/a%20b/é' })
-  for (const request of [...everything(id), ...shared(id)]) {
+  for (const request of [...versionedRequests(id), ...sharedRequests(id)]) {
     const { statusCode, headers, body } = await app.inject(request)
     t.equal(statusCode, 410, nameOf(request))
     t.equal(headers.link, '<https://example.org/a%20b/%C3%A9>; rel="successor-version"', nameOf(request))
@@ -123,7 +123,7 @@ t.test('and is gone after its sunset', async t => {
 
 t.test('the shared paths outlive a version that has a heir', async t => {
   const { app, id } = await versions(t, { deprecation: '2019-01-01', sunset: '2020-01-01' }, {})
-  for (const request of shared(id)) {
+  for (const request of sharedRequests(id)) {
     const { statusCode, headers } = await app.inject(request)
     t.ok(statusCode < 300, `${nameOf(request)}: ${statusCode}`)
     t.equal(headers.deprecation, undefined, nameOf(request))

@@ -23,10 +23,10 @@ const manyNotes = memoryStorage()
 const text = 'x'.repeat(3500)
 await loadItems(manyNotes, notes, Array.from({ length: 500 * batches }, (_, index) => ({ id: index + 1, text })))
 
-interface Watched { readonly storage: Storage, readonly queries: Query[] }
+interface RecordedFinds { readonly storage: Storage, readonly queries: Query[] }
 
 /** A storage that remembers what it was asked, and can be made to do something before it answers. */
-function watched (storage: Storage, before: (count: number) => Promise<void> = async () => {}): Watched {
+function recordFinds (storage: Storage, before: (count: number) => Promise<void> = async () => {}): RecordedFinds {
   const queries: Query[] = []
   const { findText, ...others } = storage
   return {
@@ -43,10 +43,10 @@ function watched (storage: Storage, before: (count: number) => Promise<void> = a
 }
 
 async function serve (
-  t: { teardown(close: () => Promise<unknown>): void },
+  t: { teardown (close: () => Promise<unknown>): void },
   storage: Storage,
   logged: string[] = []
-): Promise<{ app: FastifyInstance; address: string }> {
+): Promise<{ app: FastifyInstance, address: string }> {
   const app = Fastify({
     forceCloseConnections: true,
     logger: {
@@ -72,7 +72,7 @@ async function untilStill (queries: readonly Query[]): Promise<void> {
 const idsOf = (ndjson: string) => ndjson.trimEnd().split('\n').map(line => (JSON.parse(line) as { id: number }).id)
 
 t.test('everything that matches, line by line', async t => {
-  const { storage, queries } = watched(await storageOf(people(1234)))
+  const { storage, queries } = recordFinds(await storageOf(people(1234)))
   const { app } = await serve(t, storage)
   const ndjson = await app.inject('/customers.ndjson')
   t.equal(ndjson.headers['content-type'], 'application/x-ndjson; charset=utf-8')
@@ -164,7 +164,7 @@ t.test('logs and results too', async t => {
 
 t.test('what is added or deleted meanwhile moves nothing', async t => {
   const inner = await storageOf(people(3000))
-  const { storage } = watched(inner, async count => {
+  const { storage } = recordFinds(inner, async count => {
     // Behind what was sent, and ahead of it.
     if (count === 3) {
       await inner.commit([
@@ -180,7 +180,7 @@ t.test('what is added or deleted meanwhile moves nothing', async t => {
 })
 
 t.test('a client that does not read is not read ahead of', async t => {
-  const { storage, queries } = watched(manyNotes)
+  const { storage, queries } = recordFinds(manyNotes)
   const { address } = await serve(t, storage)
   for (const suffix of ['ndjson', 'csv']) {
     queries.length = 0
@@ -204,7 +204,7 @@ t.test('a client that does not read is not read ahead of', async t => {
 })
 
 t.test('a client that goes away ends the reading', async t => {
-  const { storage, queries } = watched(manyNotes)
+  const { storage, queries } = recordFinds(manyNotes)
   const { address } = await serve(t, storage)
   const request = http.get(`${address}/notes.ndjson`)
   const [response] = await once(request, 'response') as [http.IncomingMessage]
@@ -217,7 +217,7 @@ t.test('a client that goes away ends the reading', async t => {
 
 t.test('a storage that fails at once is a problem', async t => {
   const logged: string[] = []
-  const { storage } = watched(await storageOf(people(10)), async () => { throw new Error('no disk') })
+  const { storage } = recordFinds(await storageOf(people(10)), async () => { throw new Error('no disk') })
   const { app } = await serve(t, storage, logged)
   t.match(await app.inject('/customers.csv'), { statusCode: 503, headers: { 'content-type': /problem\+json/ } })
   t.match(logged.join(''), 'no disk')
@@ -225,7 +225,7 @@ t.test('a storage that fails at once is a problem', async t => {
 
 t.test('a storage that fails midway breaks the connection, so that nobody takes a part for the whole', async t => {
   const logged: string[] = []
-  const { storage } = watched(await storageOf(people(2000)), async count => {
+  const { storage } = recordFinds(await storageOf(people(2000)), async count => {
     if (count === 3) throw new Error('no disk')
   })
   const { app, address } = await serve(t, storage, logged)

@@ -5,7 +5,7 @@ import type { Problem } from '../../lib/problems.js'
 import type { Service, ServiceOptions } from '../../lib/service/service.js'
 import type { Storage } from '../../lib/storage/storage.js'
 import { operation } from '../deals/operations.js'
-import type { Made } from '../storages.js'
+import type { StorageFixture } from '../storages.js'
 import { storages } from '../storages.js'
 
 /** The deals, whose operations may be named by any text. */
@@ -16,7 +16,9 @@ export function openBook (storage: Storage, options: Omit<ServiceOptions, 'stora
 }
 
 /** Runs tests over every storage, with a service of the deals on each. */
-export function testOverStorages (tests: (t: Test, made: Made & { readonly book: Book }) => Promise<void>): void {
+export function testOverStorages (
+  tests: (t: Test, made: StorageFixture & { readonly book: Book }) => Promise<void>
+): void {
   for (const { name, make } of storages) {
     t.test(name, async t => {
       const made = await make()

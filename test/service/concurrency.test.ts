@@ -3,10 +3,9 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals } from '../../lib/deals/deals.js'
-import { defineFamily } from '../../lib/plugin/define-family.js'
-import type { Storage } from '../../lib/storage/storage.js'
-import type { Answer, Checks, Sent } from '../deals/app.js'
+import type { Storage } from '../../lib/index.js'
+import { deals, defineFamily } from '../../lib/index.js'
+import type { Checks, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, home, readDeal, readLog } from '../deals/app.js'
 import { storages } from '../storages.js'
 
@@ -17,7 +16,7 @@ const races: Readonly<Record<string, Race>> = {
   async '100 parallel PUTs of one command id' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
     const command = randomUUID()
-    const answers = await together(apps, 100, index =>
+    const answers = await sendAll(apps, 100, index =>
       index % 3 === 0
         ? {
             method: 'PUT',
@@ -30,7 +29,7 @@ const races: Readonly<Record<string, Race>> = {
             payload: { action: 'HoldDeal', params: { reason: 'once' } }
           }
     )
-    t.strictSame(count(answers), { 200: 99, 201: 1 }, 'one of them did it')
+    t.strictSame(countByStatus(answers), { 200: 99, 201: 1 }, 'one of them did it')
     t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all say the same')
     t.ok(
       answers.every(({ statusCode, headers }) => (statusCode === 200) === (headers['idempotent-replayed'] === 'true')),
@@ -41,12 +40,12 @@ const races: Readonly<Record<string, Race>> = {
 
   async '100 parallel changes of one deal' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 100, index => ({
+    const answers = await sendAll(apps, 100, index => ({
       method: 'PUT',
       url: `${home}/${id}/change-price`,
       payload: { newPrice: 1000 + index, reason: 'haggling' }
     }))
-    t.strictSame(count(answers), { 200: 100 }, 'all succeed')
+    t.strictSame(countByStatus(answers), { 200: 100 }, 'all succeed')
     t.strictSame(
       answers.map(answer => answer.json<{ revision: number }>().revision).sort((a, b) => a - b),
       Array.from({ length: 100 }, (_, index) => index + 2),
@@ -63,25 +62,25 @@ const races: Readonly<Record<string, Race>> = {
 
   async '20 parallel changes with one If-Match' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 20, index => ({
+    const answers = await sendAll(apps, 20, index => ({
       method: 'PUT',
       url: `${home}/${id}/change-price`,
       headers: { 'if-match': '"1-json"' },
       payload: { newPrice: 1000 + index, reason: 'haggling' }
     }))
-    t.strictSame(count(answers), { 200: 1, 412: 19 }, 'one was right')
+    t.strictSame(countByStatus(answers), { 200: 1, 412: 19 }, 'one was right')
     await check(t, apps, id, 2, ['CreateDeal', 'ChangeDealPrice'])
   },
 
   async '100 parallel creations with one Idempotency-Key' (t, apps) {
     const key = randomUUID()
-    const answers = await together(apps, 100, () => ({
+    const answers = await sendAll(apps, 100, () => ({
       method: 'POST',
       url: `${home}/`,
       headers: { 'idempotency-key': key },
       payload: { name: key, price: 1 }
     }))
-    t.strictSame(count(answers), { 201: 100 }, 'the first answer, again and again')
+    t.strictSame(countByStatus(answers), { 201: 100 }, 'the first answer, again and again')
     t.equal(new Set(answers.map(({ body }) => body)).size, 1, 'all say the same')
     t.equal(
       new Set(answers.map(({ headers }) => `${headers.location} ${headers.etag} ${headers['last-modified']}`)).size,
@@ -102,13 +101,13 @@ const races: Readonly<Record<string, Race>> = {
 
   async '100 parallel POSTs to a noun with one Idempotency-Key' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 100, () => ({
+    const answers = await sendAll(apps, 100, () => ({
       method: 'POST',
       url: `${home}/${id}/holds`,
       headers: { 'idempotency-key': `hold ${id}` },
       payload: { reason: 'once' }
     }))
-    t.strictSame(count(answers), { 201: 100 })
+    t.strictSame(countByStatus(answers), { 201: 100 })
     t.equal(new Set(answers.map(({ body, headers }) => `${headers.location} ${body}`)).size, 1, 'all say the same')
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
@@ -118,30 +117,30 @@ const races: Readonly<Record<string, Race>> = {
       ({ id }) => id
     )
     const command = randomUUID()
-    const answers = await together(apps, 2, index => ({
+    const answers = await sendAll(apps, 2, index => ({
       method: 'PUT',
       url: `${home}/${ids[index]}/commands/${command}`,
       payload: { action: 'HoldDeal', params: { reason: 'once' } }
     }))
-    t.strictSame(count(answers), { 201: 1, 422: 1 }, 'it stands for one of them')
+    t.strictSame(countByStatus(answers), { 201: 1, 422: 1 }, 'it stands for one of them')
     const held = await Promise.all(ids.map(async id => (await readDeal(apps[0] as FastifyInstance, id))['held']))
     t.strictSame(held.sort(), [false, true], 'the other is as it was')
   },
 
   async 'one of 20 parallel holds for different reasons' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 20, index => ({
+    const answers = await sendAll(apps, 20, index => ({
       method: 'POST',
       url: `${home}/${id}/holds`,
       payload: { reason: `reason ${index}` }
     }))
-    t.strictSame(count(answers), { 201: 1, 409: 19 }, 'a deal is held once')
+    t.strictSame(countByStatus(answers), { 201: 1, 409: 19 }, 'a deal is held once')
     await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
   },
 
   async '40 parallel attribute updates' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 40, index => ({
+    const answers = await sendAll(apps, 40, index => ({
       method: 'PUT',
       url: `${home}/${id}`,
       payload: index % 2 === 0 ? { held: true, holdReason: `reason ${index}` } : { held: false }
@@ -164,8 +163,8 @@ const races: Readonly<Record<string, Race>> = {
 
   async '20 parallel deletions' (t, apps) {
     const { id } = await createDeal(apps[0] as FastifyInstance)
-    const answers = await together(apps, 20, () => ({ method: 'DELETE', url: `${home}/${id}` }))
-    t.strictSame(count(answers), { 204: 1, 404: 19 }, 'it goes once')
+    const answers = await sendAll(apps, 20, () => ({ method: 'DELETE', url: `${home}/${id}` }))
+    t.strictSame(countByStatus(answers), { 204: 1, 404: 19 }, 'it goes once')
     t.strictSame(
       (await readLog(apps[0] as FastifyInstance, id)).map(({ action }) => action),
       ['CreateDeal', 'DeleteDeal']
@@ -173,12 +172,12 @@ const races: Readonly<Record<string, Race>> = {
   },
 
   async '50 parallel creations where the ids are integers' (t, apps) {
-    const answers = await together(apps, 50, index => ({
+    const answers = await sendAll(apps, 50, index => ({
       method: 'POST',
       url: '/tickets',
       payload: { title: `ticket ${index}` }
     }))
-    t.strictSame(count(answers), { 201: 50 }, 'all succeed')
+    t.strictSame(countByStatus(answers), { 201: 50 }, 'all succeed')
     t.equal(new Set(answers.map(answer => answer.json<{ id: number }>().id)).size, 50, 'each has an id of its own')
   }
 }
@@ -218,11 +217,11 @@ async function bothFamilies (storage: Storage): Promise<FastifyInstance> {
   return app
 }
 
-async function together (
+async function sendAll (
   apps: readonly FastifyInstance[],
   times: number,
-  request: (index: number) => Sent
-): Promise<Answer[]> {
+  request: (index: number) => TestRequest
+): Promise<TestResponse[]> {
   return await Promise.all(
     Array.from(
       { length: times },
@@ -232,7 +231,7 @@ async function together (
 }
 
 /** How many answers have each status. */
-function count (answers: readonly Answer[]): Record<number, number> {
+function countByStatus (answers: readonly TestResponse[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { statusCode } of answers) counts[statusCode] = (counts[statusCode] ?? 0) + 1
   return counts

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily } from '../../lib/plugin/define-family.js'
-import type { Answer } from '../deals/app.js'
+import { defineFamily } from '../../lib/index.js'
+import type { TestResponse } from '../deals/app.js'
 import { storages } from '../storages.js'
 
 const tickets = defineFamily({
@@ -31,7 +31,7 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app: FastifyInstance = Fastify()
     app.register(tickets, { storage })
-    const create = async (headers = {}): Promise<Answer> =>
+    const create = async (headers = {}): Promise<TestResponse> =>
       await app.inject({ method: 'POST', url: '/tickets/', headers, payload: { title: 'It rains in' } })
 
     const first = await create()

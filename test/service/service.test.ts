@@ -6,7 +6,7 @@ import { loadItems } from '../../lib/plugin/load-items.js'
 import { Problem } from '../../lib/problems.js'
 import type { Members } from '../../lib/values/json.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
-import { operations, ways } from '../deals/operations.js'
+import { operations, stepsTo } from '../deals/operations.js'
 import { dealAfter, refusal, testOverStorages, timeless } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {
@@ -61,10 +61,10 @@ testOverStorages(async (t, { book, storage }) => {
     const others: Readonly<Record<string, Members>> = { hold: { reason: 'b' }, cancel: { amercement: 77, reason: 'b' } }
     let count = 0
     for (const { name, verb, params: usual, states } of operations) {
-      for (const [state, way] of Object.entries(ways)) {
+      for (const [state, step] of Object.entries(stepsTo)) {
         if ((states as readonly string[]).includes(state)) continue
-        const id = await dealAfter(book, ...way)
-        // Other parameters than on the way there, so that there is something to change.
+        const id = await dealAfter(book, ...step)
+        // Other parameters than on the step there, so that there is something to change.
         const params = others[name] ?? usual
         const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload: params })
         // Completed or unheld already.
@@ -76,7 +76,7 @@ testOverStorages(async (t, { book, storage }) => {
         t.equal(problem.code, 'wrong-state')
         t.match(problem.members, { state, operation: name, allowed: Array })
         t.same(problem.document(), document, `${name} while ${state}`)
-        t.equal((await book.log(id)).items.length, way.length + 1, 'which nothing keeps')
+        t.equal((await book.log(id)).items.length, step.length + 1, 'which nothing keeps')
       }
     }
     t.equal(count, 13)

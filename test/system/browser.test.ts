@@ -13,14 +13,14 @@ import { createDeal, home, readDeal, readLog } from '../deals/app.js'
 // One for all: to start a browser takes longer than most of what is done with it.
 const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined
 
-interface Desk { readonly app: FastifyInstance, readonly address: string, readonly browser: Browser }
+interface Started { readonly app: FastifyInstance, readonly address: string, readonly browser: Browser }
 
 /** A server with 200 customers and no deals, and a browser. */
-async function openDesk (
+async function startApp (
   t: { teardown (close: () => Promise<unknown>): void },
   options: Partial<FamilyOptions> = {},
   addHooks: (app: FastifyInstance) => void = () => {}
-): Promise<Desk> {
+): Promise<Started> {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
   addHooks(app)
@@ -30,7 +30,7 @@ async function openDesk (
 }
 
 const formOf = (tab: Page, title: string): Locator => tab.getByRole('form', { name: title })
-const send = async (form: Locator): Promise<void> => await follow(form.page(), () => form.getByRole('button').click())
+const submit = async (form: Locator): Promise<void> => await follow(form.page(), () => form.getByRole('button').click())
 const click = async (link: Locator): Promise<void> => await follow(link.page(), () => link.click())
 const column = async (tab: Page, number: number): Promise<string[]> =>
   await tab.locator(`tbody td:nth-child(${number})`).allTextContents()
@@ -38,14 +38,14 @@ const countOf = async (app: FastifyInstance): Promise<number> =>
   (await app.inject(`${home}?count=exact`)).json<{ total: number }>().total
 
 /** What the page says of the item. */
-async function said (tab: Page, name: string): Promise<string | undefined> {
+async function shownValue (tab: Page, name: string): Promise<string | undefined> {
   const cells = await tab.locator('main > dl > *').allTextContents()
   const at = cells.indexOf(name)
   return at === -1 ? undefined : cells[at + 1]
 }
 
 t.test('a person finds customers', needsBrowser, async t => {
-  const { address, browser } = await openDesk(t)
+  const { address, browser } = await startApp(t)
   const tab = await openTab(browser)
   await tab.goto(`${address}/customers?maxpagesize=20`)
   t.equal(await tab.locator('h1').textContent(), 'Customers')
@@ -85,13 +85,13 @@ t.test('a person finds customers', needsBrowser, async t => {
   t.strictSame(await column(tab, 1), first, 'and back to where it began')
 
   await click(tab.locator('tbody a').first())
-  t.equal(await said(tab, 'Id'), first[0])
+  t.equal(await shownValue(tab, 'Id'), first[0])
   await click(tab.getByRole('link', { name: 'All customers' }))
   t.equal(new URL(tab.url()).pathname, '/customers')
 })
 
 t.test('a filter that cannot be is refused beside its field', needsBrowser, async t => {
-  const { address, browser } = await openDesk(t)
+  const { address, browser } = await startApp(t)
   const tab = await openTab(browser)
   const answer = await tab.goto(`${address}/customers?min-age=young&sort=age`)
   t.equal(answer?.status(), 400)
@@ -106,7 +106,7 @@ t.test('a filter that cannot be is refused beside its field', needsBrowser, asyn
 })
 
 t.test('a person takes a deal through its life', needsBrowser, async t => {
-  const { app, address, browser } = await openDesk(t)
+  const { app, address, browser } = await startApp(t)
   const tab = await openTab(browser)
   await tab.goto(`${address}${home}`)
   t.equal(await tab.getByText('There are none.').count(), 1)
@@ -116,7 +116,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   await create().getByLabel('Name').fill('Ten tons of "tea" & <more>')
   await create().getByLabel('Price').fill('99999999999999999999')
   await create().getByLabel('Completion date').fill('2027-03-31')
-  await send(create())
+  await submit(create())
   t.equal(await countOf(app), 0)
   t.match(await tab.locator('#create-price-error').textContent(), /^Price must be a number from/)
   t.equal(await create().getByLabel('Price').getAttribute('aria-invalid'), 'true')
@@ -131,13 +131,13 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
     'what was typed is still there'
   )
   await create().getByLabel('Price').fill('12500.5')
-  await send(create())
+  await submit(create())
 
   const [{ id }] = (await app.inject(home)).json<{ items: [Item] }>().items
   t.equal(tab.url(), `${address}${home}/${id}`, 'success leads to the deal')
   t.equal(await tab.locator('h1').textContent(), 'Deal Ten tons of "tea" & <more>')
-  t.equal(await said(tab, 'Price'), '12500.5')
-  t.equal(await said(tab, 'Completion date'), '31 Mar 2027')
+  t.equal(await shownValue(tab, 'Price'), '12500.5')
+  t.equal(await shownValue(tab, 'Completion date'), '31 Mar 2027')
   t.equal(await tab.locator('time[datetime="2027-03-31"]').count(), 1)
   t.strictSame(
     await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
@@ -149,9 +149,9 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   await late.goto(tab.url())
 
   await formOf(tab, 'Hold a deal for a reason').getByLabel('Reason').fill('The lawyer\nis away')
-  await send(formOf(tab, 'Hold a deal for a reason'))
-  t.equal(await said(tab, 'Held'), 'yes')
-  t.equal(await said(tab, 'Hold reason'), 'The lawyer\nis away')
+  await submit(formOf(tab, 'Hold a deal for a reason'))
+  t.equal(await shownValue(tab, 'Held'), 'yes')
+  t.equal(await shownValue(tab, 'Hold reason'), 'The lawyer\nis away')
   t.strictSame(
     await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
     ['Unhold', 'Cancel', 'Delete']
@@ -160,25 +160,25 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
 
   // The other tab still shows the deal as it was.
   await formOf(late, 'Complete a deal').getByLabel('Comment').fill('At last')
-  await send(formOf(late, 'Complete a deal'))
+  await submit(formOf(late, 'Complete a deal'))
   const alert = late.getByRole('alert')
   t.match(await alert.textContent(), /complete is not allowed while the deal is .*held.*; allowed now: unhold, cancel/)
   t.match(await alert.locator('dd').textContent(), 'At last', 'what was typed is not lost with its form')
-  t.equal(await said(late, 'Held'), 'yes', 'the page shows the deal as it is')
+  t.equal(await shownValue(late, 'Held'), 'yes', 'the page shows the deal as it is')
   t.equal((await readDeal(app, id)).status, 'open')
 
-  await send(formOf(late, 'Let a held deal go on'))
-  t.equal(await said(late, 'Held'), 'no')
-  await send(formOf(late, 'Complete a deal'))
-  t.equal(await said(late, 'Status'), 'completed')
+  await submit(formOf(late, 'Let a held deal go on'))
+  t.equal(await shownValue(late, 'Held'), 'no')
+  await submit(formOf(late, 'Complete a deal'))
+  t.equal(await shownValue(late, 'Status'), 'completed')
   t.strictSame(await late.getByRole('form').count(), 1, 'nothing is left but deleting')
 
   await click(late.getByRole('link', { name: 'The whole log' }))
   t.strictSame(await late.locator('tbody tr').count(), 5, 'the refusal is in the log too')
   await click(late.locator('tbody a').first())
-  t.equal(await said(late, 'Action'), 'CreateDeal')
+  t.equal(await shownValue(late, 'Action'), 'CreateDeal')
   await click(late.getByRole('link', { name: 'The deal', exact: true }))
-  await send(formOf(late, 'Delete this deal for good'))
+  await submit(formOf(late, 'Delete this deal for good'))
   t.equal(late.url(), `${address}${home}`)
   t.equal(await countOf(app), 0)
 })
@@ -188,7 +188,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   const events = new EventEmitter()
   const posts = { received: 0, answered: 0 }
   const bothSent = once(events, 'both')
-  const { app, address, browser } = await openDesk(t, {}, app => {
+  const { app, address, browser } = await startApp(t, {}, app => {
     app.addHook('preHandler', async ({ method }) => {
       if (method !== 'POST') return
       posts.received++
@@ -214,7 +214,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   })
   const button = create.getByRole('button')
   await button.scrollIntoViewIfNeeded()
-  const { x, y } = (await button.boundingBox()) as { x: number; y: number }
+  const { x, y } = (await button.boundingBox()) as { x: number, y: number }
   for (const clicks of [1, 2]) {
     await tab.mouse.click(x + 5, y + 5)
     while (posts.received < clicks) await once(events, 'received')
@@ -248,7 +248,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
     const form = formOf(page, 'Agree on another price')
     await form.getByLabel('New price').fill('7')
     await form.getByLabel('Reason').fill('Cheaper')
-    await send(form)
+    await submit(form)
     t.equal(await page.getByRole('alert').count(), 0)
   }
   t.strictSame(
@@ -259,34 +259,34 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
 })
 
 t.test('where writes must say what they were decided on, the forms do', needsBrowser, async t => {
-  const { app, address, browser } = await openDesk(t, { preconditions: 'required' })
+  const { app, address, browser } = await startApp(t, { preconditions: 'required' })
   const { id } = await createDeal(app)
   const [tab, late] = [await openTab(browser), await openTab(browser)]
   for (const page of [tab, late]) await page.goto(`${address}${home}/${id}`)
   const change = async (page: Page, price: string): Promise<void> => {
     await formOf(page, 'Agree on another price').getByLabel('New price').fill(price)
     await formOf(page, 'Agree on another price').getByLabel('Reason').fill('r')
-    await send(formOf(page, 'Agree on another price'))
+    await submit(formOf(page, 'Agree on another price'))
   }
   await change(tab, '5')
-  t.equal(await said(tab, 'Price'), '5')
+  t.equal(await shownValue(tab, 'Price'), '5')
   await change(late, '6')
   t.match(await late.getByRole('alert').textContent(), /Somebody changed it in the meantime/)
-  t.equal(await said(late, 'Price'), '5')
+  t.equal(await shownValue(late, 'Price'), '5')
   t.equal(await formOf(late, 'Agree on another price').getByLabel('New price').inputValue(), '6')
-  await send(formOf(late, 'Agree on another price'))
-  t.equal(await said(late, 'Price'), '6', 'knowing it, the person can still do it')
+  await submit(formOf(late, 'Agree on another price'))
+  t.equal(await shownValue(late, 'Price'), '6', 'knowing it, the person can still do it')
 })
 
 t.test('the keyboard is enough', needsBrowser, async t => {
-  const { app, address, browser } = await openDesk(t)
+  const { app, address, browser } = await startApp(t)
   const { id } = await createDeal(app)
   const tab = await openTab(browser)
   await tab.goto(`${address}/customers`)
   const focused = async () => await tab.evaluate(() => {
     const {
       document: { activeElement: element }
-    } = globalThis as unknown as { document: { activeElement: { tagName: string; textContent: string; id: string } } }
+    } = globalThis as unknown as { document: { activeElement: { tagName: string, textContent: string, id: string } } }
     return `${element.tagName} ${element.id === '' ? element.textContent.trim().slice(0, 20) : element.id}`
   })
   await tab.keyboard.press('Tab')
@@ -298,7 +298,7 @@ t.test('the keyboard is enough', needsBrowser, async t => {
     .locator('#filter-min-age')
     .evaluate(
       field =>
-        (globalThis as unknown as { getComputedStyle(field: unknown): { outlineStyle: string } }).getComputedStyle(
+        (globalThis as unknown as { getComputedStyle (field: unknown): { outlineStyle: string } }).getComputedStyle(
           field
         ).outlineStyle
     )
@@ -321,7 +321,7 @@ t.test('the keyboard is enough', needsBrowser, async t => {
 })
 
 t.test('light or dark, wide or narrow', needsBrowser, async t => {
-  const { app, address, browser } = await openDesk(t)
+  const { app, address, browser } = await startApp(t)
   const { id } = await createDeal(app, { name: 'W'.repeat(300) })
   const papers = new Set<string>()
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -331,8 +331,8 @@ t.test('light or dark, wide or narrow', needsBrowser, async t => {
         await tab.goto(`${address}${path}`)
         const { wide, paper } = await tab.evaluate(() => {
           const { document, getComputedStyle } = globalThis as unknown as {
-            document: { documentElement: { scrollWidth: number }; body: unknown }
-            getComputedStyle(element: unknown): { backgroundColor: string }
+            document: { documentElement: { scrollWidth: number }, body: unknown }
+            getComputedStyle (element: unknown): { backgroundColor: string }
           }
           return { wide: document.documentElement.scrollWidth, paper: getComputedStyle(document.body).backgroundColor }
         })

@@ -13,7 +13,7 @@ const kills = 10
 const writers = 6
 
 /** A command of a client that never gives up: what it has no answer for, it sends again, under the same id. */
-interface Sent {
+interface SentCommand {
   readonly id: string
   readonly body: string
   /** The revision that the answer said. */
@@ -22,7 +22,7 @@ interface Sent {
 
 /** Writes until told to stop, and keeps what it was told. */
 class Client {
-  readonly sent: Sent[] = []
+  readonly sent: SentCommand[] = []
   #running = true
   #price = 0
 
@@ -44,7 +44,7 @@ class Client {
     this.#running = false
   }
 
-  #another (): Sent {
+  #another (): SentCommand {
     // Every price is another one, so that each command changes something.
     const command = {
       id: randomUUID(),
@@ -59,7 +59,7 @@ class Client {
   }
 }
 
-async function put (url: string, { id, body }: Sent): Promise<number | undefined> {
+async function put (url: string, { id, body }: SentCommand): Promise<number | undefined> {
   try {
     const answer = await fetch(`${url}/rest/commands/${id}`, {
       method: 'PUT',

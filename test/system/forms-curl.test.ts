@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { memoryStorage } from '../../lib/index.js'
 import { createDeal, dealsApp, readDeal, readLog } from '../deals/app.js'
 import { operations } from '../deals/operations.js'
 

@@ -55,7 +55,7 @@ async function flawsOf (host: string, skipLibCheck: boolean, ...files: string[])
     ...files
   ]
   const said = await run(process.execPath, [tsc, ...options], { cwd: host }).catch(
-    (error: { stdout: string; stderr: string }) => error
+    (error: { stdout: string, stderr: string }) => error
   )
   return said.stdout + said.stderr
 }
