@@ -3,8 +3,9 @@ import { join, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** What starts other programs, needs a database or asks thousands of random queries: see CONTRIBUTING.md. */
-const slow = [`system${sep}`, join('storage', 'postgres'), join('storage', 'sql'), join('query', 'random-queries')]
+const slow = [
+  `system${sep}`, join('storage', 'postgres'), join('storage', 'sql'), join('query', 'random-queries'), 'model'
+]
 
 /**
  * Runs a share of the tests in this process. To load everything anew for each file, as tap does, takes longer than most

@@ -434,7 +434,9 @@ t.test('operation ids tell every place from every other', async t => {
     prefix
   }))
   for (const each of [...options, { version: 'v11' }, { version: 'v1.1' }, { version: 'v1-1' }]) {
-    app.register(deals, { storage, version: 'v1', ...each })
+    // Not all with every form: each takes a while to mount, and the place is named in one way for all of them.
+    const forms = each === options[0] ? {} : { forms: ['verb', 'noun'] as const }
+    app.register(deals, { storage, version: 'v1', ...each, ...forms })
   }
   app.register(invoices, { storage, version: 'v1' })
   await app.ready()

@@ -80,6 +80,7 @@ t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => 
       app.register(deals, {
         storage: memoryStorage(),
         version: 'v1',
+        forms: ['verb', 'commands'],
         ...(bodyLimit === undefined ? {} : { bodyLimit })
       })
       const send = async (payload: string, url = '/rest/v1/deals', method: 'POST' | 'PUT' = 'POST') =>

@@ -22,7 +22,7 @@ async function versions (
   app.register(deals, { storage, version: 'v1', ...retirement })
   if (second !== undefined) app.register(deals, { storage, version: 'v2', ...second })
   // Where a deal can be made whatever has ended.
-  app.register(deals, { storage, version: 'v0', prefix: '/setup' })
+  app.register(deals, { storage, version: 'v0', prefix: '/setup', forms: ['command'] })
   const { id } = (
     await app.inject({ method: 'POST', url: '/setup/rest/v0/deals', payload: { name: 'tea', price: 5 } })
   ).json()
