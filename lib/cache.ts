@@ -1,6 +1,7 @@
 /** Keeps what was used last, up to a number of entries; what falls out is made again when it is asked for. */
 export class BoundedCache<Value> {
   readonly #entries = new Map<string, Value>()
+  #newest: string | undefined
   readonly #maxSize: number
   readonly #maxKeyLength: number
 
@@ -12,16 +13,19 @@ export class BoundedCache<Value> {
 
   get (key: string, make: (key: string) => Value): Value {
     const kept = this.#entries.get(key)
-    if (kept !== undefined) {
+    if (kept !== undefined || this.#entries.has(key)) {
+      if (key === this.#newest) return kept as Value
       // A Map is in the order of insertion: putting it in again makes it the youngest.
       this.#entries.delete(key)
-      this.#entries.set(key, kept)
-      return kept
+      this.#entries.set(key, kept as Value)
+      this.#newest = key
+      return kept as Value
     }
     const made = make(key)
     if (key.length > this.#maxKeyLength) return made
     if (this.#entries.size >= this.#maxSize) this.#entries.delete(this.#entries.keys().next().value as string)
     this.#entries.set(key, made)
+    this.#newest = key
     return made
   }
 

@@ -12,7 +12,7 @@ export const problemCodes = {
   'not-acceptable': { status: 406, title: 'There is no such representation' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The media type of the body is not supported' },
-  // judging who asks (thrown by the host's hooks)
+  // judging who asks, by us or by the host's hooks
   unauthorized: { status: 401, title: 'Credentials are missing or wrong' },
   forbidden: { status: 403, title: 'This is not allowed' },
   'too-many-requests': { status: 429, title: 'Too many requests' },

@@ -398,21 +398,49 @@ t.test('a command of a family is read though another family is forbidden', async
 })
 
 t.test('a grant that cannot be right is a fault of the host, and nothing is shown', async t => {
-  const grants: [unknown, RegExp][] = [
+  type Row = [unknown, RegExp]
+  const grants: Row[] = [
     [{ where: [{ field: 'ownr', op: 'ne', values: ['bob'] }] }, /conditions on "ownr", which is no field/],
     [{ where: { field: 'owner', op: 'eq', values: ['ann'] } }, /"where" must be a list of conditions/],
     [{ principal: 7 }, /"principal" must be a string/],
     [{ principle: 'ann' }, /"principle"/],
-    [true, /must give back/]
+    [true, /must give back/],
+    // What has no members of its own is no grant without limits.
+    ...[[], new Map(), new Error('no'), new Date(), Object.create({ where: [] })].map((grant: unknown): Row =>
+      [grant, /must give back/]),
+    [{ principal: 'a\0' }, /principal that must not contain/],
+    ...[
+      { op: 'eq', values: [undefined] },
+      { op: 'ne', values: [null] },
+      // eslint-disable-next-line no-sparse-arrays
+      { op: 'ne', values: [,] },
+      { op: 'eq', values: 'ann' },
+      { op: 'eq', values: [7] },
+      { op: 'ne', value: 'ann' },
+      { op: 'regex', patterns: ['('] },
+      { op: 'regex', patterns: 'a' },
+      { op: 'is', values: ['ann'] },
+      { values: ['ann'] },
+      { field: ['owner'], op: 'eq', values: ['ann'] },
+      undefined
+    ].map((condition: object | undefined): Row => [
+      { where: [condition && { field: 'owner', ...condition }] },
+      /gave back (a condition on|the operator "|conditions on)/
+    ])
   ]
   for (const [grant, message] of grants) {
     const lines: string[] = []
     const app = Fastify({ logger: { level: 'error', stream: { write: (line: string) => { lines.push(line) } } } })
     t.teardown(() => app.close())
     app.register(owned, { storage: memoryStorage(), version: 'v1', authorize: () => grant as Grant })
-    const answer = await app.inject(home)
-    t.equal(answer.statusCode, 500, JSON.stringify(grant))
-    t.match(JSON.parse(lines.join('')).err.message, message)
+    for (const url of [home, `${home}/a`, `${home}/a/commands`, '/query/deals-by-status/open', '/rest/commands/c']) {
+      lines.length = 0
+      const answer = await app.inject(url)
+      t.equal(answer.statusCode, 500, `${url}: ${JSON.stringify(grant)}`)
+      t.match(JSON.parse(lines.join('')).err, { code: 'FST_DEALBOOK_INVALID_GRANT', message })
+    }
+    const made = await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 1, owner: 'ann' } })
+    t.equal(made.statusCode, 500, `creation: ${JSON.stringify(grant)}`)
   }
 })
 

@@ -21,7 +21,7 @@ const members: readonly string[] = [
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
-/** The definition with the additions; what clashes is found when it is compiled. */
+/** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const { fields, create, operations, queries, ...others } = extension
   refuseUnknown(base.name, extension)

@@ -1,4 +1,4 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id } from '../storage/storage.js'
@@ -47,6 +47,8 @@ export interface Family {
   readonly attributes: AttributeForm<Members> | undefined
   readonly queries: ReadonlyMap<string, QueryDefinition>
   readonly idKind: 'integer' | 'string'
+  /** An id, without what the definition says of it. */
+  readonly idSchema: TSchema
   readonly makeId: (() => Id) | undefined
   /** Checks the declared fields of an item. */
   readonly validate: Validator
@@ -92,6 +94,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
     idKind,
+    idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
     makeId: definition.makeId,
     validate: compileValidator(Type.Object(properties, { additionalProperties: false })),
     readId: text => readId(idKind, text),

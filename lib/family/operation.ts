@@ -6,7 +6,7 @@ export interface Context {
   readonly now: string
   /** The id of the command. */
   readonly command: string
-  /** Who asks, as `authorize` said. */
+  /** Who asks, as `authorize` or the caller of the service said. */
   readonly principal: string | undefined
 }
 

@@ -8,13 +8,12 @@ import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
+import { requireId } from '../mount/urls.js'
 import { describeHeaders, describeWriteProblems, replayHeader } from '../openapi/answers.js'
 import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
-import { notFound } from '../problems.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
-import type { Id } from '../storage/storage.js'
 import { readJsonParams } from './body.js'
 import { writeHandler } from './write.js'
 
@@ -59,7 +58,7 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
     handler: writeHandler(mount, {
       read (request) {
         const { id, ...params } = readJsonParams(body, request)
-        const target = isTargeted ? checkId(family, String(id)) : undefined
+        const target = isTargeted ? requireId(family, String(id)) : undefined
         return { action, target, params, key: readIdempotencyKey(request.headers) }
       },
       answer: answerNothing
@@ -78,14 +77,8 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
 }
 
 function addId (mount: Mount, { properties }: TObject): TObject {
-  const type = mount.family.idKind === 'integer' ? Type.Integer() : Type.String()
-  return Type.Object({ id: { ...type, description: describeId(mount).description as string }, ...properties })
-}
-
-function checkId (family: Family, text: string): Id {
-  const id = family.readId(text)
-  if (id === undefined) throw notFound(family.singular, text)
-  return id
+  const { description } = describeId(mount) as { description: string }
+  return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
 }
 
 // A creation still says where, since the client cannot know.

@@ -3,9 +3,9 @@ import { send } from '../http/reply.js'
 import { readPreference } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, minimal } from '../openapi/answers.js'
-import type { CommandRecord } from '../service/command.js'
+import { linkCommand } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
-import { readTarget, showCommand } from '../service/record.js'
+import { readTarget } from '../service/record.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
@@ -33,14 +33,6 @@ export async function answerCommand (exchange: Exchange, { record, replayed }: O
   const self = urls.command(request, readTarget(family, record), record.id)
   if (!replayed) reply.header('location', self)
   return await sendPreferred(exchange, replayed ? 200 : 201, 'command', linkCommand(exchange, record, self))
-}
-
-/** A command with its links; one that is not in the log has no address. */
-export function linkCommand ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
-  const { family, urls } = mount
-  const item = urls.item(request, readTarget(family, record))
-  const links = { ...(self === undefined ? {} : { self }), [family.singular]: item }
-  return { ...showCommand(family, record, self !== undefined), links }
 }
 
 /** Sends the whole answer, or no body where the client prefers that. */

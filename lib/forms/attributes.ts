@@ -67,20 +67,20 @@ function interpret (
     ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
     ...removed.filter(name => current[name] !== undefined)
   ]
-  const { fields: own = [], read = () => ({ field: '', detail: '' }) } = family.attributes ?? {}
+  const own = family.attributes?.fields ?? []
   const flaws = differing.filter(name => !own.includes(name)).map(name => explainMisplaced(family, name))
   if (flaws.length > 0) throw invalidBody(flaws)
-  if (differing.length === 0) return { action: undefined, params: {} }
+  if (differing.length === 0 || family.attributes === undefined) return { action: undefined, params: {} }
 
   const merged: Record<string, unknown> = { ...current, ...wanted }
   for (const name of removed) delete merged[name]
-  const meant = read(merged, current)
+  const meant = family.attributes.read(merged, current)
   if ('field' in meant) throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
-  const { operation, params } = getOperation(family, meant.operation)
+  const { operation, params } = getOperationByName(family, meant.operation)
   return { action: operation.action, params: readParams(params, meant.params) }
 }
 
-function getOperation ({ name: family, operations }: Family, name: string): CompiledOperation {
+function getOperationByName ({ name: family, operations }: Family, name: string): CompiledOperation {
   const all = [...operations.values()]
   const found = all.find(({ operation }) => operation.name === name)
   if (found !== undefined) return found

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
-import { readCommandId } from '../mount/urls.js'
+import { readCommandId, requireId } from '../mount/urls.js'
 import {
   describeCommandAnswers, describeEntryAnswers, describeLinkedCommand, describeWriteProblems
 } from '../openapi/answers.js'
@@ -13,7 +13,7 @@ import { invalidBody, notFound } from '../problems.js'
 import type { EntryQuery } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
-import { answerRead, parseFields } from '../reads/read.js'
+import { addHint, answerRead, parseFields } from '../reads/read.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import { Reader } from '../service/reader.js'
@@ -51,6 +51,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
     {
       method: 'PUT',
       path,
+      isShared: true,
       handler: async (request, reply) => {
         const singular = findSingular(commands.names, request)
         commands.retire(singular, reply)
@@ -72,6 +73,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
     {
       method: 'GET',
       path,
+      isShared: true,
       handler: async (request, reply) => {
         const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
         return await answerRead([first as CommandRead, ...others], request, reply)
@@ -98,16 +100,13 @@ function findSingular (known: readonly string[], request: FastifyRequest): strin
 
 function makePutHandler (mount: Mount): Endpoint['handler'] {
   const { family } = mount
-  const { singular, idKind } = family
-  const readEnvelope = compileEnvelope(family, { [singular]: idKind === 'integer' ? Type.Integer() : Type.String() })
+  const { singular, idSchema } = family
+  const readEnvelope = compileEnvelope(family, { [singular]: idSchema })
   return writeHandler(mount, {
     read (request) {
       const id = readCommandId(request)
       const { action, params, others } = readEnvelope(getJsonBody(request))
-      const item = String(others[singular])
-      const target = family.readId(item)
-      if (target === undefined) throw notFound(singular, item)
-      return { action, params, target, id }
+      return { action, params, target: requireId(family, String(others[singular])), id }
     },
     answer: answerCommand
   })
@@ -138,6 +137,6 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
       commands.retire(singular, exchange.reply)
       return sendEntry(exchange, fields, record)
     },
-    miss: (name, refusal) => refusal ?? notFound('command', name)
+    miss: (name, refusal) => addHint(notFound('command', name), refusal)
   }
 }

@@ -21,12 +21,12 @@ export function compileEnvelope (family: Family, others: TProperties = {}): (bod
 
   return body => {
     const { action, params = {}, ...rest } = readParams(envelope, body) as { action: string, params?: Members }
-    const { params: expected } = getOperation(family, action)
+    const { params: expected } = getOperationByAction(family, action)
     return { action, params: readParams(expected, params, '/params'), others: rest }
   }
 }
 
-function getOperation ({ operations }: Family, action: string): CompiledOperation {
+function getOperationByAction ({ operations }: Family, action: string): CompiledOperation {
   const operation = operations.get(action)
   if (operation !== undefined) return operation
   const known = [...operations.keys()]

@@ -22,7 +22,7 @@ export interface FormEndpoint extends Endpoint {
 export const operationRule = 'Where nothing would change, it succeeds and changes nothing; ' +
   'where the state does not allow it, 409 says what is allowed now.'
 
-/** The endpoint of a write under the mount's own path. @param path after that of the collection */
+/** The endpoint of a write under the mount's own path; its `path` here is what comes after that of the collection. */
 export function makeWriteEndpoint (
   mount: Mount,
   { path, method, schema, accepts, ...write }: Write & Pick<FormEndpoint, 'path' | 'method' | 'schema' | 'accepts'>
@@ -33,22 +33,25 @@ export function makeWriteEndpoint (
 
 /** The endpoints of forms; those on one path and method become one, and the body says which form is meant. */
 export function combineForms (forms: readonly Form[], mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+  const reads: Endpoint[] = []
   const byRoute = new Map<string, { name: string, endpoint: FormEndpoint }[]>()
   for (const form of forms) {
     for (const endpoint of form.endpoints(mount, shared)) {
-      const route = `${endpoint.method} ${endpoint.path}`
-      byRoute.set(route, [...byRoute.get(route) ?? [], { name: form.name, endpoint }])
+      // What a form has to read has no body that could tell two of them apart: one would clash with the other.
+      if (endpoint.method === 'GET') reads.push(endpoint)
+      else {
+        const route = `${endpoint.method} ${endpoint.path}`
+        byRoute.set(route, [...byRoute.get(route) ?? [], { name: form.name, endpoint }])
+      }
     }
   }
-  return [...byRoute.values()].map(here =>
-    combineEndpoints(here.map(({ endpoint }) => endpoint), here.map(({ name }) => name)))
+  return [...reads, ...[...byRoute.values()].map(combineEndpoints)]
 }
 
-function combineEndpoints (endpoints: readonly FormEndpoint[], names: readonly string[]): Endpoint {
+function combineEndpoints (here: readonly { readonly name: string, readonly endpoint: FormEndpoint }[]): Endpoint {
+  const endpoints = here.map(({ endpoint }) => endpoint)
   const last = endpoints.at(-1) as FormEndpoint
-  // What can be read of a form has nothing to tell apart.
-  if (last.method === 'GET') return last
-  const schema = combineSchemas(endpoints.map(endpoint => endpoint.schema), names)
+  const schema = combineSchemas(endpoints.map(endpoint => endpoint.schema), here.map(({ name }) => name))
   if (endpoints.length === 1) return { ...last, schema }
   return {
     ...last,

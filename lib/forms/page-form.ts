@@ -6,8 +6,8 @@ import type { Problem } from '../problems.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import type { Read } from '../reads/read.js'
+import { admit } from '../reads/read.js'
 import type { Outcome } from '../service/execute.js'
-import { Reader } from '../service/reader.js'
 import { readTarget } from '../service/record.js'
 
 /** To the item, or to those that are left where it was deleted. */
@@ -34,23 +34,19 @@ export async function showAgain (exchange: Exchange, problem: Problem): Promise<
   throw problem
 }
 
-/** The steps of a read after its negotiation; answers whether there is anything to show. */
 async function showRead<Q extends object, L> (
   exchange: Exchange,
   read: Read<Q, L>,
   name: string,
   problem: Problem
 ): Promise<boolean> {
-  const { mount, request, choice: { representation } } = exchange
-  const intent = read.intend(request, name)
-  if (intent === undefined) return false
-  const caller = mount.caller(request)
-  const grant = await caller.authorize(intent)
+  const { mount, request, choice } = exchange
+  const loading = await admit(read, request, { name, search: '', representation: choice.representation })
+  if (loading === undefined) return false
   const { entries: entered } = request.body as FormBody
   const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }
-  const query = { ...read.parse('', representation), refused }
-  const reader = new Reader(mount.family, await caller.storage(), grant)
-  const loaded = await read.load({ request, caller, reader, intent, name, query, representation })
+  const query = { ...loading.query, refused }
+  const loaded = await read.load({ ...loading, query })
   if (loaded === undefined) return false
   await read.represent(exchange, query, loaded)
   return true

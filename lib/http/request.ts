@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../problems.js'
 import { readTextParameter } from '../query/query-string.js'
-import { isIdempotencyKey } from '../values/ids.js'
+import { idempotencyKeyRule, isIdempotencyKey } from '../values/ids.js'
 import type { Wish } from './negotiate.js'
 
 /** The path and the query string of a request, as they were sent. */
@@ -26,7 +26,7 @@ export function readIdempotencyKey (headers: IncomingHttpHeaders): string | unde
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(String(header))?.[1]
   const key = quoted?.replace(/\\(.)/g, '$1') ?? String(header)
   if (isIdempotencyKey(key)) return key
-  throw new Problem('invalid-header', 'Idempotency-Key must be 1 to 255 printable ASCII characters')
+  throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}`)
 }
 
 /** How much of an answer the client wants. */

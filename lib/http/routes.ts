@@ -20,6 +20,8 @@ export interface Endpoint {
   readonly path: string
   readonly schema: RouteSchema
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  /** Whether it stands on a path that several mounts share, and that outlives each of them. */
+  readonly isShared?: boolean
   /** Called first, whatever the method on its path; what it throws is the answer. */
   readonly before?: (reply: FastifyReply) => void
 }

@@ -106,6 +106,7 @@ export function shareEndpoint (
   if (!names.claim(name, mount, endpoint.handler, endpoint.schema)) return []
   return [{
     ...endpoint,
+    isShared: true,
     before: reply => names.retire(name, reply),
     handler: async (request, reply) => await names.getOwner(name)(request, reply)
   }]

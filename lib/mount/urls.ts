@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import { splitUrl } from '../http/request.js'
 import { notFound, Problem } from '../problems.js'
 import type { Id } from '../storage/storage.js'
-import { isTextId } from '../values/ids.js'
+import { isTextId, textIdRule } from '../values/ids.js'
 
 /** The addresses of one mount's resources, path-absolute or absolute, never from the Host header. */
 export interface Urls {
@@ -37,8 +37,12 @@ function fillIn (prefix: string, request: FastifyRequest): string {
 }
 
 /** The id of the item in the path; what cannot be one is not there. */
-export function readItemId ({ readId, singular }: Family, request: FastifyRequest): Id {
-  const text = (request.params as { id: string }).id
+export function readItemId (family: Family, request: FastifyRequest): Id {
+  return requireId(family, (request.params as { id: string }).id)
+}
+
+/** The same for an id in a body. */
+export function requireId ({ readId, singular }: Family, text: string): Id {
   const id = readId(text)
   if (id === undefined) throw notFound(singular, text)
   return id
@@ -48,6 +52,6 @@ export function readItemId ({ readId, singular }: Family, request: FastifyReques
 export function readCommandId (request: FastifyRequest): string {
   const { command } = request.params as { command: string }
   if (isTextId(command)) return command
-  const detail = 'A command id has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
+  const detail = `A command id ${textIdRule}`
   throw new Problem('bad-request', detail, { errors: [{ parameter: 'command_id', detail }] })
 }

@@ -10,7 +10,7 @@ import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { listKinds } from './item-affordances.js'
 
 /** The rows of a page, and where they lead. */
-export interface Rows {
+export interface RowLinks {
   readonly fields: readonly Field[]
   readonly hasNext: boolean
   /** What the page belongs to. */
@@ -45,7 +45,7 @@ const dropped = ['page', 'gt', 'lt']
 export function affordRows (
   { mount: { urls, representations }, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, hasNext, up, address }: Rows,
+  { fields, hasNext, up, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { parameters, page } = parsed

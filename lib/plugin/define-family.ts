@@ -110,7 +110,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
-      .map(endpoint => endpoint.path.startsWith(mount.home) ? announceRetirement(endpoint, mount.retirement) : endpoint)
+      .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
     mountEndpoints(app, endpoints, options.bodyLimit ?? 1_048_576)
     if (!family.writable) return
     mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {

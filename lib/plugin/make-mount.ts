@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
-import { commandsShape, logFields } from '../family/command-schema.js'
+import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
@@ -11,7 +11,7 @@ import { representations as allRepresentations } from '../representations/all.js
 import type { Caller, Committed, Grant } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { logOrder } from '../service/log.js'
-import { guard, isStorage, makeStorageAccess } from '../service/storage-access.js'
+import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
 import type { Storage } from '../storage/storage.js'
 import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
@@ -30,7 +30,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
     prefix,
     version,
     home,
-    urls: makeUrls(prefix, home, options.publicUrl?.replace(/\/$/, '')),
+    urls: makeUrls(prefix, home, options.publicUrl),
     grammar: compileGrammar(family.fields, limits),
     logGrammar: compileGrammar(logFields, limits, logOrder),
     representations,
@@ -56,7 +56,7 @@ async function makeCallerFactory (
   family: Family,
   { storage, authorize, onCommitted }: FamilyOptions
 ): Promise<(request: FastifyRequest) => Caller> {
-  const access = makeStorageAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
+  const access = makeStorageAccess(family)
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))
     : makeConstant(await access(storage))
@@ -66,13 +66,13 @@ async function makeCallerFactory (
       return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
     },
     storage: () => getStorage(request),
-    ...('opentelemetry' in request && { trace: (step, work) => traceStep(request, step, work) }),
-    ...(onCommitted && { committed: change => { tellHost(onCommitted, change, request) } })
+    trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
+    committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
   })
 
   async function accessChosen (chosen: Storage): Promise<Storage> {
     if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
-    return await guard(() => access(chosen))
+    return await guardOpening(() => access(chosen))
   }
 }
 

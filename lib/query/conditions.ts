@@ -1,8 +1,9 @@
+import { compilePattern } from '../storage/match.js'
 import type { Condition, Field, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Operator } from './names.js'
 import { listOperators } from './names.js'
-import { readValue } from './values.js'
+import { readText, readValue } from './values.js'
 
 /** Names what is wrong with conditions that a program made; undefined where nothing is. */
 export function findFlawInConditions (
@@ -17,7 +18,7 @@ export function findFlawInConditions (
 }
 
 function findFlaw (fields: readonly Field[], condition: Partial<Condition>): string | undefined {
-  const name = String(condition.field)
+  const name = typeof condition.field === 'string' ? condition.field : ''
   const field = fields.find(field => field.name === name && field.kind !== 'json')
   if (field === undefined) {
     const hint = didYouMean(name, fields.map(({ name }) => name))
@@ -29,8 +30,10 @@ function findFlaw (fields: readonly Field[], condition: Partial<Condition>): str
   }
   const { member, values } = operandsOf(condition as Condition)
   if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is no list`
-  const isFit = (value: unknown) => condition.op === 'regex' ? typeof value === 'string' : isValueOf(field, value)
-  return values.every(isFit) ? undefined : `a condition on "${name}" whose "${member}" does not fit the field`
+  const isFit = (value: unknown) => condition.op === 'regex' ? isPattern(value) : isValueOf(field, value)
+  // With its holes, which `every` would pass over.
+  if (Array.from(values).every(isFit)) return undefined
+  return `a condition on "${name}" whose "${member}" does not fit the field`
 }
 
 function operandsOf (condition: Condition): { member: string, values: unknown } {
@@ -39,6 +42,16 @@ function operandsOf (condition: Condition): { member: string, values: unknown } 
     case 'ne': return { member: 'values', values: condition.values }
     case 'regex': return { member: 'patterns', values: condition.patterns }
     default: return { member: 'value', values: [condition.value] }
+  }
+}
+
+function isPattern (value: unknown): value is string {
+  if (typeof value !== 'string' || 'expected' in readText(value)) return false
+  try {
+    compilePattern(value)
+    return true
+  } catch {
+    return false
   }
 }
 

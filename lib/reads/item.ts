@@ -17,7 +17,7 @@ import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
 import type { Read } from './read.js'
-import { parseFields, readHandler } from './read.js'
+import { addHint, parseFields, readHandler } from './read.js'
 
 /** Which members are wanted, and the form that the item is shown around where it was refused. */
 interface ItemQuery {
@@ -64,7 +64,7 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const { reply, choice } = exchange
       return await send(reply.code(refused.problem.statusCode).headers(refused.problem.headers), choice, view)
     },
-    miss: (name, refusal) => refusal ?? notFound(family.singular, name)
+    miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
   }
 }
 

@@ -18,12 +18,13 @@ import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import { readTarget, showCommand } from '../service/record.js'
 import type { Id } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
-import { parseFields, parsePageQuery, readHandler } from './read.js'
+import { addHint, parseFields, parsePageQuery, readHandler } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
@@ -97,7 +98,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
       return await reader.getFromLog(id, name, operation)
     },
     represent: (exchange, fields, record) => sendEntry(exchange, fields, record, operation?.noun),
-    miss: (name, refusal) => refusal ?? notFound('command', name)
+    miss: (name, refusal) => addHint(notFound('command', name), refusal)
   }
 }
 
@@ -118,13 +119,21 @@ export async function sendEntry (
   const { mount: { family, urls }, request } = exchange
   const target = readTarget(family, record)
   const self = urls.command(request, target, record.id, noun)
-  const document = { ...showCommand(family, record), links: { self, [family.singular]: urls.item(request, target) } }
+  const document = linkCommand(exchange, record, self)
   return await sendOne(exchange, record, {
     kind: 'one',
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
     affordances: async () => affordEntry(exchange, target, self)
   })
+}
+
+/** A command with its links; one that is not in the log has no address. */
+export function linkCommand ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
+  const { family, urls } = mount
+  const item = urls.item(request, readTarget(family, record))
+  const links = { ...(self === undefined ? {} : { self }), [family.singular]: item }
+  return { ...showCommand(family, record, self !== undefined), links }
 }
 
 function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {

@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { send, sendText } from '../http/reply.js'
-import { addLink } from '../http/reply.js'
+import { addLink, send, sendText } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'

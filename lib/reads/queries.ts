@@ -47,7 +47,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
     },
     load: loading => loadQuery(mount, field, loading),
     represent: sendPage,
-    miss: name => explainNothing(mount, field, name)
+    miss: (name, refusal) => explainNothing(mount, field, name, refusal)
   }
 }
 
@@ -82,9 +82,15 @@ async function loadQuery (
 }
 
 // A value that cannot be one of the field's is worth saying so; all else is just not there.
-function explainNothing ({ family }: Mount, field: Field, parameter: string): Problem {
+function explainNothing (
+  { family }: Mount,
+  field: Field,
+  parameter: string,
+  refusal: Problem | undefined
+): Problem {
   const read = readValue(field, parameter)
   const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
+  if (refusal !== undefined && 'expected' in read && isSuffixed) return refusal
   if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
   }

@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Choice } from '../http/negotiate.js'
-import { readWish } from '../http/request.js'
-import { splitUrl } from '../http/request.js'
+import { readWish, splitUrl } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Exchange, Mount } from '../mount/mount.js'
@@ -38,7 +38,6 @@ export interface Location {
 
 /** What a read loads from. */
 export interface Loading<Q> {
-  readonly request: FastifyRequest
   readonly caller: Caller
   readonly reader: Reader
   readonly intent: Intent
@@ -52,64 +51,108 @@ interface Candidate<Q, L> {
   readonly read: Read<Q, L>
   readonly name: string
   readonly suffix: string | undefined
-  readonly choice: Choice
+  /** Or why there is none, should it turn out that this is what the path means. */
+  readonly choice: Choice | Problem
 }
 
 /** The pipeline of every read. */
 export function readHandler<Q, L> (read: Read<Q, L>): Endpoint['handler'] {
-  return async (request, reply) => await answerRead([read], request, reply)
+  const reads = [read] as const
+  return (request, reply) => answerRead(reads, request, reply)
 }
 
 /**
  * Negotiate, authorize, parse, load, represent: in this order, so that nobody learns anything of what is here before
- * `authorize` has let the request in. The first of several reads that finds something answers.
+ * `authorize` has let the request in. Where a path can mean several things, the first that is there answers.
  */
 export async function answerRead<Q, L> (
   reads: readonly [Read<Q, L>, ...Read<Q, L>[]],
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { candidates, refusal } = negotiate(reads, request)
+  const { candidates, hint } = negotiate(reads, request)
   const { search } = splitUrl(request)
-
-  const found = await findFirst(candidates, async ({ read, name, suffix, choice }) => {
+  let refusal: unknown
+  let earlier: Loading<Q> | undefined
+  for (const { read, name, suffix, choice } of candidates) {
     const { mount } = read
-    const { representation } = choice
-    const intent = read.intend(request, name)
-    if (intent === undefined) return undefined
-    const caller = mount.caller(request)
-    const grant = await caller.authorize(intent)
-    const query = read.parse(search, representation)
-    const reader = new Reader(mount.family, await caller.storage(), grant)
-    const loaded = await read.load({ request, caller, reader, intent, name, query, representation })
-    if (loaded === undefined) return undefined
-    return () => read.represent({ mount, request, reply, choice, suffix }, query, loaded)
-  })
+    let loading: Loading<Q> | undefined
+    try {
+      loading = await admit(read, request, choice instanceof Problem
+        ? { name, search: '', representation: mount.representations[0] as Representation, earlier }
+        : { name, search, representation: choice.representation, earlier })
+    } catch (error) {
+      // Each meaning is asked for by itself: a refusal counts only where no other is there. What broke is final.
+      if (toProblem(error).statusCode >= 500) throw error
+      refusal ??= error
+    }
+    const loaded = loading && await read.load(loading)
+    earlier = loading
+    if (loading === undefined || loaded === undefined) continue
+    if (choice instanceof Problem) throw choice
+    return await read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
+  }
+  throw refusal ?? reads[0].miss(reads[0].locate(request).name, hint)
+}
 
-  if (found === undefined) throw reads[0].miss(reads[0].locate(request).name, refusal)
-  return await found()
+/** What is asked for, in which representation. */
+interface Asked<Q> {
+  readonly name: string
+  readonly search: string
+  readonly representation: Representation
+  /** Of another meaning of the same path: what was granted for the same intent holds for this one too. */
+  readonly earlier?: Loading<Q> | undefined
+}
+
+/** Authorizes and parses; undefined where nothing can have this name. */
+export async function admit<Q, L> (
+  read: Read<Q, L>,
+  request: FastifyRequest,
+  { name, search, representation, earlier }: Asked<Q>
+): Promise<Loading<Q> | undefined> {
+  const intent = read.intend(request, name)
+  if (intent === undefined) return undefined
+  if (earlier !== undefined && isDeepStrictEqual(earlier.intent, intent)) {
+    return { ...earlier, name, query: read.parse(search, representation), representation }
+  }
+  const caller = read.mount.caller(request)
+  const grant = await caller.authorize(intent)
+  const query = read.parse(search, representation)
+  const reader = new Reader(read.mount.family, await caller.storage(), grant)
+  return { caller, reader, intent, name, query, representation }
 }
 
 /** Everything that the path can mean, in the representation that is asked for with it. */
 function negotiate<Q, L> (
   reads: readonly Read<Q, L>[],
   request: FastifyRequest
-): { candidates: Candidate<Q, L>[], refusal: Problem | undefined } {
+): { candidates: Candidate<Q, L>[], hint: Problem | undefined } {
   const candidates: Candidate<Q, L>[] = []
-  let refusal: Problem | undefined
+  let hint: Problem | undefined
   for (const read of reads) {
     for (const { name, suffix } of listMeanings(read.locate(request))) {
-      try {
-        const choice = read.mount.chooser.choose(read.kind, readWish(request, suffix))
-        candidates.push({ read, name, suffix, choice })
-      } catch (error) {
-        if (!(error instanceof Problem)) throw error
-        refusal ??= error
-      }
+      const choice = choose(read, request, suffix)
+      // A suffix that is none is no meaning of the path, but may be what was meant.
+      if (suffix !== undefined && choice instanceof Problem) hint = choice
+      else candidates.push({ read, name, suffix, choice })
     }
   }
-  if (candidates.length === 0) throw refusal
-  return { candidates, refusal }
+  if (candidates.some(({ choice }) => !(choice instanceof Problem))) return { candidates, hint }
+  throw hint ?? candidates[0]?.choice
+}
+
+function choose<Q, L> ({ mount, kind }: Read<Q, L>, request: FastifyRequest, suffix?: string): Choice | Problem {
+  try {
+    return mount.chooser.choose(kind, readWish(request, suffix))
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
+}
+
+/** The problem of what is not there, with what else may be wrong: a suffix that is none. */
+export function addHint (problem: Problem, hint: Problem | undefined): Problem {
+  return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
 }
 
 // A name may itself end like a suffix, so the whole text is tried first.
@@ -117,26 +160,6 @@ function listMeanings ({ name, suffix, isSuffixed = false }: Location): Pick<Loc
   const dot = isSuffixed ? name.lastIndexOf('.') : -1
   if (dot <= 0) return [{ name, suffix }]
   return [{ name }, { name: name.slice(0, dot), suffix: name.slice(dot + 1) }]
-}
-
-/** The first that is found. A refusal counts only where no other is found, since each is asked for by itself. */
-async function findFirst<K, T> (
-  candidates: readonly K[],
-  find: (candidate: K) => Promise<T | undefined>
-): Promise<T | undefined> {
-  const refusals: unknown[] = []
-  for (const candidate of candidates) {
-    try {
-      const found = await find(candidate)
-      if (found !== undefined) return found
-    } catch (error) {
-      // What broke, in contrast to what was refused, is not tried in another way.
-      if (toProblem(error).statusCode >= 500) throw error
-      refusals.push(error)
-    }
-  }
-  if (refusals.length > 0) throw refusals[0]
-  return undefined
 }
 
 /** The query of a page, or the problem that names all that is wrong with it. */

@@ -152,7 +152,7 @@ export interface Representation {
   readonly page?: (view: PageView) => string | Promise<string>
   /** The page from items that a storage returns as JSON text and the page's other members; a bare list has none. */
   readonly pageOfText?: (items: string, others: Members | undefined) => string
-  /** Instead of `page`: without a page size, everything is streamed. */
+  /** Instead of `page`: where neither a page nor its size is asked for, everything is streamed. */
   readonly rows?: Rows
   readonly problem?: (view: ProblemView) => string
 }

@@ -6,12 +6,12 @@ import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
 import type { Grammar, QueryFlaw } from '../query/grammar.js'
 import type { Condition, Query } from '../storage/storage.js'
-import { isIdempotencyKey, isTextId } from '../values/ids.js'
+import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { escapePointer, findJsonFlaws, findTextFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Command } from './command.js'
-import type { FindOptions, RunOptions, ServiceOptions } from './service.js'
+import type { CallOptions, CreateOptions, FindOptions, RunOptions, ServiceOptions } from './service.js'
 import { isStorage } from './storage-access.js'
 
 // What a caller of the service hands over, judged as strictly as what a client sends.
@@ -29,6 +29,31 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
   if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
   if (options.authorize === undefined || typeof options.authorize === 'function') return undefined
   return 'the option "authorize" must be a function'
+}
+
+/** The names of the options of each call. */
+export const callOptions = {
+  get: ['principal'],
+  create: ['principal', 'key'],
+  run: ['principal', 'key', 'command', 'revision'],
+  find: ['principal', 'limit', 'page', 'sort', 'count']
+} satisfies {
+  get: (keyof CallOptions)[]
+  create: (keyof CreateOptions)[]
+  run: (keyof RunOptions)[]
+  find: (keyof FindOptions)[]
+}
+
+/** Checks the names of a call's options: a misspelt key would not make anything safe to repeat. */
+export function checkCall (family: Family, options: RunOptions | null, names: readonly string[]): void {
+  const { revision } = options ?? {}
+  const unknown = Object.keys(options ?? {}).find(name => !names.includes(name))
+  const flaw = unknown !== undefined
+    ? `unknown option "${unknown}".${didYouMean(unknown, names)}`
+    : revision === undefined || Number.isSafeInteger(revision)
+      ? undefined
+      : 'the option "revision" must be an integer'
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
 /** The principal of a call, which is written into the log. */
@@ -63,10 +88,10 @@ function copyJson (value: unknown, pointer: string): unknown {
 export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' | 'key'> {
   if (id !== undefined && key !== undefined) throw new Problem('bad-request', 'Give command or key, not both')
   if (id !== undefined && !(typeof id === 'string' && isTextId(id))) {
-    throw new Problem('bad-request', 'A command id has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -')
+    throw new Problem('bad-request', `A command id ${textIdRule}`)
   }
   if (key !== undefined && !(typeof key === 'string' && isIdempotencyKey(key))) {
-    throw new Problem('bad-request', 'A key must be 1 to 255 printable ASCII characters')
+    throw new Problem('bad-request', `A key ${idempotencyKeyRule}`)
   }
   return { id, key }
 }
@@ -116,7 +141,5 @@ export function checkConditions (family: Family, grammar: Grammar, conditions: r
     if (values.length > maxValues) {
       throw invalidQuery([{ parameter: field, detail: `${field} may have at most ${maxValues} values` }])
     }
-    // The grammar knows the syntax of patterns.
-    if (op === 'regex') for (const pattern of values) parseQuery(grammar, `${field}.regex=${encode(pattern)}`, {})
   }
 }

@@ -3,6 +3,7 @@ import type { Family } from '../family/family.js'
 import { findFlawInConditions } from '../query/conditions.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { findTextFlaw } from '../values/json.js'
 
 /** What is about to be done, for `authorize`. */
 export interface Intent {
@@ -11,7 +12,10 @@ export interface Intent {
   readonly action: string
   /** The item; undefined for a list, a creation, and a command that is read by its own id until its item is known. */
   readonly id: Id | undefined
-  /** The parameters of a command; of a list under `/query/`, its parameter. */
+  /**
+   * The parameters of a command; of a list under `/query/`, its parameter; of a command that is read by its own id,
+   * `command`.
+   */
   readonly params: Readonly<Record<string, unknown>>
 }
 
@@ -51,9 +55,9 @@ export interface Caller {
   /** Where the items are, prepared for the family. */
   storage (): Promise<Storage>
   /** Runs a step within the host's tracing, where there is one. */
-  trace?<T> (step: string, work: () => Promise<T>): Promise<T>
+  readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */
-  committed? (change: Committed): void
+  readonly committed?: ((change: Committed) => void) | undefined
 }
 
 /** The intent to read an item, its log, or a command whose item is not yet known. */
@@ -72,13 +76,18 @@ export function checkGrant (family: Family, granted: unknown): Grant {
 }
 
 function findFlawInGrant (family: Family, granted: {}): string | undefined {
-  if (typeof granted !== 'object') return 'must give back nothing, or { principal, where }'
+  // What has no members of its own, as a list, a Map or an error, would be a grant without limits.
+  if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
+    return 'must give back nothing, or { principal, where }'
+  }
   const { principal, where } = granted as Grant
   const unknown = Object.keys(granted).find(name => !members.includes(name))
   if (unknown !== undefined) return `gave back "${unknown}"; it may give back "principal" and "where"`
   if (principal !== undefined && typeof principal !== 'string') {
     return 'gave back a principal that is no text: "principal" must be a string'
   }
+  const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
+  if (flawOfName !== undefined) return `gave back a principal that ${flawOfName}`
   if (where === undefined) return undefined
   if (!Array.isArray(where)) return 'gave back conditions that are no list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)

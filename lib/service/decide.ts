@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
+import { ServiceFields } from '../family/fields.js'
 import type { Context } from '../family/operation.js'
 import { canonicalize } from '../family/params.js'
 import { Problem } from '../problems.js'
@@ -65,7 +66,7 @@ function splitMembers (family: Family, item: Stored): { known: Members, foreign:
   return { known, foreign }
 }
 
-const serviceMembers = new Set(['revision', 'createdAt', 'updatedAt'])
+const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 
 // What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
 function checkItem (family: Family, operation: string, item: Members): Members {

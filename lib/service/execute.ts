@@ -11,6 +11,7 @@ import type { Command, CommandRecord } from './command.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
 import { isCounted, makeNewId } from './new-id.js'
+import { Reader } from './reader.js'
 import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay, makeIdOfKey } from './replay.js'
 
@@ -19,8 +20,10 @@ export interface Outcome {
   readonly record: CommandRecord
   /** Whether the record stands in the log. */
   readonly recorded: boolean
-  /** The item after it, or as it is now where an earlier answer is given again; undefined where it is gone. */
+  /** The item after it; undefined where it is gone. Of an earlier answer that is given again, only what it created. */
   readonly item: Stored | undefined
+  /** Where an earlier answer is given again: the item as it is now, if the caller may see it. */
+  readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
   /** Why it was refused. */
   readonly problem: Problem | undefined
@@ -55,7 +58,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, command: { id, target } } = execution
   if (id !== undefined) {
     const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
-    if (earlier !== undefined) return await replay(execution, earlier)
+    if (earlier !== undefined) return replay(execution, earlier)
   }
   const loaded = target === undefined ? { ...execution, current: undefined } : await load(execution, target)
   const { current, command, grant } = loaded
@@ -77,9 +80,15 @@ async function attempt (execution: Execution): Promise<Outcome> {
   return { record, recorded, item, replayed: false, problem }
 }
 
-async function replay ({ family, storage, command: { target } }: Execution, record: CommandRecord): Promise<Outcome> {
-  const item = target === undefined ? record.result : await storage.get(family.name, target)
-  return { record, recorded: true, item, replayed: true, problem: restoreProblem(record) }
+function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {
+  return {
+    record,
+    recorded: true,
+    item: record.result,
+    loadItem: () => new Reader(family, storage, grant).get(readTarget(family, record)),
+    replayed: true,
+    problem: restoreProblem(record)
+  }
 }
 
 /** The item as it is, what the command means for it, and what the caller may do with it. */

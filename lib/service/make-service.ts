@@ -1,14 +1,15 @@
 import { errorCodes } from '../errors.js'
-import { commandsShape, logFields } from '../family/command-schema.js'
+import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import { compileGrammar } from '../query/grammar.js'
-import type { Found, Id, Query, Storage, Stored } from '../storage/storage.js'
+import type { Found, Id, Query, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import {
-  checkConditions, checkOptions, checkParams, checkPrincipal, parseQuery, readIds, refuseInCreation
+  callOptions, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal,
+  parseQuery, readIds, refuseInCreation
 } from './arguments.js'
 import type { Caller } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
@@ -18,7 +19,7 @@ import { logOrder } from './log.js'
 import { authorizeReader } from './reader.js'
 import { showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
-import { guard, makeStorageAccess } from './storage-access.js'
+import { guardOpening, makeStorageAccess } from './storage-access.js'
 
 // A program may ask for as much at once as it likes.
 const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000 }
@@ -29,7 +30,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const { storage, authorize } = options
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
-  const access = makeStorageAccess(family.writable ? [family.shape, commandsShape] : [family.shape])
+  const access = makeStorageAccess(family)
   const pick = makePicker(family.shape.fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
@@ -37,7 +38,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async create (fields, options = {}) {
       const { createAction, params } = family.lifecycle ?? refuseOperation('create')
       refuseInCreation(options)
-      return await run({ action: createAction, target: undefined, params: checkParams(params, fields) }, options)
+      const command = { action: createAction, target: undefined, params: checkParams(params, fields) }
+      return await run(command, options, callOptions.create)
     },
 
     async run (name, id, params = {}, options: RunOptions = {}) {
@@ -53,7 +55,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async get (id, options = {}) {
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callOptions.get), intendToRead(family, target))
       const item = await reader.get(target)
       if (item === undefined) throw notFound(family.singular, id)
       return pick(item) as never
@@ -61,7 +63,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async find (query = '', options = {}) {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
-      const reader = await authorizeReader(family, makeCaller(options), intent)
+      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intent)
       const find = (query: Query) => reader.find(query)
       if (typeof query === 'string') return await findPage(parseQuery(grammar, query, options), find, pick)
       checkConditions(family, grammar, query)
@@ -71,7 +73,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intendToRead(family, target))
       const query = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
       const show = (record: Members) => showCommand(family, record as CommandRecord)
@@ -79,15 +81,17 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  async function run (command: Command, options: RunOptions): Promise<Done<never>> {
+  async function run (command: Command, options: RunOptions, names = callOptions.run): Promise<Done<never>> {
     const precondition = ({ revision }: Stored) => {
       if (options.revision !== undefined && revision !== options.revision) {
         throw preconditionFailed(family.singular, revision)
       }
     }
     const asked = { ...command, ...readIds(options), precondition }
-    const { item, record, recorded, replayed, problem } = await execute(family, makeCaller(options), asked)
+    const outcome = await execute(family, makeCaller(options, names), asked)
+    const { record, recorded, replayed, problem } = outcome
     if (problem !== undefined) throw problem
+    const item = outcome.item ?? await outcome.loadItem?.()
     return {
       item: (item && pick(item)) as never,
       command: showCommand(family, record, recorded) as Done<never>['command'],
@@ -96,7 +100,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  function makeCaller (call: CallOptions): Caller {
+  function makeCaller (call: CallOptions, names: readonly string[]): Caller {
+    checkCall(family, call, names)
     const claimed = checkPrincipal(call.principal)
     return {
       async authorize (intent) {
@@ -104,17 +109,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         const principal = grant.principal ?? claimed
         return principal === undefined ? grant : { ...grant, principal }
       },
-      storage: openStorage
-    }
-  }
-
-  // A table that does not fit is a mistake of the host's; anything else may be better the next time.
-  async function openStorage (): Promise<Storage> {
-    try {
-      return await access(storage)
-    } catch (error) {
-      if (Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? '')) throw error
-      return await guard(() => Promise.reject(error))
+      storage: () => guardOpening(() => access(storage))
     }
   }
 

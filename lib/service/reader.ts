@@ -12,21 +12,24 @@ export class Reader {
   readonly #family: Family
   readonly #storage: Storage
   readonly #where: readonly Condition[]
-  /** The page as text, where the storage can. */
-  readonly findText: ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined
-
   constructor (family: Family, storage: Storage, { where = [] }: Grant) {
     this.#family = family
     this.#storage = storage
     this.#where = where
-    const { findText } = storage
-    this.findText = findText && ((query, members) => findText.call(storage, family.name, this.#narrow(query), members))
+  }
+
+  /** The page as text, where the storage can. */
+  get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
+    const { findText } = this.#storage
+    const { name } = this.#family
+    return findText && ((query, members) => findText.call(this.#storage, name, this.#narrow(query), members))
   }
 
   /** The item; undefined where it is not there for this caller. */
   async get (id: Id): Promise<Stored | undefined> {
     const item = await this.#storage.get(this.#family.name, id)
-    return item !== undefined && matcher(this.#where)(item) ? item : undefined
+    if (item === undefined || this.#where.length === 0) return item
+    return matcher(this.#where)(item) ? item : undefined
   }
 
   async find (query: Query): Promise<Found> {

@@ -53,7 +53,10 @@ type CommandEntry = Static<typeof CommandMembers>
 
 /** What became of a command. */
 export interface Done<I> {
-  /** The item after it; where the command was done before, as it is now, and undefined if it is gone. */
+  /**
+   * The item after it. Where the command was done before: as it is now, undefined if it is gone; of a creation, as it
+   * was created.
+   */
   readonly item: I
   /** Its entry; without an id where nothing was changed and no id or key was given, so that it is not in the log. */
   readonly command: Omit<CommandEntry, 'id'> & { readonly id?: string, readonly [member: string]: unknown }

@@ -1,9 +1,13 @@
+import { errorCodes } from '../errors.js'
+import { commandsShape } from '../family/command-schema.js'
+import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import type { FamilyShape, Storage } from '../storage/storage.js'
 import { ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
-/** Prepares a storage for these families before its first use, and answers it as `guardStorage` makes it. */
-export function makeStorageAccess (shapes: readonly FamilyShape[]): (storage: Storage) => Promise<Storage> {
+/** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
+export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<Storage> {
+  const shapes = writable ? [shape, commandsShape] : [shape]
   const prepared = new WeakMap<Storage, Promise<Storage>>()
 
   return storage => {
@@ -46,17 +50,26 @@ function guardStorage (storage: Storage): Storage {
   return safe
 }
 
+/** At opening, a table that does not fit is a mistake of the host's; anything else may be better the next time. */
+export async function guardOpening<T> (open: () => Promise<T>): Promise<T> {
+  return await guard(open, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
+}
+
 /** Whatever fails in there, but for conflicts and duplicates, means that the storage cannot serve now. */
-export async function guard<T> (work: () => Promise<T>): Promise<T> {
+async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ConflictError || error instanceof DuplicateError) throw error
+    if (isKnown(error)) throw error
     if (error instanceof ReadOnlyError) throw new Problem('read-only', error.message)
     const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +
       'to find out whether it was made'
     throw new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause: error })
   }
+}
+
+function isRefusal (error: unknown): boolean {
+  return error instanceof ConflictError || error instanceof DuplicateError
 }
 
 /** Whether a value has what a storage has. */

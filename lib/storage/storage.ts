@@ -161,7 +161,9 @@ export function getId (change: Change): Id {
  * }
  */
 export function checkChanges (changes: readonly Change[]): void {
-  if (changes.length < 2) return
+  const [first, second] = changes
+  // One item and its entry in the log, as every operation commits them.
+  if (changes.length < 2 || (changes.length === 2 && first?.family !== second?.family)) return
   const changed = new Map<string, Map<Id, Change['type']>>()
   for (const change of changes) {
     const { type, family } = change

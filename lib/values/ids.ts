@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 /** Ids that are text, of items and of commands: no encoding in a URL, and no longer than Fastify's `maxParamLength`. */
 export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
+export const textIdRule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
+export const idempotencyKeyRule = 'must be 1 to 255 printable ASCII characters'
 
 const textId = new RegExp(textIdPattern)
 

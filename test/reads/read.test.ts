@@ -1,7 +1,8 @@
+import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { dealbook, memoryStorage, Problem } from '../../lib/index.js'
+import { dealbook, defineFamily, defineQuery, loadItems, memoryStorage, Problem } from '../../lib/index.js'
 
 const home = '/rest/v1/deals'
 
@@ -89,6 +90,31 @@ t.test('who is let in is told what is wrong, before anything is read', async t =
   t.equal(reads, 0)
 })
 
+t.test('what Accept refuses is not another resource', async t => {
+  const asked: unknown[] = []
+  const family = defineFamily({
+    name: 'files',
+    singular: 'file',
+    fields: Type.Object({ id: Type.String(), size: Type.Integer() }),
+    queries: { 'files-by-id': defineQuery({ field: 'id' }) }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  await loadItems(storage, family, [{ id: 'a', size: 1 }, { id: 'a.json', size: 20 }, { id: 'b', size: 3 }])
+  await app.register(family, { storage, authorize: (_request, { id }) => { asked.push(id) } })
+  const status = async (url: string, accept = '*/*') => (await app.inject({ url, headers: { accept } })).statusCode
+
+  t.match((await app.inject('/files/a.json')).json(), { id: 'a.json', size: 20 })
+  t.strictSame(asked.splice(0), ['a.json'])
+  t.equal(await status('/files/a.json', 'image/png'), 406)
+  t.strictSame(asked.splice(0), ['a.json'], 'it is this file that is asked for')
+  t.equal(await status('/files/a.json?format=csv'), 406)
+  t.equal(await status('/query/files-by-id/a.json', 'image/png'), 406)
+  t.equal(await status('/files/b.json', 'image/png'), 200, 'here the suffix chooses')
+  t.equal(await status('/query/files-by-id/a.json?max-size=15'), 404, 'an empty part of a list is no other list')
+})
+
 t.test('a name that ends like a suffix is the name first, and authorize is asked for each', async t => {
   const asked: unknown[] = []
   const { app } = await makeApp(t, { authorize: (_request, { id }) => { asked.push(id) } })
@@ -96,9 +122,15 @@ t.test('a name that ends like a suffix is the name first, and authorize is asked
 
   t.match(await miss(`${home}/a.json`), { status: 404, detail: 'There is no deal "a.json"' })
   t.same(asked.splice(0), ['a.json', 'a'])
-  t.match(await miss(`${home}/a.zzz`), { status: 404, detail: /no representation "\.zzz"/ })
+  t.match(await miss(`${home}/a.zzz`), {
+    status: 404,
+    detail: /^There is no deal "a\.zzz"\. There is no representation "\.zzz" here/
+  })
   t.same(asked.splice(0), ['a.zzz'], 'what has no representation is not asked for')
   t.match(await miss('/customers/1.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
   t.same(asked.splice(0), [], 'nothing can have this name')
+  t.match(await miss(`${home}/a.json`, 'image/png'), { status: 404, detail: 'There is no deal "a.json"' })
+  t.match(await miss('/customers/1.zzz', 'image/png'), { status: 404, detail: /no representation "\.zzz"/ })
+  t.match(await miss('/query/customers-by-age/30.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
   t.match(await miss('/query/deals-by-name/a.b'), { status: 404, detail: 'There are no deals whose name is "a.b"' })
 })

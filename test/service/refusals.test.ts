@@ -137,8 +137,6 @@ testOverStorages(async (t, { book, storage }) => {
       ['', { sort: 'nonsense' }, 'sort'],
       ['', { sort: '\ud800' }, 'sort'],
       [[], { limit: 0 }, 'limit'],
-      [[{ field: 'name', op: 'regex', patterns: ['('] }], {}, 'name.regex'],
-      [[{ field: 'name', op: 'regex', patterns: ['a\u0000'] }], {}, 'name.regex'],
       [[{ field: 'name', op: 'eq', values: Array(1001).fill('a') }], {}, 'name'],
       [null, {}, undefined],
       [5, {}, undefined],
@@ -155,7 +153,9 @@ testOverStorages(async (t, { book, storage }) => {
       [[{ field: 'price', op: 'gt', value: undefined }], {}, undefined],
       [[{ field: 'price', op: 'gt', value: NaN }], {}, undefined],
       [[{ field: 'status', op: 'eq', values: ['opened'] }], {}, undefined],
-      [[{ field: 'name', op: 'regex', patterns: 'a' }], {}, undefined]
+      [[{ field: 'name', op: 'regex', patterns: 'a' }], {}, undefined],
+      [[{ field: 'name', op: 'regex', patterns: ['('] }], {}, undefined],
+      [[{ field: 'name', op: 'regex', patterns: ['a\u0000'] }], {}, undefined]
     ]
     for (const [query, options, parameter] of queries) {
       const problem = await refusal(book.find(wrong(query), options))
@@ -198,4 +198,24 @@ t.test('options that cannot be', async t => {
   for (const [options, message] of flawed) {
     t.throws(() => deals.service(wrong(options)), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
   }
+})
+
+t.test('options of a call that are misspelt, or not what they must be', async t => {
+  const book = deals.service({ storage: memoryStorage() })
+  const tea = { name: 'Tea', price: 5 }
+  const { item: { id } } = await book.create(tea)
+  const flawed: [call: () => Promise<unknown>, message: RegExp][] = [
+    [() => book.create(tea, wrong({ kye: 'a' })), /unknown option "kye". Did you mean "key"\?/],
+    [() => book.run('hold', id, { reason: 'a' }, wrong({ comand: 'c' })), /unknown option "comand"/],
+    [() => book.run('hold', id, { reason: 'a' }, wrong({ revision: '1' })), /"revision" must be an integer/],
+    [() => book.remove(id, wrong({ principle: 'ann' })), /unknown option "principle". Did you mean "principal"\?/],
+    [() => book.get(id, wrong({ revision: 1 })), /unknown option "revision"/],
+    [() => book.find('', wrong({ limt: 1 })), /unknown option "limt". Did you mean "limit"\?/],
+    [() => book.log(id, wrong({ order: 'id' })), /unknown option "order"/]
+  ]
+  for (const [call, message] of flawed) {
+    await t.rejects(call(), { code: 'FST_DEALBOOK_INVALID_OPTION', message }, String(message))
+  }
+  t.strictSame((await book.find()).items.length, 1)
+  t.match(await book.get(id), { held: false, revision: 1 })
 })

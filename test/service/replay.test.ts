@@ -109,7 +109,7 @@ testOverStorages(async (t, { book, storage, another }) => {
   t.test('a revision that is not the current one is refused', async t => {
     const id = await dealAfter(book)
     const command = randomUUID()
-    for (const revision of [0, 2, 1.5, -1]) {
+    for (const revision of [0, 2, -1]) {
       const work = book.run('hold', id, { reason: 'a' }, { revision, command })
       await t.rejects(work, { code: 'precondition-failed', members: { revision: 1 } }, String(revision))
       await t.rejects(book.remove(id, { revision }), { code: 'precondition-failed' })

@@ -1,8 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import type { Change, Condition, Found, Id, Query, Storage, Stored } from '../storage.js'
-import { checkChanges, getId } from '../storage.js'
-import { ConflictError, DuplicateError } from '../storage.js'
+import { checkChanges, ConflictError, DuplicateError, getId } from '../storage.js'
 import { countBelow, SortedItems } from './sorted-items.js'
 
 /**

@@ -37,8 +37,13 @@ export async function searchPatterns (source: CandidateSource, dialect: Dialect,
   const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
 
   for await (const rows of source.readCandidates({ where, order, columns })) {
-    if (await collectMatches(rows.map(decode), patterns, matches, query.count)) break
+    if (await collectMatches(decodeRows(rows, decode), patterns, matches, query.count)) break
   }
   const { items, ...total } = matches.toPage(query)
   return { items: await source.getMany(items.map(({ id }) => id)), ...total }
+}
+
+// One at a time: most are never looked at, and decoding all of them at once would hold up other requests.
+function * decodeRows<Row> (rows: Iterable<Row>, decode: (row: Row) => Stored): Iterable<Stored> {
+  for (const row of rows) yield decode(row)
 }
