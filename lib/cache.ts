@@ -14,7 +14,8 @@ export class BoundedCache<Value> {
   get (key: string, make: (key: string) => Value): Value {
     const kept = this.#entries.get(key)
     if (kept !== undefined || this.#entries.has(key)) {
-      if (key === this.#newest) return kept as Value
+      // As long as nothing falls out, the order need not be kept.
+      if (key === this.#newest || this.#entries.size < this.#maxSize) return kept as Value
       // A Map is in the order of insertion: putting it in again makes it the youngest.
       this.#entries.delete(key)
       this.#entries.set(key, kept as Value)

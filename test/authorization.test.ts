@@ -428,11 +428,13 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
       /gave back (a condition on|the operator "|conditions on)/
     ])
   ]
+  const lines: string[] = []
+  const app = Fastify({ logger: { level: 'error', stream: { write: (line: string) => { lines.push(line) } } } })
+  t.teardown(() => app.close())
+  let given: unknown
+  app.register(owned, { storage: memoryStorage(), version: 'v1', authorize: () => given as Grant })
   for (const [grant, message] of grants) {
-    const lines: string[] = []
-    const app = Fastify({ logger: { level: 'error', stream: { write: (line: string) => { lines.push(line) } } } })
-    t.teardown(() => app.close())
-    app.register(owned, { storage: memoryStorage(), version: 'v1', authorize: () => grant as Grant })
+    given = grant
     for (const url of [home, `${home}/a`, `${home}/a/commands`, '/query/deals-by-status/open', '/rest/commands/c']) {
       lines.length = 0
       const answer = await app.inject(url)
