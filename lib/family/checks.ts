@@ -1,4 +1,5 @@
 import { reservedNames } from '../query/names.js'
+import { findFlawInSchema } from '../values/validate.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
@@ -17,7 +18,7 @@ export function findFlaw (definition: FamilyDefinition): string | undefined {
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
-    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken)
+    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ?? findFlawInSchemas(definition)
 }
 
 /** line-item -> CreateLineItem */
@@ -102,6 +103,17 @@ function findFlawInWords (
       if (owner !== undefined) return `the operation "${key}" uses the word "${text}", which belongs to ${owner}`
       owners.set(text, `the operation "${key}"`)
     }
+  }
+  return undefined
+}
+
+/** Schemas that no value can be checked with, as by a pattern that is none. */
+function findFlawInSchemas ({ fields, operations = {} }: FamilyDefinition): string | undefined {
+  const flaw = findFlawInSchema(fields)
+  if (flaw !== undefined) return `the fields have a schema that cannot be used: ${flaw}`
+  for (const { name, params } of Object.values(operations)) {
+    const flaw = findFlawInSchema(params)
+    if (flaw !== undefined) return `the operation "${name}" has params that cannot be used: ${flaw}`
   }
   return undefined
 }

@@ -5,7 +5,7 @@ import type { FamilyShape, Field, Id } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { Validator } from '../values/validate.js'
-import { compileValidator } from '../values/validate.js'
+import { makeValidator } from '../values/validate.js'
 import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
@@ -96,7 +96,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     idKind,
     idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
     makeId: definition.makeId,
-    validate: compileValidator(Type.Object(properties, { additionalProperties: false })),
+    validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }

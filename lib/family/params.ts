@@ -5,7 +5,7 @@ import type { Field } from '../storage/storage.js'
 import { readDateTime } from '../values/dates.js'
 import type { Members } from '../values/json.js'
 import type { MemberFlaw } from '../values/validate.js'
-import { compileValidator } from '../values/validate.js'
+import { makeValidator } from '../values/validate.js'
 import { listFields } from './fields.js'
 
 /** What is sent with a command: strict, and the same content always in the same form. */
@@ -18,7 +18,7 @@ export interface Params {
 export function compileParams (declared: TObject): Params {
   const schema = Type.Object(declared.properties, { additionalProperties: false })
   const fields = listFields(schema)
-  const validate = compileValidator(schema)
+  const validate = makeValidator(schema)
   return {
     schema,
     fields,

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Change, Id, Storage } from '../storage/storage.js'
 import { findJsonFlaws } from '../values/json.js'
-import { compileValidator } from '../values/validate.js'
+import { makeValidator } from '../values/validate.js'
 import type { AnyFamily } from './define-family.js'
 import { getFamily } from './define-family.js'
 
@@ -29,7 +29,7 @@ export async function loadItems (
   { batchSize = 1000, onProgress }: LoadOptions = {}
 ): Promise<number> {
   const { name, schema, shape } = getFamily(family)
-  const validate = compileValidator(Type.Object(schema.properties, { additionalProperties: false }))
+  const validate = makeValidator(Type.Object(schema.properties, { additionalProperties: false }))
   await storage.prepare(shape)
   let loaded = 0
   let batch: Change[] = []

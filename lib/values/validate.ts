@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { ErrorObject } from 'ajv'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
 import { isDate, readDateTime } from './dates.js'
 import { escapePointer } from './json.js'
@@ -22,10 +22,26 @@ const ajv = new Ajv({
   formats: { date: isDate, 'date-time': (text: string) => readDateTime(text) !== undefined }
 })
 
-/** Compiles a strict validator: nothing is coerced, nothing is removed, no unknown member passes. */
-export function compileValidator (schema: TSchema): Validator {
-  const validate = ajv.compile({ ...schema })
-  return value => validate(value) ? [] : toFlaws(validate.errors ?? [])
+/**
+ * Makes a strict validator: nothing is coerced, nothing is removed, no unknown member passes. It is compiled when it is
+ * first needed, since Ajv takes milliseconds for each and a mount has dozens.
+ */
+export function makeValidator (schema: TSchema): Validator {
+  let validate: ValidateFunction | undefined
+  return value => {
+    validate ??= ajv.compile({ ...schema })
+    return validate(value) ? [] : toFlaws(validate.errors ?? [])
+  }
+}
+
+/** Says why a schema cannot be used for validation; undefined where it can. */
+export function findFlawInSchema (schema: TSchema): string | undefined {
+  try {
+    ajv.compile({ ...schema })
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {

@@ -99,6 +99,16 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { queries: { 'books-by-tags': defineQuery({ field: 'tags' }) } },
     /"tags", which is no field that can be filtered/
   ],
+  [
+    'a field whose pattern is none',
+    { fields: Type.Object({ ...fields.properties, isbn: Type.Optional(Type.String({ pattern: '(' })) }) as TObject },
+    /the fields have a schema that cannot be used: .*\(/
+  ],
+  [
+    'a parameter whose pattern is none',
+    withOperation({ params: Type.Object({ to: Type.String({ pattern: '[' }) }) }),
+    /the operation "lend" has params that cannot be used: .*\[/
+  ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
 ]
 
