@@ -10,6 +10,7 @@ const slow = [
   join('storage', 'sql'),
   join('storage', 'conformance'),
   join('mount', 'mounting'),
+  join('plugin', 'observability'),
   join('plugin', 'versions'),
   join('reads', 'export'),
   join('query', 'random-queries'),
@@ -25,17 +26,18 @@ const slow = [
 export async function runShare (number: number, shares: number): Promise<void> {
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.test.js') && !slow.some(start => file.startsWith(start)))
-    .sort((a, b) => sizeOf(b) - sizeOf(a))
-  for (const [index, file] of files.entries()) if (shareOf(index, shares) === number) await import(join(root, file))
+    .map(file => ({ file, size: statSync(join(root, file)).size }))
+    .sort((a, b) => b.size - a.size)
+  for (const { file } of deal(files, shares)[number] ?? []) await import(join(root, file))
 }
 
-/** To and fro, as children choose teams: always in one direction, the first share would get the longer of each pair. */
-function shareOf (index: number, shares: number): number {
-  const place = index % (2 * shares)
-  return place < shares ? place : 2 * shares - 1 - place
-}
-
-/** The longest file is not always the longest test, but near enough for shares that end at about the same time. */
-function sizeOf (file: string): number {
-  return statSync(join(root, file)).size
+/** Each file to the share that has least. The longest file is not always the longest test, but near enough. */
+function deal<T extends { readonly size: number }> (files: readonly T[], shares: number): T[][] {
+  const dealt = Array.from({ length: shares }, () => ({ files: [] as T[], size: 0 }))
+  for (const file of files) {
+    const least = dealt.reduce((a, b) => b.size < a.size ? b : a)
+    least.files.push(file)
+    least.size += file.size
+  }
+  return dealt.map(({ files }) => files)
 }
