@@ -37,7 +37,7 @@ export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export { pageOf } from './storage/page.js'
-export { ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
+export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {
   Change, Condition, FamilyShape, Field, Found, FoundText, Id, Kind, Order, Query, Scalar, Storage, Stored
 } from './storage/storage.js'

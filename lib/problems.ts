@@ -28,7 +28,8 @@ export const problemCodes = {
   // failing
   internal: { status: 500, title: 'Something went wrong here' },
   'storage-unavailable': { status: 503, title: 'The storage does not answer' },
-  busy: { status: 503, title: 'Too many change this at once' }
+  busy: { status: 503, title: 'Too much is asked for at once' },
+  timeout: { status: 503, title: 'It took too long' }
 } as const satisfies Record<string, { status: number, title: string }>
 
 /** The code of a refusal. */

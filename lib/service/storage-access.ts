@@ -3,7 +3,7 @@ import { commandsShape } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import type { FamilyShape, Storage } from '../storage/storage.js'
-import { ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<Storage> {
@@ -62,6 +62,7 @@ async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T
   } catch (error) {
     if (isKnown(error)) throw error
     if (error instanceof ReadOnlyError) throw new Problem('read-only', error.message)
+    if (error instanceof BusyError) throw new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
     const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +
       'to find out whether it was made'
     throw new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause: error })

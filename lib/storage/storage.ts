@@ -99,18 +99,26 @@ export type Change =
 
 /**
  * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
- * from `commit`; whatever else it throws means that it cannot serve now.
+ * from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve now.
+ *
+ * A read may come with a signal. Once it is aborted nobody waits for the answer any more (a deadline has passed, or the
+ * client has left): whoever heeds it ends the work and throws the signal's reason.
  */
 export interface Storage {
   /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
-  find (family: string, query: Query): Promise<Found>
+  find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
   /**
    * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to
    * `find` where a storage has none.
    */
-  findText? (family: string, query: Query, members: readonly string[]): Promise<FoundText>
-  get (family: string, id: Id): Promise<Stored | undefined>
+  findText? (
+    family: string,
+    query: Query,
+    members: readonly string[],
+    signal?: AbortSignal
+  ): Promise<FoundText>
+  get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
    * refused, as `checkChanges` does.
@@ -142,6 +150,11 @@ export class ReadOnlyError extends Error {
   constructor (readonly family: string) {
     super(`${family} can only be read: its table has no column for the revision`)
   }
+}
+
+/** Too many wait for the storage already. Nothing was done, and a little later there may be room. */
+export class BusyError extends Error {
+  override readonly name = 'BusyError'
 }
 
 /** The id of the item that a change is about. */

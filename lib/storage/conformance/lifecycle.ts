@@ -27,6 +27,22 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
+    name: 'a signal: reads that it has ended are rejected with its reason, or answered where it is not heeded',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1)))
+      const reason = new Error('enough')
+      const { signal } = new AbortController()
+      assert.equal((await storage.find('things', query(), signal)).items.length, 1)
+      assert.equal((await storage.get('things', 1, signal))?.id, 1)
+      const aborted = AbortSignal.abort(reason)
+      const outcomes = await Promise.all([
+        storage.find('things', query(), aborted).then(({ items }) => items.length, error => error as unknown),
+        storage.get('things', 1, aborted).then(item => item?.id, error => error as unknown)
+      ])
+      for (const outcome of outcomes) assert.ok(outcome === reason || outcome === 1)
+    }
+  },
+  {
     name: 'a family that was not prepared is an error that names it',
     async run ({ storage }) {
       await assert.rejects(storage.get('strangers', 1), /strangers/)

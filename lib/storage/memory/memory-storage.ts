@@ -18,11 +18,13 @@ export function memoryStorage (): Storage {
       if (!families.has(name)) families.set(name, new SortedItems())
     },
 
-    async find (family, query) {
+    async find (family, query, signal) {
+      signal?.throwIfAborted()
       return await search(getFamily(family), query)
     },
 
-    async get (family, id) {
+    async get (family, id, signal) {
+      signal?.throwIfAborted()
       return getFamily(family).get(id)
     },
 

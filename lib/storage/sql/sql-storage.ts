@@ -53,18 +53,21 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       await prepared
     },
 
-    async find (family, query) {
+    async find (family, query, signal) {
+      signal?.throwIfAborted()
       return await getTable(family).reader.find(query)
     },
 
     ...(hasText && {
-      async findText (family, query, members) {
+      async findText (family, query, members, signal) {
+        signal?.throwIfAborted()
         const reader = getTable(family).reader as Required<SqlTable<Write>['reader']>
         return await reader.findText(query, members)
       }
     }),
 
-    async get (family, id) {
+    async get (family, id, signal) {
+      signal?.throwIfAborted()
       return await getTable(family).reader.get(id)
     },
 
