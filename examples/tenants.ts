@@ -6,7 +6,7 @@ import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 /** An application with a dealbook for each of these tenants, opened when it is first asked for. */
 export function buildApp (
   tenants: readonly string[] = ['north', 'south'],
-  open: (tenant: string) => Storage = memoryStorage
+  open: (tenant: string) => Storage = () => memoryStorage()
 ) {
   const app = Fastify()
   const opened = new Map<string, Storage>()

@@ -49,6 +49,17 @@ function readSuffix (request: FastifyRequest): string | undefined {
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
 }
 
+/** Cuts the connection off where the client takes nothing for so many milliseconds while there is something to take. */
+export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number): void {
+  // Requests that are injected have no connection.
+  if (typeof raw.socket?.setTimeout !== 'function') return
+  // Node notices by itself what is taken, and has its own clock again for the next request.
+  raw.setTimeout(timeout, () => {
+    request.log.info(`The client has taken nothing for ${timeout} ms`)
+    raw.destroy()
+  })
+}
+
 /** Adds to the Link header, beside what is there already. */
 export function addLink (reply: FastifyReply, link: string): FastifyReply {
   const before = reply.getHeader('link')

@@ -10,8 +10,11 @@ import { compileGrammar } from '../query/grammar.js'
 import { representations as allRepresentations } from '../representations/all.js'
 import type { Caller, Committed, Grant } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
+import { makeDeadlines } from '../service/deadlines.js'
 import { logOrder } from '../service/log.js'
+import type { GuardedStorage } from '../service/storage-access.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
+import { Patience } from '../storage/patience.js'
 import type { Storage } from '../storage/storage.js'
 import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
@@ -23,7 +26,8 @@ export async function makeMount (family: Family, prefix: string, options: Family
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100, maxPatternLength = 200 } = options
-  const limits = { pageSize, maxPageSize, maxValues, maxPatternLength }
+  const { maxSkipped = 50_000 } = options
+  const limits = { pageSize, maxPageSize, maxSkipped, maxValues, maxPatternLength, maxPatterns: 5, maxPatternSize: 1000 }
 
   return {
     family,
@@ -36,6 +40,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
+    exportTimeout: options.exportTimeout ?? 30_000,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
     trustedOrigins: options.trustedOrigins ?? [],
@@ -54,9 +59,10 @@ const unlimited: Grant = {}
 /** A caller for each request: what `authorize` grants it, and the storage that is its own. */
 async function makeCallerFactory (
   family: Family,
-  { storage, authorize, onCommitted }: FamilyOptions
+  { storage, authorize, onCommitted, timeout = 10_000 }: FamilyOptions
 ): Promise<(request: FastifyRequest) => Caller> {
   const access = makeStorageAccess(family)
+  const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))
     : makeConstant(await access(storage))
@@ -66,11 +72,12 @@ async function makeCallerFactory (
       return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
     },
     storage: () => getStorage(request),
+    signal: new Patience(deadlines, request.raw),
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
   })
 
-  async function accessChosen (chosen: Storage): Promise<Storage> {
+  async function accessChosen (chosen: Storage): Promise<GuardedStorage> {
     if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
     return await guardOpening(() => access(chosen))
   }

@@ -27,6 +27,15 @@ export interface FamilyOptions {
   readonly pageSize?: number
   /** Items on a page at most. Default 1000. */
   readonly maxPageSize?: number
+  /** Items that `page` may pass over; beyond, 400. Default 50,000, so that page 1000 of 50 is given. */
+  readonly maxSkipped?: number
+  /**
+   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long. Default 10,000.
+   * What `authorize` takes counts, but is not ended by it.
+   */
+  readonly timeout?: number
+  /** Milliseconds that an export waits for a client that does not read; then it is cut off. Default 30,000. */
+  readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
   /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
@@ -69,6 +78,12 @@ type Check = (value: unknown) => string | undefined
 const checkSize: Check = value =>
   Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be an integer from 1'
 
+// Longer than that, a timer of Node ends at once.
+const maxTime = 2 ** 31 - 1
+const checkTime: Check = value => checkSize(value) === undefined && (value as number) <= maxTime
+  ? undefined
+  : `must be milliseconds from 1 to ${maxTime}`
+
 const checkDate: Check = value =>
   (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime())
     ? undefined
@@ -91,6 +106,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
     : `must be a list of these: ${formNames.join(', ')}`,
   pageSize: checkSize,
   maxPageSize: checkSize,
+  maxSkipped: checkSize,
+  timeout: checkTime,
+  exportTimeout: checkTime,
   emptyList: value => value === 'page' || value === 'not-found' ? undefined : 'must be "page" or "not-found"',
   preconditions: value => value === 'optional' || value === 'required' ? undefined : 'must be "optional" or "required"',
   trustedOrigins: value => Array.isArray(value) && value.every(isOrigin)

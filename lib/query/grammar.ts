@@ -11,6 +11,8 @@ import { splitQuery } from './query-string.js'
 export interface QueryLimits extends FilterLimits {
   readonly pageSize: number
   readonly maxPageSize: number
+  /** Items that a page number may pass over. */
+  readonly maxSkipped: number
 }
 
 /** What a query string asks for. */
@@ -60,7 +62,7 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     }
 
     const settings: Settings = {}
-    const given: GivenFilters = new Map()
+    const given: GivenFilters = { byKey: new Map(), patterns: 0 }
     const parameters: Parameter[] = []
     const flaws: QueryFlaw[] = []
     for (const part of parts) {
@@ -76,7 +78,7 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     const page = settings.page ?? 1
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
-    if (!Number.isSafeInteger(offset)) flaws.push({ parameter: 'page', detail: 'page is too large' })
+    if (offset > limits.maxSkipped) flaws.push({ parameter: 'page', detail: describeDepth(limits) })
     if (flaws.length > 0) return { flaws }
 
     return {
@@ -116,6 +118,10 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     return `Unknown parameter "${name.slice(0, 50)}".${hint} ` +
       `Fields that can be filtered: ${names}; other parameters: ${reservedNames.join(', ')}`
   }
+}
+
+function describeDepth ({ maxSkipped }: QueryLimits): string {
+  return `page may pass over at most ${maxSkipped} items (maxSkipped); go on by links.next, or by gt and lt`
 }
 
 // The id breaks ties; whatever comes after it decides nothing.

@@ -68,6 +68,7 @@ async function loadCollection (
     members,
     emptyList,
     find: query => reader.find(query),
+    renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),
     show: makePicker(members),
     afford: (exchange, page) => affordCollection(exchange, parsed, page, refused)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { setRepresentation } from '../http/reply.js'
+import { endWhenStalled, setRepresentation } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -9,7 +9,11 @@ import type { Found, Query, Stored } from '../storage/storage.js'
 import type { Listing } from './listing.js'
 import { isByKey, refuseEmpty } from './listing.js'
 
-const batchSize = 500
+// What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
+const batchLength = 200_000
+// Nobody knows how wide the rows are before the first.
+const firstRows = 20
+const maxRows = 500
 
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
 export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<Found> {
@@ -17,52 +21,58 @@ export async function loadExport (listing: Listing, parsed: ParsedQuery): Promis
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
     throw invalidQuery([{ parameter: 'sort', detail }])
   }
-  const first = await listing.find(makeBatchQuery(parsed))
+  const first = await listing.find(makeBatchQuery(parsed, firstRows))
   refuseEmpty(listing, first.items.length)
   return first
 }
 
 /** Sends everything that matches, as it is read and no faster than the client takes it. */
 export function exportRows (
-  { request, reply, choice }: Exchange,
+  { mount: { exportTimeout }, request, reply, choice }: Exchange,
   parsed: ParsedQuery,
   { listing, first }: { readonly listing: Listing, readonly first: Found }
 ): FastifyReply {
   setRepresentation(reply, choice).header('cache-control', 'no-cache')
   if (request.method === 'HEAD') return reply.send()
-  const rows = choice.representation.rows as Rows
-  return reply.send(Readable.from(writeLines(rows, listing, readBatches(listing, parsed, first))))
-}
-
-async function * writeLines (
-  rows: Rows,
-  { members, show }: Listing,
-  batches: AsyncIterable<readonly Stored[]>
-): AsyncGenerator<string> {
-  const head = rows.head(members)
-  if (head !== '') yield head
-  for await (const items of batches) yield items.map(item => rows.row(show(item), members)).join('')
+  endWhenStalled(reply, exportTimeout)
+  return reply.send(Readable.from(writeBatches(choice.representation.rows as Rows, listing, parsed, first)))
 }
 
 // By key, so that no batch costs more than the first and what is added meanwhile moves nothing; logs, which have
 // another order and are short, by number.
-async function * readBatches (listing: Listing, parsed: ParsedQuery, first: Found): AsyncGenerator<readonly Stored[]> {
-  const query = makeBatchQuery(parsed)
-  const op = query.order[0]?.descending === true ? 'lt' : 'gt'
+async function * writeBatches (
+  rows: Rows,
+  listing: Listing,
+  parsed: ParsedQuery,
+  first: Found
+): AsyncGenerator<string> {
+  const { members, show } = listing
+  const head = rows.head(members)
+  if (head !== '') yield head
+  let query = makeBatchQuery(parsed, firstRows)
   let { items } = first
-  let { offset } = query
   while (items.length > 0) {
-    yield items
-    if (items.length < batchSize) return
-    offset += batchSize
-    const last = items.at(-1) as Stored
-    const next = isByKey(parsed)
-      ? { ...query, offset: 0, where: [...query.where, { field: 'id', op, value: last.id } as const] }
-      : { ...query, offset }
-    items = (await listing.find(next)).items
+    const text = items.map(item => rows.row(show(item), members)).join('')
+    yield text
+    if (items.length < query.limit) return
+    query = makeNextQuery(parsed, query, items, chooseRows(query.limit, text.length / items.length))
+    listing.renewTime()
+    items = (await listing.find(query)).items
   }
 }
 
-function makeBatchQuery ({ query }: ParsedQuery): Query {
-  return { ...query, limit: batchSize, count: false }
+/** As many as make a batch, if they are like those before, but not many more than were read so far. */
+function chooseRows (before: number, lengthOfRow: number): number {
+  return Math.max(1, Math.min(maxRows, 5 * before, Math.floor(batchLength / lengthOfRow)))
+}
+
+function makeNextQuery (parsed: ParsedQuery, query: Query, items: readonly Stored[], limit: number): Query {
+  if (!isByKey(parsed)) return { ...query, offset: query.offset + items.length, limit }
+  const op = query.order[0]?.descending === true ? 'lt' : 'gt'
+  const after = { field: 'id', op, value: (items.at(-1) as Stored).id } as const
+  return { ...query, offset: 0, limit, where: [...parsed.query.where, after] }
+}
+
+function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {
+  return { ...query, limit, count: false }
 }

@@ -16,6 +16,8 @@ export interface Listing {
   /** A bare list has nothing but its items. */
   readonly isBare?: boolean
   find (query: Query): Promise<Found>
+  /** Begins the time anew that a read may take. */
+  renewTime (): void
   /** The same as text, where the storage can. */
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members

@@ -71,6 +71,7 @@ async function loadLog (
     members,
     emptyList: mount.emptyList,
     find: query => reader.findLog(id, query, operation),
+    renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord)),
     afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
       fields: logFields,

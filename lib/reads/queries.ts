@@ -71,6 +71,7 @@ async function loadQuery (
     emptyList: 'not-found',
     isBare: true,
     find: query => reader.find({ ...query, where: [condition, ...query.where] }),
+    renewTime: () => { reader.renewTime() },
     show: makePicker(members),
     afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
       fields: family.fields,

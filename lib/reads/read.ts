@@ -118,7 +118,7 @@ export async function admit<Q, L> (
   const caller = read.mount.caller(request)
   const grant = await caller.authorize(intent)
   const query = read.parse(search, representation)
-  const reader = new Reader(read.mount.family, await caller.storage(), grant)
+  const reader = new Reader(read.mount.family, await caller.storage(), grant, caller.signal)
   return { caller, reader, intent, name, query, representation }
 }
 

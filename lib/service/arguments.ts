@@ -33,10 +33,10 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
 
 /** The names of the options of each call. */
 export const callOptions = {
-  get: ['principal'],
-  create: ['principal', 'key'],
-  run: ['principal', 'key', 'command', 'revision'],
-  find: ['principal', 'limit', 'page', 'sort', 'count']
+  get: ['principal', 'signal'],
+  create: ['principal', 'signal', 'key'],
+  run: ['principal', 'signal', 'key', 'command', 'revision'],
+  find: ['principal', 'signal', 'limit', 'page', 'sort', 'count']
 } satisfies {
   get: (keyof CallOptions)[]
   create: (keyof CreateOptions)[]
@@ -46,14 +46,17 @@ export const callOptions = {
 
 /** Checks the names of a call's options: a misspelt key would not make anything safe to repeat. */
 export function checkCall (family: Family, options: RunOptions | null, names: readonly string[]): void {
-  const { revision } = options ?? {}
-  const unknown = Object.keys(options ?? {}).find(name => !names.includes(name))
-  const flaw = unknown !== undefined
-    ? `unknown option "${unknown}".${didYouMean(unknown, names)}`
-    : revision === undefined || Number.isSafeInteger(revision)
-      ? undefined
-      : 'the option "revision" must be an integer'
+  const flaw = findFlawInCall(options ?? {}, names)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
+}
+
+function findFlawInCall (options: RunOptions, names: readonly string[]): string | undefined {
+  const { revision, signal } = options
+  const unknown = Object.keys(options).find(name => !names.includes(name))
+  if (unknown !== undefined) return `unknown option "${unknown}".${didYouMean(unknown, names)}`
+  if (revision !== undefined && !Number.isSafeInteger(revision)) return 'the option "revision" must be an integer'
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return 'the option "signal" must be an AbortSignal'
+  return undefined
 }
 
 /** The principal of a call, which is written into the log. */

@@ -1,9 +1,10 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { findFlawInConditions } from '../query/conditions.js'
-import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
+import type { Condition, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
+import type { GuardedStorage } from './storage-access.js'
 
 /** What is about to be done, for `authorize`. */
 export interface Intent {
@@ -53,7 +54,9 @@ export interface Caller {
   /** What the caller may do; a refusal is thrown. */
   authorize (intent: Intent): Promise<Grant>
   /** Where the items are, prepared for the family. */
-  storage (): Promise<Storage>
+  storage (): Promise<GuardedStorage>
+  /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */
+  readonly signal?: AbortSignal | undefined
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
-import type { Storage, Stored } from '../storage/storage.js'
+import type { Stored } from '../storage/storage.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
@@ -14,6 +14,7 @@ import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
 import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay, makeIdOfKey } from './replay.js'
+import type { GuardedStorage } from './storage-access.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -36,7 +37,7 @@ interface Execution {
   /** With the id under which it is recorded, where the client has one for it. */
   readonly command: Command
   readonly grant: Grant
-  readonly storage: Storage
+  readonly storage: GuardedStorage
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
@@ -45,7 +46,8 @@ export async function execute (family: Family, caller: Caller, asked: Command): 
   const storage = await caller.storage()
   const command = asked.key === undefined ? asked : { ...asked, id: makeIdOfKey(asked.key, grant.principal) }
   const execution = { family, caller, command, grant, storage }
-  return await runExclusive(storage, lockOf(family, command), () => retryConflicts(() => attempt(execution)))
+  const work = () => retryConflicts(() => attempt(execution))
+  return await runExclusive(storage, lockOf(family, command), caller.signal, work)
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
@@ -56,15 +58,16 @@ function lockOf (family: Family, { target, id }: Command): string | undefined {
 
 async function attempt (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, command: { id, target } } = execution
+  const { signal } = caller
   if (id !== undefined) {
-    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
+    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant, signal)
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const loaded = target === undefined ? { ...execution, current: undefined } : await load(execution, target)
   const { current, command, grant } = loaded
   const context: Context = { now: new Date().toISOString(), command: id ?? uuidv7(), principal: grant.principal }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
-    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
+    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage, signal), command.params, context) }
     : decide(family, current, command, context))
   const item = decision.outcome === 'done' ? decision.after : current
   if (item !== undefined && !matcher(grant.where ?? [])(item)) {
@@ -74,18 +77,18 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const record = makeRecord(family, decided)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
   const recorded = decision.outcome === 'done' || id !== undefined
-  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record)))
+  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record), signal))
   if (decision.outcome === 'done') tellCaller(family, caller, record, { before: current, after: item })
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, recorded, item, replayed: false, problem }
 }
 
-function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {
+function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
   return {
     record,
     recorded: true,
     item: record.result,
-    loadItem: () => new Reader(family, storage, grant).get(readTarget(family, record)),
+    loadItem: () => new Reader(family, storage, grant, caller.signal).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
   }
@@ -94,7 +97,7 @@ function replay ({ family, storage, grant }: Execution, record: CommandRecord): 
 /** The item as it is, what the command means for it, and what the caller may do with it. */
 async function load (execution: Execution, target: string | number): Promise<Execution & { current: Stored }> {
   const { family, caller, command, grant, storage } = execution
-  const current = await storage.get(family.name, target)
+  const current = await storage.get(family.name, target, caller.signal)
   if (current === undefined || !matcher(grant.where ?? [])(current)) throw notFound(family.singular, target)
   command.precondition?.(current)
   if (command.interpret === undefined) return { ...execution, current }
@@ -151,12 +154,18 @@ const queues = new WeakMap<object, Map<string, Promise<unknown>>>()
  * Runs the work for one key of one owner one after another, so that writers of one process do not run into each other.
  * Writers of other processes are told apart by the storage itself. Without a key, nothing waits.
  */
-async function runExclusive<T> (owner: object, key: string | undefined, work: () => Promise<T>): Promise<T> {
+async function runExclusive<T> (
+  owner: object,
+  key: string | undefined,
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>
+): Promise<T> {
   if (key === undefined) return await work()
   let queue = queues.get(owner)
   if (queue === undefined) queues.set(owner, queue = new Map())
   const last = queue.get(key)
-  const running = last === undefined ? work() : last.then(work, work)
+  const start = () => { signal?.throwIfAborted(); return work() }
+  const running = last === undefined ? work() : last.then(start, start)
   queue.set(key, running)
   try {
     return await running

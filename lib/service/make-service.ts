@@ -22,7 +22,7 @@ import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions }
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 
 // A program may ask for as much at once as it likes.
-const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000 }
+const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxSkipped: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000, maxPatterns: 100, maxPatternSize: 1000 }
 
 /** Inside, a service is of no particular family; the types are for those who call it. */
 export function makeService (family: Family, options: ServiceOptions): Service {
@@ -109,7 +109,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         const principal = grant.principal ?? claimed
         return principal === undefined ? grant : { ...grant, principal }
       },
-      storage: () => guardOpening(() => access(storage))
+      storage: () => guardOpening(() => access(storage)),
+      signal: call.signal
     }
   }
 

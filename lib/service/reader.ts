@@ -2,6 +2,7 @@ import type { Family } from '../family/family.js'
 import type { NounOperation } from '../family/operation.js'
 import { notFound } from '../problems.js'
 import { matcher } from '../storage/match.js'
+import { Patience } from '../storage/patience.js'
 import type { Condition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { CommandRecord } from './command.js'
@@ -12,45 +13,55 @@ export class Reader {
   readonly #family: Family
   readonly #storage: Storage
   readonly #where: readonly Condition[]
-  constructor (family: Family, storage: Storage, { where = [] }: Grant) {
+  readonly #signal: AbortSignal | undefined
+
+  /** @param signal ends what is read, and the waiting for it */
+  constructor (family: Family, storage: Storage, { where = [] }: Grant, signal?: AbortSignal) {
     this.#family = family
     this.#storage = storage
     this.#where = where
+    this.#signal = signal
+  }
+
+  /** Begins the time anew that a read may take, for reads of many parts. */
+  renewTime (): void {
+    if (this.#signal instanceof Patience) this.#signal.renew()
   }
 
   /** The page as text, where the storage can. */
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#storage
     const { name } = this.#family
-    return findText && ((query, members) => findText.call(this.#storage, name, this.#narrow(query), members))
+    return findText && ((query, members) => 
+      findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 
   /** The item; undefined where it is not there for this caller. */
   async get (id: Id): Promise<Stored | undefined> {
-    const item = await this.#storage.get(this.#family.name, id)
+    const item = await this.#storage.get(this.#family.name, id, this.#signal)
     if (item === undefined || this.#where.length === 0) return item
     return matcher(this.#where)(item) ? item : undefined
   }
 
   async find (query: Query): Promise<Found> {
-    return await this.#storage.find(this.#family.name, this.#narrow(query))
+    return await this.#storage.find(this.#family.name, this.#narrow(query), this.#signal)
   }
 
   /** Part of the log of an item that `checkLog` has let through. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const where = [...query.where, ...selectLog(this.#family, id, operation)]
-    return await this.#storage.find('commands', { ...query, where })
+    return await this.#storage.find('commands', { ...query, where }, this.#signal)
   }
 
   /** A command in the log of an item that `checkLog` has let through. */
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
-    const record = await this.#storage.get('commands', command) as CommandRecord | undefined
+    const record = await this.#storage.get('commands', command, this.#signal) as CommandRecord | undefined
     return record !== undefined && isInLog(record, this.#family, id, operation) ? record : undefined
   }
 
   /** A command of the family by its id alone, whatever item it is about. */
   async getCommand (command: string): Promise<CommandRecord | undefined> {
-    const record = await this.#storage.get('commands', command) as CommandRecord | undefined
+    const record = await this.#storage.get('commands', command, this.#signal) as CommandRecord | undefined
     return record?.family === this.#family.name ? record : undefined
   }
 
@@ -74,5 +85,5 @@ const byId = [{ field: 'id', descending: false }]
 /** Asks whether the caller may, and answers what may be read then. */
 export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {
   const grant = await caller.authorize(intent)
-  return new Reader(family, await caller.storage(), grant)
+  return new Reader(family, await caller.storage(), grant, caller.signal)
 }

@@ -16,12 +16,13 @@ export async function findReplay (
   storage: Storage,
   family: Family,
   command: Command & { readonly id: string },
-  grant: Grant
+  grant: Grant,
+  signal: AbortSignal | undefined
 ): Promise<CommandRecord | undefined> {
-  const record = await storage.get('commands', command.id) as CommandRecord | undefined
+  const record = await storage.get('commands', command.id, signal) as CommandRecord | undefined
   if (record === undefined) return undefined
   const { target, key } = command
-  const isVisible = await mayHear(storage, family, record, grant)
+  const isVisible = await mayHear(storage, family, record, grant, signal)
   // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
@@ -37,10 +38,11 @@ async function mayHear (
   storage: Storage,
   family: Family,
   record: CommandRecord,
-  { where = [] }: Grant
+  { where = [] }: Grant,
+  signal: AbortSignal | undefined
 ): Promise<boolean> {
   if (where.length === 0) return true
-  const item = await storage.get(family.name, readTarget(family, record))
+  const item = await storage.get(family.name, readTarget(family, record), signal)
   return item === undefined ? record.principal !== undefined : matcher(where)(item)
 }
 

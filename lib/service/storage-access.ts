@@ -2,13 +2,14 @@ import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
-import type { FamilyShape, Storage } from '../storage/storage.js'
+import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
+import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<Storage> {
+export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<GuardedStorage> {
   const shapes = writable ? [shape, commandsShape] : [shape]
-  const prepared = new WeakMap<Storage, Promise<Storage>>()
+  const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
@@ -22,32 +23,52 @@ export function makeStorageAccess ({ shape, writable }: Family): (storage: Stora
   }
 }
 
-async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<Storage> {
+async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
   for (const shape of shapes) await storage.prepare(shape)
   return guardStorage(storage)
 }
 
 // One for all who use a storage, so that what is kept by storage (as locks are) is shared by them.
-const guarded = new WeakMap<Storage, Storage>()
+const guarded = new WeakMap<Storage, GuardedStorage>()
 
-/** The storage, whose failures are problems. */
-function guardStorage (storage: Storage): Storage {
+/** A storage whose failures are problems, and for which nobody waits longer than the signal says. */
+export interface GuardedStorage extends Storage {
+  /** The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting. */
+  commit (changes: readonly Change[], signal?: AbortSignal): Promise<void>
+}
+
+function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
     const { findText } = storage
     safe = {
       prepare: shape => storage.prepare(shape),
-      find: (family, query) => guard(() => storage.find(family, query)),
+      find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
       ...(findText !== undefined && {
-        findText: (family, query, members) => guard(() => findText.call(storage, family, query, members))
+        findText: (family, query, members, signal) =>
+          read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
-      get: (family, id) => guard(() => storage.get(family, id)),
-      commit: changes => guard(() => storage.commit(changes)),
+      get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+      async commit (changes, signal) {
+        signal?.throwIfAborted()
+        const committing = guard(() => storage.commit(changes))
+        await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
+      },
       close: () => storage.close()
     }
     guarded.set(storage, safe)
   }
   return safe
+
+  // Who waits for a storage that does not heed the signal is told when it is over; what the storage does then, it knows.
+  async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      if (signal === undefined || isHeeding(storage)) return await work(signal)
+      return await raceSignal(signal, work(signal instanceof Patience ? signal.toSignal() : signal))
+    } catch (error) {
+      throw error === signal?.reason ? error : toRefusal(error)
+    }
+  }
 }
 
 /** At opening, a table that does not fit is a mistake of the host's; anything else may be better the next time. */
@@ -55,18 +76,22 @@ export async function guardOpening<T> (open: () => Promise<T>): Promise<T> {
   return await guard(open, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
 }
 
-/** Whatever fails in there, but for conflicts and duplicates, means that the storage cannot serve now. */
 async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (isKnown(error)) throw error
-    if (error instanceof ReadOnlyError) throw new Problem('read-only', error.message)
-    if (error instanceof BusyError) throw new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
-    const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +
-      'to find out whether it was made'
-    throw new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause: error })
+    throw toRefusal(error, isKnown)
   }
+}
+
+/** Whatever fails in a storage, but for conflicts and duplicates, means that it cannot serve now. */
+function toRefusal (error: unknown, isKnown = isRefusal): unknown {
+  if (isKnown(error)) return error
+  if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
+  if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
+  const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +
+    'to find out whether it was made'
+  return new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause: error })
 }
 
 function isRefusal (error: unknown): boolean {

@@ -1,8 +1,20 @@
 import { errorCodes } from '../../errors.js'
+import { compareScalars } from '../compare.js'
 import { collectMatches, FirstMatches } from '../page.js'
+import { markHeeding } from '../patience.js'
 import type { Change, Condition, Found, Id, Query, Storage, Stored } from '../storage.js'
 import { checkChanges, ConflictError, DuplicateError, getId } from '../storage.js'
+import { Turn } from '../turn.js'
+import { readLineLimits, WaitingLine } from '../waiting-line.js'
 import { countBelow, SortedItems } from './sorted-items.js'
+
+/** How a storage in memory works. */
+export interface MemoryOptions {
+  /** Reads that take long, as a sort, at once; 2 unless given. They are done in short turns. */
+  readonly maxHeavyReads?: number
+  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
+  readonly maxWaitingReads?: number
+}
 
 /**
  * Keeps everything in this process, and loses it with the process: for tests, trials and small tools.
@@ -10,17 +22,23 @@ import { countBelow, SortedItems } from './sorted-items.js'
  * @example
  * app.register(customers, { storage: memoryStorage() })
  */
-export function memoryStorage (): Storage {
+export function memoryStorage (options: MemoryOptions = {}): Storage {
   const families = new Map<string, SortedItems>()
+  const line = new WaitingLine(readLineLimits(options))
 
-  return {
+  return markHeeding<Storage>({
     async prepare ({ name }) {
       if (!families.has(name)) families.set(name, new SortedItems())
     },
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
-      return await search(getFamily(family), query)
+      const turn = new Turn(signal, line)
+      try {
+        return await search(getFamily(family), query, turn)
+      } finally {
+        turn.end()
+      }
     },
 
     async get (family, id, signal) {
@@ -43,7 +61,7 @@ export function memoryStorage (): Storage {
     },
 
     async close () {}
-  }
+  })
 
   function getFamily (family: string): SortedItems {
     const items = families.get(family)
@@ -60,7 +78,7 @@ function checkRevision (change: Change, current: Stored | undefined): void {
   }
 }
 
-async function search (family: SortedItems, query: Query): Promise<Found> {
+async function search (family: SortedItems, query: Query, turn: Turn): Promise<Found> {
   const { from, to, rest } = narrowById(family.items, query.where)
   const [first] = query.order
   const byId = first === undefined || first.field === 'id'
@@ -73,11 +91,24 @@ async function search (family: SortedItems, query: Query): Promise<Found> {
     return query.count ? { items, total: Math.max(0, to - from) } : { items }
   }
 
-  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
-  await family.read(async items => {
-    await collectMatches(iterate(items, from, to, backwards), rest, matches, query.count)
-  })
-  return matches.toPage(query)
+  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
+  const add = (item: Stored): boolean => matches.add(item)
+  const named = findNamed(family, query.where, backwards)
+  if (named !== undefined) await collectMatches(named, query.where, turn, add)
+  else {
+    await family.read(async items => {
+      await collectMatches(iterate(items, from, to, backwards), rest, turn, add)
+    })
+  }
+  return matches.toPage()
+}
+
+/** The items that a condition names by their ids, in the order of the id; undefined where none does. */
+function findNamed (family: SortedItems, where: readonly Condition[], backwards: boolean): Stored[] | undefined {
+  const named = where.find(({ field, op }) => field === 'id' && op === 'eq')
+  if (named === undefined || !('values' in named)) return undefined
+  const items = [...new Set(named.values)].flatMap(id => family.get(id as Id) ?? [])
+  return items.sort((a, b) => compareScalars(a.id, b.id) * (backwards ? -1 : 1))
 }
 
 /** The part of the items that the conditions on the id leave, and the conditions that are left to check. */

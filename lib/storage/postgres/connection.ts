@@ -3,6 +3,8 @@ import type { PlanLimits } from '../sql/planner.js'
 import { planLimits } from '../sql/planner.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
+import type { LineLimits } from '../waiting-line.js'
+import { lineLimits, WaitingLine } from '../waiting-line.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
 import { openPool, StatementRunner } from './driver.js'
@@ -23,6 +25,7 @@ export type PostgresSource = { readonly connectionString: string } | { readonly 
 
 export interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
+  readonly line?: LineLimits
 }
 
 /** A pool with its queue of commits. */
@@ -39,13 +42,14 @@ export async function openConnection (
   // The driver's own clock is for a server that has gone silent; one that still works ends the statement itself.
   const runner = new StatementRunner(pool, preparedStatements, statementTimeout + 1000)
   const queue = new CommitQueue(runner)
+  const line = new WaitingLine(settings.line ?? lineLimits)
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
       const layout = await prepareTable(pool, runner, shape, mapping, schema)
       return {
         layout,
-        reader: new TableReader(new ReadStatements(runner, layout), limits),
+        reader: new TableReader(new ReadStatements(runner, layout), limits, line),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { BoundedCache } from '../../cache.js'
 import { errorCodes } from '../../errors.js'
+import { raceSignal } from '../patience.js'
+import { runCancellably } from './cancel.js'
 
 /** What is used of a pool of `pg`. */
 export interface PostgresPool {
@@ -77,11 +79,27 @@ export class StatementRunner {
 
   constructor (readonly pool: PostgresPool, readonly preparedStatements: boolean, readonly timeout: number) {}
 
-  async run (text: string, values: unknown[]): Promise<unknown[][]> {
+  async run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
     const name = this.#nameStatement(text)
-    const config: PostgresQuery = { text, values, rowMode: 'array', types, query_timeout: this.timeout }
-    const { rows } = await this.pool.query(name === undefined ? config : { ...config, name })
+    const unnamed: PostgresQuery = { text, values, rowMode: 'array', types, query_timeout: this.timeout }
+    const config = name === undefined ? unnamed : { ...unnamed, name }
+    const { rows } = signal === undefined
+      ? await this.pool.query(config)
+      : await raceSignal(signal, this.#runOnOne(config, signal))
     return rows as unknown[][]
+  }
+
+  async #runOnOne (config: PostgresQuery, signal: AbortSignal): Promise<{ rows: unknown[] }> {
+    const client = await this.pool.connect()
+    let failure: Error | undefined
+    try {
+      return await runCancellably(client, signal, () => client.query(config))
+    } catch (error) {
+      failure = error as Error
+      throw error
+    } finally {
+      client.release(failure)
+    }
   }
 
   // From the second time on: what a client asks once does not take up a place.

@@ -1,6 +1,7 @@
 import type { TableMappings } from '../sql/layout.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
+import { readLineLimits } from '../waiting-line.js'
 import { openConnection } from './connection.js'
 import type { PostgresPool } from './driver.js'
 
@@ -21,6 +22,10 @@ export interface PostgresOptions {
   readonly poolSize?: number
   /** `false` behind a proxy that pools transactions, as pgbouncer: nothing is then left to the session. */
   readonly preparedStatements?: boolean
+  /** Reads that take long, as a sort without an index, at once; 2 unless given. */
+  readonly maxHeavyReads?: number
+  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
+  readonly maxWaitingReads?: number
 }
 
 /**
@@ -43,7 +48,8 @@ export function postgresStorage (
     statementTimeout: options.statementTimeout ?? 10_000,
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
-    preparedStatements: options.preparedStatements ?? true
+    preparedStatements: options.preparedStatements ?? true,
+    line: readLineLimits(options)
   }
   return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
 }

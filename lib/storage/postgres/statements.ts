@@ -35,8 +35,8 @@ export class ReadStatements {
     this.#getMany = `${select} ${dialect.inList(id.equated, 1, 1, id.kind, false)}`
   }
 
-  async get (id: Id): Promise<Stored | undefined> {
-    const [row] = await this.runner.run(this.#get, [id])
+  async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
+    const [row] = await this.runner.run(this.#get, [id], signal)
     return row === undefined ? undefined : this.#decode(row)
   }
 
@@ -44,11 +44,11 @@ export class ReadStatements {
     return (await this.runner.run(this.#getMany, [ids])).map(this.#decode)
   }
 
-  async readItems (select: Select): Promise<Stored[]> {
-    return (await this.readRows(select, this.layout.columns)).map(this.#decode)
+  async readItems (select: Select, signal?: AbortSignal): Promise<Stored[]> {
+    return (await this.readRows(select, this.layout.columns, signal)).map(this.#decode)
   }
 
-  async readRows (select: Select, columns: readonly Column[]): Promise<unknown[][]> {
+  async readRows (select: Select, columns: readonly Column[], signal?: AbortSignal): Promise<unknown[][]> {
     const { where, order, limit, offset, within } = select
     const selected = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
@@ -57,18 +57,18 @@ export class ReadStatements {
     const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
     const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
     if (offset > 0) values.push(offset)
-    return await this.runner.run(text, values)
+    return await this.runner.run(text, values, signal)
   }
 
-  async count (where: readonly Condition[]): Promise<number> {
+  async count (where: readonly Condition[], signal?: AbortSignal): Promise<number> {
     const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
       `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.runner.run(text, encodeParameters(this.layout, dialect, where))
+    const [row] = await this.runner.run(text, encodeParameters(this.layout, dialect, where), signal)
     return Number(row?.[0])
   }
 
   /** How many rows each of these windows has, in one statement. */
-  async countWindows (windows: readonly RowWindow[]): Promise<number[]> {
+  async countWindows (windows: readonly RowWindow[], signal?: AbortSignal): Promise<number[]> {
     const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
     const text = this.#texts.get(`windows\n${key}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
@@ -76,7 +76,7 @@ export class ReadStatements {
       return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.runner.run(text, values)
+    const [counts = []] = await this.runner.run(text, values, signal)
     return counts.map(Number)
   }
 

@@ -1,5 +1,7 @@
+import { makePicker } from '../../values/json.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
+import type { Turn } from '../turn.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn, makeRowDecoder } from './layout.js'
@@ -16,7 +18,7 @@ export interface CandidateQuery {
 export interface CandidateSource {
   readonly layout: Layout
   /** The rows, part by part, so that not all have to be in memory. */
-  readCandidates (query: CandidateQuery): AsyncIterable<readonly unknown[][]>
+  readCandidates (query: CandidateQuery, turn: Turn): AsyncIterable<readonly unknown[][]>
   /** In this order; what is gone by now is left out. */
   getMany (ids: readonly Id[]): Stored[] | Promise<Stored[]>
 }
@@ -25,7 +27,12 @@ export interface CandidateSource {
  * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The database hands over
  * what the other conditions leave, and only the columns that matter; then the items of the page.
  */
-export async function searchPatterns (source: CandidateSource, dialect: Dialect, query: Query): Promise<Found> {
+export async function searchPatterns (
+  source: CandidateSource,
+  dialect: Dialect,
+  query: Query,
+  turn: Turn
+): Promise<Found> {
   const patterns = query.where.filter(({ op }) => op === 'regex')
   const where = query.where.filter(({ op }) => op !== 'regex')
   const byId = query.order[0]?.field === 'id'
@@ -34,12 +41,14 @@ export async function searchPatterns (source: CandidateSource, dialect: Dialect,
   const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
   const columns = [...fields].map(field => getColumn(source.layout, field))
   const decode = makeRowDecoder(columns, dialect)
-  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
+  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
+  // The texts are not needed any more, and may be long.
+  const pick = makePicker(['id', ...sortFields])
 
-  for await (const rows of source.readCandidates({ where, order, columns })) {
-    if (await collectMatches(decodeRows(rows, decode), patterns, matches, query.count)) break
+  for await (const rows of source.readCandidates({ where, order, columns }, turn)) {
+    if (await collectMatches(decodeRows(rows, decode), patterns, turn, item => matches.add(pick(item) as Stored))) break
   }
-  const { items, ...total } = matches.toPage(query)
+  const { items, ...total } = matches.toPage()
   return { items: await source.getMany(items.map(({ id }) => id)), ...total }
 }
 

@@ -1,4 +1,4 @@
-import type { Condition, Query } from '../storage.js'
+import type { Condition, Order, Query } from '../storage.js'
 
 /** An index over these fields. */
 export interface Index {
@@ -12,31 +12,44 @@ export interface Index {
 export interface PlanLimits {
   /** Rows that a first look may pass: most pages are full long before. */
   readonly lookRows: number
-  /** Up to so many entries of an index, gathering and sorting them is cheaper than going on along the key. */
+  /** Up to so many rows, gathering and sorting them is cheaper than going on along the key. */
   readonly fewEntries: number
+  /** Rows that may be passed over along an index, or the key, in one go. */
+  readonly skipRows: number
 }
 
-export const planLimits: PlanLimits = { lookRows: 2000, fewEntries: 4000 }
+export const planLimits: PlanLimits = { lookRows: 2000, fewEntries: 4000, skipRows: 60_000 }
 
-/** One step of reading a page. Steps are tried in turn until one settles the page; the last always does. */
+/**
+ * One step of reading a page. Steps are tried in turn until one settles the page; the last always does. What a step
+ * costs is bounded, whatever is in the table, but for `heavy`.
+ */
 export type Step =
   /** Reads the page as the database likes. */
   | { readonly type: 'read' }
-  /** Reads the page along an index in which its rows are in the order of the id. */
+  /** Reads the page along an index in which its rows are in the wanted order. */
   | { readonly type: 'read-index', readonly index: Index } & Bounds
   /** Looks at so many rows along such an index, or along the key, filtered by what is left; settles a page it fills. */
   | { readonly type: 'look', readonly index: Index | undefined, readonly filters: readonly Condition[] } & Bounds &
     { readonly rows: number }
+  /**
+   * Looks at the first rows along an index that has the order of the first field only: so many, and those that equal the
+   * last of them, if they are few. Settles a page that they fill.
+   */
+  | { readonly type: 'window', readonly index: Index, readonly range: readonly Condition[], readonly rows: number } &
+    { readonly maxEntries: number }
   /** Reads by the index that has fewest entries for its conditions, if they are few. */
   | { readonly type: 'fewest', readonly choices: readonly IndexChoice[], readonly maxEntries: number }
-  /** Reads along the key, however far. */
-  | { readonly type: 'walk' }
+  /** Reads all rows within these bounds of the id, if they are few. */
+  | { readonly type: 'few', readonly range: readonly Condition[], readonly maxEntries: number }
+  /** Reads whatever there is: along the key, however far. */
+  | { readonly type: 'heavy' }
 
 /** The conditions that bound a part of an index, or of the key where `equal` is empty. */
 export interface Bounds {
   /** One value for each field of the index. */
   readonly equal: readonly Equality[]
-  /** Bounds of the id. */
+  /** Bounds of what comes next in it: the id, or its first field where nothing is equal. */
   readonly range: readonly Condition[]
 }
 
@@ -51,26 +64,65 @@ export interface IndexChoice {
 /**
  * How to read a page. Databases know too little of the values to choose well: SQLite nothing without ANALYZE,
  * PostgreSQL takes them to be spread evenly over the ids, and a statement that is kept is planned without values. So
- * for pages in the order of the id the way is chosen here: a bounded look first; if that does not fill the page, the
- * index with few entries if there is one; else along the key. Steps are worked out when they are asked for: most pages
- * need the first alone.
+ * the way is chosen here: a bounded look first; if that does not fill the page, the index with few entries if there is
+ * one; else along the key. Steps are worked out when they are asked for: most pages need the first alone.
  */
 export function * planPage (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, void> {
-  const range: Condition[] = []
-  const filters: Condition[] = []
-  for (const condition of query.where) (isRangeOfId(condition) ? range : filters).push(condition)
-  const namesIds = filters.some(({ field, op }) => field === 'id' && op === 'eq')
-  if (query.order[0]?.field !== 'id' || filters.length === 0 || namesIds) return yield { type: 'read' }
-
-  const { index, equal } = chooseSortedIndex(indexes, filters)
-  const left = index === undefined ? filters : filters.filter(condition => !equal.includes(condition as Equality))
-  if (index !== undefined && left.length === 0) return yield { type: 'read-index', index, equal, range }
-
-  // With an offset nobody knows how far to look.
-  if (query.offset === 0) yield { type: 'look', index, equal, range, filters: left, rows: limits.lookRows }
+  const { where, order, offset, limit } = query
+  const isDeep = offset + limit > limits.skipRows
+  const range = where.filter(isRangeOfId)
+  const filters = range.length === 0 ? where : where.filter(condition => !isRangeOfId(condition))
+  if (filters.some(({ field, op }) => field === 'id' && op === 'eq')) return yield { type: 'read' }
+  if (order[0]?.field === 'id') {
+    if (filters.length === 0) return yield { type: isDeep ? 'heavy' : 'read' }
+    const { index, equal } = chooseSortedIndex(indexes, filters)
+    const left = index === undefined ? filters : filters.filter(condition => !equal.includes(condition as Equality))
+    if (index !== undefined && left.length === 0) {
+      return yield isDeep ? { type: 'heavy' } : { type: 'read-index', index, equal, range }
+    }
+    // With an offset nobody knows how far to look.
+    if (offset === 0) yield { type: 'look', index, equal, range, filters: left, rows: limits.lookRows }
+  } else if (!isDeep) {
+    const isSettled = yield * planOrder(query, indexes, limits)
+    if (isSettled) return
+  }
   const choices = listChoices(indexes, filters)
   if (choices.length > 0) yield { type: 'fewest', choices, maxEntries: limits.fewEntries }
-  yield { type: 'walk' }
+  yield { type: 'few', range, maxEntries: limits.fewEntries }
+  yield { type: 'heavy' }
+}
+
+/** Along an index by whose first field the page is ordered. Returns whether its last step settles the page for sure. */
+function * planOrder (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, boolean> {
+  const { where, order, offset, limit } = query
+  const first = order[0] as Order
+  const index = chooseOrderedIndex(indexes, order)
+  if (index === undefined) return false
+  const range = where.filter(({ field, op }) => field === first.field && isRange(op))
+  const filters = where.filter(condition => !range.includes(condition))
+  if (isInOrder(index, order)) {
+    if (filters.length === 0) {
+      yield { type: 'read-index', index, equal: [], range }
+      return true
+    }
+    if (offset === 0) yield { type: 'look', index, equal: [], range, filters, rows: limits.lookRows }
+  } else if (offset === 0 || filters.length === 0) {
+    const rows = Math.max(limits.lookRows, offset + limit)
+    yield { type: 'window', index, range, rows, maxEntries: rows + limits.fewEntries }
+  }
+  return false
+}
+
+/** The first index over the first field of the order, or one that has the whole order. */
+function chooseOrderedIndex (indexes: readonly Index[], order: readonly Order[]): Index | undefined {
+  return indexes.find(index => isInOrder(index, order)) ?? indexes.find(({ fields }) => fields[0] === order[0]?.field)
+}
+
+/** Whether the entries of the index, read from one of its ends, are in this order. */
+function isInOrder ({ fields, sortedById }: Index, order: readonly Order[]): boolean {
+  return sortedById && fields.length === order.length - 1 &&
+    order.every(({ field, descending }, at) =>
+      descending === order[0]?.descending && field === (fields[at] ?? 'id'))
 }
 
 /** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */
@@ -101,7 +153,11 @@ export function listChoices (indexes: readonly Index[], where: readonly Conditio
 }
 
 export function isRangeOfId ({ field, op }: Condition): boolean {
-  return field === 'id' && op !== 'eq' && op !== 'ne' && op !== 'regex'
+  return field === 'id' && isRange(op)
+}
+
+function isRange (op: Condition['op']): boolean {
+  return op !== 'eq' && op !== 'ne' && op !== 'regex'
 }
 
 export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {

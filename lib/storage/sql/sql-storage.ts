@@ -1,4 +1,5 @@
 import { errorCodes } from '../../errors.js'
+import { markHeeding } from '../patience.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { checkChanges, ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
@@ -7,9 +8,9 @@ import type { Layout, TableMapping, TableMappings } from './layout.js'
 export interface SqlTable<Write> {
   readonly layout: Layout
   readonly reader: {
-    get (id: Id): Stored | undefined | Promise<Stored | undefined>
-    find (query: Query): Promise<Found>
-    findText? (query: Query, members: readonly string[]): Promise<FoundText>
+    get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
+    find (query: Query, signal?: AbortSignal): Promise<Found>
+    findText? (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -45,7 +46,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let connection: SqlConnection<Write, Table> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
-  return {
+  return markHeeding<Storage>({
     async prepare (shape) {
       // One after the other: two at once would alter one table, or open two transactions on one connection.
       const prepared = preparing.then(() => prepare(shape))
@@ -55,20 +56,20 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
-      return await getTable(family).reader.find(query)
+      return await getTable(family).reader.find(query, signal)
     },
 
     ...(hasText && {
       async findText (family, query, members, signal) {
         signal?.throwIfAborted()
         const reader = getTable(family).reader as Required<SqlTable<Write>['reader']>
-        return await reader.findText(query, members)
+        return await reader.findText(query, members, signal)
       }
     }),
 
     async get (family, id, signal) {
       signal?.throwIfAborted()
-      return await getTable(family).reader.get(id)
+      return await getTable(family).reader.get(id, signal)
     },
 
     async commit (changes) {
@@ -89,7 +90,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       tables.clear()
       await (await closing)?.close()
     }
-  }
+  })
 
   async function prepare (shape: FamilyShape): Promise<void> {
     opening ??= open()

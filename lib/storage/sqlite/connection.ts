@@ -3,12 +3,16 @@ import type { PlanLimits } from '../sql/planner.js'
 import { planLimits } from '../sql/planner.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
+import type { LineLimits } from '../waiting-line.js'
+import { lineLimits, WaitingLine } from '../waiting-line.js'
 import { CommitQueue } from './commits.js'
 import type { SqliteDatabase } from './driver.js'
-import { openDatabase } from './driver.js'
+import { findFile, openDatabase } from './driver.js'
+import { HeavyWorkers } from './heavy-workers.js'
 import { enableJson } from './json.js'
-import type { SliceLimits } from './reader.js'
-import { sliceLimits, TableReader } from './reader.js'
+import { TableReader } from './reader.js'
+import type { SliceLimits } from './sliced-reader.js'
+import { sliceLimits } from './sliced-reader.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
@@ -23,15 +27,21 @@ export interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 export type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
+export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits {}
+
 /** An open database with its queue of commits. */
 export async function openConnection (
   source: SqliteSource,
   busyTimeout: number,
-  limits: PlanLimits & SliceLimits = { ...planLimits, ...sliceLimits }
+  given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
   const queue = new CommitQueue(database, busyTimeout)
-  const writesJson = enableJson(database)
+  const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...given }
+  // Only what was opened by its name here can be opened once more, with the same meaning.
+  const file = 'file' in source ? findFile(database) : undefined
+  const workers = file === undefined ? undefined : new HeavyWorkers(file)
+  const settings = { writesJson: enableJson(database), limits, line: new WaitingLine(limits), workers }
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
@@ -40,13 +50,14 @@ export async function openConnection (
       const { layout, indexes } = await prepareTable(database, shape, mapping, busyTimeout)
       return {
         layout,
-        reader: new TableReader(new ReadStatements(database, layout), indexes, writesJson, limits),
+        reader: new TableReader(new ReadStatements(database, layout), indexes, settings),
         writer: layout.writable ? new TableWriter(database, layout) : undefined
       }
     },
     commit: writes => queue.add(writes),
     idle: () => queue.idle(),
     async close () {
+      await workers?.close()
       if ('file' in source) database.close()
     }
   }

@@ -51,6 +51,20 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
   return database
 }
 
+/** Opens a file that is open elsewhere in this process, to read from it. It may wait where another process writes. */
+export async function openReader (file: string): Promise<SqliteDatabase> {
+  const database = new (await loadDatabaseClass())(file)
+  database.exec('PRAGMA busy_timeout = 5000; PRAGMA query_only = 1')
+  return database
+}
+
+/** The file of an open database; undefined where it has none that could be opened once more. */
+export function findFile (database: SqliteDatabase): string | undefined {
+  const rows = prepareRead(database, "SELECT file FROM pragma_database_list WHERE name = 'main'")([])
+  const file = rows[0]?.[0]
+  return typeof file === 'string' && file !== '' ? file : undefined
+}
+
 type DatabaseClass = new (file: string) => SqliteDatabase
 
 async function loadDatabaseClass (): Promise<DatabaseClass> {

@@ -1,34 +1,45 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { raceSignal } from '../patience.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
-import type { Index, IndexChoice, PlanLimits, Step } from '../sql/planner.js'
-import { hasPatterns, isRangeOfId, listChoices, planPage } from '../sql/planner.js'
-import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.js'
+import type { Index, PlanLimits } from '../sql/planner.js'
+import { hasPatterns } from '../sql/planner.js'
+import { tighten } from '../sql/tighten.js'
+import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
+import { Turn } from '../turn.js'
+import type { WaitingLine } from '../waiting-line.js'
 import { sqliteDialect as dialect } from './dialect.js'
-import type { ReadStatements, Select } from './statements.js'
+import type { HeavyWorkers } from './heavy-workers.js'
+import { LightReader } from './light-reader.js'
+import type { Slice, SliceLimits } from './sliced-reader.js'
+import { SlicedReader } from './sliced-reader.js'
+import type { ReadStatements } from './statements.js'
 
-/** Rows between two pauses for other requests: about five milliseconds, also where each is matched with patterns. */
-export interface SliceLimits {
-  readonly walkRows: number
-  readonly patternRows: number
+/** How all tables of a database are read. */
+export interface ReadSettings {
+  /** What `enableJson` returned. */
+  readonly writesJson: boolean
+  readonly limits: PlanLimits & SliceLimits
+  /** Where those wait whose reads take long. */
+  readonly line: WaitingLine
+  /** Who does them; without any, they are done here in slices. */
+  readonly workers: HeavyWorkers | undefined
 }
 
-export const sliceLimits: SliceLimits = { walkRows: 20_000, patternRows: 1000 }
-
-/** Reads a family's table. A statement of SQLite holds the event loop, so what may take long is cut into slices. */
+/**
+ * Reads a family's table. A statement of SQLite holds the event loop, so only what is bounded is read here at once; what
+ * may take long is read elsewhere, or in slices.
+ */
 export class TableReader {
   readonly layout: Layout
+  readonly light: LightReader
+  readonly sliced: SlicedReader
 
-  /** @param writesJson what `enableJson` returned */
-  constructor (
-    readonly statements: ReadStatements,
-    readonly indexes: readonly Index[],
-    readonly writesJson: boolean,
-    readonly limits: PlanLimits & SliceLimits
-  ) {
+  constructor (readonly statements: ReadStatements, indexes: readonly Index[], readonly settings: ReadSettings) {
     this.layout = statements.layout
+    this.light = new LightReader(statements, indexes, settings.limits)
+    this.sliced = new SlicedReader(statements, settings.limits)
   }
 
   get (id: Id): Stored | undefined {
@@ -39,135 +50,80 @@ export class TableReader {
     return ids.flatMap(id => this.get(id) ?? [])
   }
 
-  async find (query: Query): Promise<Found> {
-    if (hasPatterns(query)) return await searchPatterns(this, dialect, query)
-    const items = await this.#readPage(query, select => this.statements.readItems(select))
-    return query.count ? { items, total: await this.#count(query.where) } : { items }
+  async find (asked: Query, signal?: AbortSignal): Promise<Found> {
+    const query = tightenQuery(asked)
+    if (hasPatterns(query)) return await this.#search(query, signal)
+    const items = this.light.readPage(query, select => this.statements.readItems(select))
+    if (items === undefined) return await this.#readHeavy(query, signal)
+    return query.count ? { items, total: await this.#count(query, signal) } : { items }
   }
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
-  async findText (query: Query, members: readonly string[]): Promise<FoundText> {
-    const { limit } = query
-    const further = { ...query, limit: limit + 1 }
+  async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
+    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
     // Without the id, and where JavaScript has the items anyway, they are written from the items.
-    if (!members.includes('id') || hasPatterns(query) || !this.writesJson) {
-      const { items, total } = await this.find(further)
-      const shown = items.slice(0, limit)
-      const texts = shown.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
-      return joinTexts(texts, shown.at(-1)?.id, items.length > limit, total)
+    if (!members.includes('id') || hasPatterns(query) || !this.settings.writesJson) {
+      return writeItems(await this.find(query, signal), members, asked.limit)
     }
     const columns = members.map(member => getColumn(this.layout, member))
-    const texts = await this.#readPage(further, select => this.statements.readTexts(select, columns))
-    const more = texts.length > limit
-    if (more) texts.length = limit
+    const texts = this.light.readPage(query, select => this.statements.readTexts(select, columns))
+    if (texts === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
+    const more = texts.length > asked.limit
+    if (more) texts.length = asked.limit
     const last = texts.at(-1)
     const id = last === undefined ? undefined : (JSON.parse(last) as Stored).id
-    return joinTexts(texts, id, more, query.count ? await this.#count(query.where) : undefined)
+    return joinTexts(texts, id, more, query.count ? await this.#count(query, signal) : undefined)
+  }
+
+  async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
+    const turn = new Turn(signal, this.settings.line)
+    try {
+      return await searchPatterns(this, dialect, query, turn)
+    } finally {
+      turn.end()
+    }
   }
 
   /** The rows that patterns are then matched with. */
-  async * readCandidates ({ where, order, columns }: CandidateQuery): AsyncGenerator<unknown[][]> {
+  async * readCandidates ({ where, order, columns }: CandidateQuery, turn: Turn): AsyncGenerator<unknown[][]> {
     const unlimited = { order, limit: -1, offset: 0 }
-    const index = this.#chooseIndex(this.#listChoices(where), this.limits.fewEntries)
+    const index = this.light.chooseFewest(where)
     if (index !== undefined) return yield this.statements.readRows({ ...unlimited, where, index }, columns)
-    for await (const slice of this.#sliceKey(where, order[0]?.descending === true, this.limits.patternRows)) {
-      yield this.statements.readRows({ ...unlimited, where: [...where, ...slice], byKey: true }, columns)
-    }
+    const read = (slice: Slice): unknown[][] =>
+      this.statements.readRows({ ...unlimited, where: [...where, ...slice.where], byKey: true }, columns)
+    yield * this.sliced.readSlices(where, order[0]?.descending === true, turn, read)
   }
 
-  async #readPage<Row> (query: Query, read: (select: Select) => Row[]): Promise<Row[]> {
-    if (query.limit === 0) return []
-    for (const step of planPage(query, this.indexes, this.limits)) {
-      if (step.type === 'walk') return await this.#walk(query, read)
-      const rows = this.#runStep(step, query, read)
-      if (rows !== undefined) return rows
-    }
-    return []
+  async #count ({ where, order }: Query, signal: AbortSignal | undefined): Promise<number> {
+    const few = this.light.count(where)
+    if (few !== undefined) return few
+    const { total } = await this.#readHeavy({ where, order, offset: 0, limit: 0, count: true }, signal)
+    return total as number
   }
 
-  /** The page, where the step settles it. */
-  #runStep<Row> (step: DirectStep, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
-    const { where, order, limit, offset } = query
-    switch (step.type) {
-      case 'read': return read({ where, order, limit, offset })
-      case 'read-index': return read({ where, order, limit, offset, index: step.index.name })
-      case 'look': {
-        const within = { where: [...step.range, ...step.equal], rows: step.rows }
-        const looked = read({ where: step.filters, order, limit, offset, index: step.index?.name, within })
-        return looked.length === limit ? looked : undefined
-      }
-      case 'fewest': {
-        const index = this.#chooseIndex(step.choices, step.maxEntries)
-        return index === undefined ? undefined : read({ where, order, limit, offset, index })
-      }
-    }
+  async #readHeavy (query: Query, signal: AbortSignal | undefined): Promise<Found> {
+    const { line, workers } = this.settings
+    const release = await line.enter(signal)
+    // Nobody waits longer than he wants to; the place is free when the work has ended.
+    return await raceSignal(signal, this.#work(query, workers, signal).finally(release))
   }
 
-  /** Along the key, slice by slice: passes over whole slices while the offset lasts, then takes what is wanted. */
-  async #walk<Row> ({ where, order, limit, offset }: Query, read: (select: Select) => Row[]): Promise<Row[]> {
-    const page: Row[] = []
-    let toSkip = offset
-    for await (const slice of this.#sliceKey(where, order[0]?.descending === true, this.limits.walkRows)) {
-      const inSlice = [...where, ...slice]
-      if (toSkip > 0) {
-        const matching = this.statements.count(inSlice, { byKey: true })
-        if (matching <= toSkip) {
-          toSkip -= matching
-          continue
-        }
-      }
-      page.push(...read({ where: inSlice, order, limit, offset: toSkip, byKey: true }))
-      toSkip = 0
-      if (page.length >= limit) break
-    }
-    return page.slice(0, limit)
-  }
-
-  /** Counts in one go where an index does it, else in slices. */
-  async #count (where: readonly Condition[]): Promise<number> {
-    const index = this.#chooseIndex(this.#listChoices(where), this.limits.fewEntries)
-    if (index !== undefined) return this.statements.count(where, { index })
-    if (new Set(where.map(({ field }) => field)).size < 2) return this.statements.count(where)
-    let total = 0
-    for await (const slice of this.#sliceKey(where, false, this.limits.walkRows)) {
-      total += this.statements.count([...where, ...slice], { byKey: true })
-    }
-    return total
-  }
-
-  /** The key cut into ranges of so many rows, as conditions; between them other requests go on. */
-  async * #sliceKey (where: readonly Condition[], descending: boolean, rows: number): AsyncGenerator<Condition[]> {
-    const [beyond, upTo] = descending ? ['lt', 'gte'] as const : ['gt', 'lte'] as const
-    const range = where.filter(isRangeOfId)
-    const lastOfSlice = { order: [{ field: 'id', descending }], limit: 1, offset: rows - 1 }
-    let from: Condition[] = []
-    for (;;) {
-      const [last] = this.statements.readRows({ ...lastOfSlice, where: [...range, ...from] }, [this.layout.id])
-      if (last === undefined) return yield from
-      const id = last[0] as Id
-      yield [...from, { field: 'id', op: upTo, value: id }]
-      from = [{ field: 'id', op: beyond, value: id }]
-      await yieldToEventLoop()
-    }
-  }
-
-  #listChoices (where: readonly Condition[]): IndexChoice[] {
-    return listChoices(this.indexes, where.filter(condition => !isRangeOfId(condition)))
-  }
-
-  /** The index that has fewest entries for its conditions, if they are few. Counting ends where they no longer are. */
-  #chooseIndex (choices: readonly IndexChoice[], maxEntries: number): string | undefined {
-    let best: { name: string, entries: number } | undefined
-    for (const { index: { name }, where } of choices) {
-      const entries = this.statements.count(where, { limit: maxEntries + 1, index: name })
-      if (entries <= maxEntries && entries < (best?.entries ?? Infinity)) best = { name, entries }
-    }
-    return best?.name
+  async #work (query: Query, workers: HeavyWorkers | undefined, signal: AbortSignal | undefined): Promise<Found> {
+    if (workers !== undefined) return await workers.find({ layout: this.layout, query }, signal)
+    return await this.sliced.find(query, new Turn(signal))
   }
 }
 
-/** A step that is one statement or two, without a pause. */
-type DirectStep = Exclude<Step, { type: 'walk' }>
+function tightenQuery (query: Query): Query {
+  const where = tighten(query.where)
+  return where === query.where ? query : { ...query, where }
+}
+
+function writeItems ({ items, total }: Found, members: readonly string[], limit: number): FoundText {
+  const shown = items.slice(0, limit)
+  const texts = shown.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
+  return joinTexts(texts, shown.at(-1)?.id, items.length > limit, total)
+}
 
 function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
   return {

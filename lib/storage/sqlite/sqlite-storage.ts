@@ -1,6 +1,7 @@
 import type { TableMappings } from '../sql/layout.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
+import { readLineLimits } from '../waiting-line.js'
 import { openConnection } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
@@ -13,6 +14,13 @@ export interface SqliteOptions {
   readonly tables?: TableMappings
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
+  /**
+   * Reads that take long, as a sort without an index, at once; 2 unless given. Each has a thread of its own, but for a
+   * database that was handed in open or is in memory: there they are done in slices.
+   */
+  readonly maxHeavyReads?: number
+  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
+  readonly maxWaitingReads?: number
 }
 
 /**
@@ -35,5 +43,6 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   const { tables = {}, busyTimeout = 5000 } = options
-  return createSqlStorage(() => openConnection(options, busyTimeout), tables, true)
+  const limits = readLineLimits(options)
+  return createSqlStorage(() => openConnection(options, busyTimeout, limits), tables, true)
 }

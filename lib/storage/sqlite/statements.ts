@@ -16,6 +16,8 @@ export interface Select extends Omit<Query, 'count'> {
   /** The index to go by. Without one: SQLite's choice, or the key where `byKey` is set. */
   readonly index?: string | undefined
   readonly byKey?: boolean
+  /** Whether the rows are read as they are sorted, not their ids first. */
+  readonly isDirect?: boolean
   /** Looks at so many rows at most, the first that meet these conditions. */
   readonly within?: { readonly where: readonly Condition[], readonly rows: number }
 }
@@ -74,10 +76,10 @@ export class ReadStatements {
   }
 
   #run (select: Select, selected: string, write: () => string): unknown[][] {
-    const { where, order, limit, offset, index, byKey, within } = select
+    const { where, order, limit, offset, index, byKey, isDirect, within } = select
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where)}`
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
-    const key = `${selected}\n${limit} ${index ?? ''} ${byKey === true}\n` +
+    const key = `${selected}\n${limit} ${index ?? ''} ${byKey === true} ${isDirect === true}\n` +
       `${makeTextKey(dialect, where, order)}\n${withinKey}`
     const statement = this.#statements.get(key, () => prepareRead(this.database, write()))
     const values = encodeParameters(this.layout, dialect, where)
@@ -85,7 +87,7 @@ export class ReadStatements {
     return statement([...inner, ...values, offset])
   }
 
-  #write ({ where, order, limit, index, byKey, within }: Select, selected: string): string {
+  #write ({ where, order, limit, index, byKey, isDirect, within }: Select, selected: string): string {
     const clauses = new ClauseBuilder(this.layout, dialect)
     const { table, id } = this.layout
     const from = this.#writeTable(index)
@@ -96,7 +98,7 @@ export class ReadStatements {
       return `SELECT ${selected} FROM (${inner})${clauses.where(where)}${clauses.orderBy(order)}${end}`
     }
     const matching = `FROM ${from}${clauses.where(where, byKey)}${clauses.orderBy(order)}${end}`
-    if (order[0]?.field === 'id') return `SELECT ${selected} ${matching}`
+    if (isDirect === true || order[0]?.field === 'id') return `SELECT ${selected} ${matching}`
     // Sorts ids, often with no more than an index, and then reads the rows of the page alone.
     return `SELECT ${selected} FROM ${table} ` +
       `WHERE ${id.equated} IN (SELECT ${id.equated} ${matching})${clauses.orderBy(order)}`

@@ -1,0 +1,167 @@
+/** What is to end at a time. */
+interface Ending {
+  readonly endsAt: number
+  end (): void
+}
+
+/** Why somebody waits no longer: it took too long, before or after the commit began; or whoever asked has gone. */
+export type EndOfPatience = 'late' | 'unsure' | 'gone'
+
+/** Ends what has lasted too long, with one timer for all of it. */
+export class Deadlines {
+  readonly #endings = new Set<Ending>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param explain makes the reason that those who waited are told */
+  constructor (readonly timeout: number, readonly explain: (why: EndOfPatience) => unknown) {}
+
+  add (ending: Ending): void {
+    this.#endings.add(ending)
+    this.#timer ??= this.#start()
+  }
+
+  delete (ending: Ending): void {
+    this.#endings.delete(ending)
+  }
+
+  // A twentieth later than it should be is early enough, and costs those nothing who are done in time.
+  #start (): NodeJS.Timeout {
+    return setTimeout(() => {
+      this.#timer = undefined
+      const now = performance.now()
+      for (const ending of this.#endings) {
+        if (ending.endsAt > now) continue
+        this.#endings.delete(ending)
+        ending.end()
+      }
+      if (this.#endings.size > 0) this.#timer = this.#start()
+    }, Math.max(1, this.timeout / 20)).unref()
+  }
+}
+
+/** What tells whether whoever asked is still there, as a request does. */
+export interface Presence {
+  readonly socket: { readonly destroyed?: boolean } | null
+  on (event: 'close', listener: () => void): unknown
+  off (event: 'close', listener: () => void): unknown
+}
+
+/**
+ * How long one caller waits, as a signal that costs next to nothing where nobody looks at it: a real one takes longer to
+ * make than a small read. It is looked at in two ways: between two steps of some work (`aborted`), or by listening.
+ */
+export class Patience implements AbortSignal {
+  endsAt: number
+  onabort = null
+  readonly #listeners = new Set<(event: Event) => void>()
+  #ended: { readonly reason: unknown } | undefined
+  #controller: AbortController | undefined
+
+  constructor (readonly deadlines: Deadlines, readonly presence: Presence) {
+    this.endsAt = performance.now() + deadlines.timeout
+  }
+
+  get aborted (): boolean {
+    if (this.#ended === undefined) {
+      if (this.presence.socket?.destroyed === true) this.#end('gone')
+      else if (performance.now() >= this.endsAt) this.#end('late')
+    }
+    return this.#ended !== undefined
+  }
+
+  get reason (): unknown {
+    return this.#ended?.reason
+  }
+
+  throwIfAborted (): void {
+    if (this.aborted) throw this.reason
+  }
+
+  /** Begins anew, for work of many parts of which each may take its time. */
+  renew (): void {
+    this.endsAt = performance.now() + this.deadlines.timeout
+  }
+
+  /** Waits for a commit. It cannot be taken back: where it takes too long, nobody knows whether it was made. */
+  async waitForCommit (committing: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const end = (): void => { reject(this.deadlines.explain('unsure') as Error) }
+      const ending = { endsAt: this.endsAt, end }
+      this.deadlines.add(ending)
+      committing.then(resolve, reject).finally(() => { this.deadlines.delete(ending) })
+    })
+  }
+
+  /** The same as a signal of the platform, for those who hand it on. */
+  toSignal (): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController()
+      this.#controller = controller
+      if (this.aborted) controller.abort(this.reason)
+      else this.addEventListener('abort', () => { controller.abort(this.reason) })
+    }
+    return this.#controller.signal
+  }
+
+  addEventListener (_type: 'abort', listener: (event: Event) => void): void {
+    if (this.#listeners.size === 0) {
+      this.deadlines.add(this)
+      this.presence.on('close', this.#leave)
+    }
+    this.#listeners.add(listener)
+  }
+
+  removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
+    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#stopWatching()
+  }
+
+  dispatchEvent (): boolean {
+    return false
+  }
+
+  /** Called when the time has come. */
+  end (): void {
+    // It may have begun anew.
+    if (performance.now() >= this.endsAt) this.#end('late')
+    else this.deadlines.add(this)
+  }
+
+  readonly #leave = (): void => { this.#end('gone') }
+
+  #end (why: EndOfPatience): void {
+    if (this.#ended !== undefined) return
+    this.#ended = { reason: this.deadlines.explain(why) }
+    this.#stopWatching()
+    const event = new Event('abort')
+    for (const listener of this.#listeners) listener(event)
+    this.#listeners.clear()
+  }
+
+  #stopWatching (): void {
+    this.deadlines.delete(this)
+    this.presence.off('close', this.#leave)
+  }
+}
+
+/** What the work brings, or the reason of the signal where that is aborted first; the work itself may go on. */
+export async function raceSignal<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return await work
+  return await new Promise<T>((resolve, reject) => {
+    const stop = (): void => { reject(signal.reason as Error) }
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => { signal.removeEventListener('abort', stop) })
+  })
+}
+
+const heeding = new WeakSet<object>()
+
+/** Marks a storage that ends its reads itself when the signal says so, and takes a `Patience` for one. */
+export function markHeeding<T extends object> (storage: T): T {
+  heeding.add(storage)
+  return storage
+}
+
+export function isHeeding (storage: object): boolean {
+  return heeding.has(storage)
+}

@@ -1,0 +1,59 @@
+import { compareScalars } from '../compare.js'
+import type { Condition, Scalar } from '../storage.js'
+
+type Bound = Extract<Condition, { readonly value: unknown }>
+
+/**
+ * Conditions that mean the same, with at most one lower and one upper bound for a field, and no bounds where values are
+ * given. A database goes along an index by one bound of each side, whichever, and looks at all that the others exclude.
+ */
+export function tighten (where: readonly Condition[]): readonly Condition[] {
+  if (where.length < 2) return where
+  const byField = new Map<string, Condition[]>()
+  for (const condition of where) {
+    const others = byField.get(condition.field)
+    if (others === undefined) byField.set(condition.field, [condition])
+    else others.push(condition)
+  }
+  return byField.size === where.length ? where : [...byField.values()].flatMap(tightenField)
+}
+
+function tightenField (conditions: readonly Condition[]): readonly Condition[] {
+  if (conditions.length === 1) return conditions
+  const given = conditions.find(({ op }) => op === 'eq') as Extract<Condition, { readonly op: 'eq' | 'ne' }> | undefined
+  if (given !== undefined) {
+    const values = given.values.filter(value => conditions.every(condition => admits(condition, value)))
+    return [{ ...given, values }, ...conditions.filter(({ op }) => op === 'regex')]
+  }
+  const bounds = conditions.filter((condition): condition is Bound => 'value' in condition)
+  const lower = bounds.filter(({ op }) => op === 'gt' || op === 'gte')
+  const upper = bounds.filter(({ op }) => op === 'lt' || op === 'lte')
+  return [
+    ...chooseTightest(lower, 1),
+    ...chooseTightest(upper, -1),
+    ...conditions.filter(condition => !('value' in condition))
+  ]
+}
+
+/** @param sign 1 for lower bounds, of which the greatest counts; -1 for upper ones */
+function chooseTightest (bounds: readonly Bound[], sign: 1 | -1): Bound[] {
+  let best: Bound | undefined
+  for (const bound of bounds) {
+    const order = best === undefined ? 1 : compareScalars(bound.value, best.value) * sign
+    // Of two with one value, the one that excludes it.
+    if (order > 0 || (order === 0 && !bound.op.endsWith('e'))) best = bound
+  }
+  return best === undefined ? [] : [best]
+}
+
+function admits (condition: Condition, value: Scalar): boolean {
+  switch (condition.op) {
+    case 'eq': return condition.values.includes(value)
+    case 'ne': return !condition.values.includes(value)
+    case 'gt': return compareScalars(value, condition.value) > 0
+    case 'gte': return compareScalars(value, condition.value) >= 0
+    case 'lt': return compareScalars(value, condition.value) < 0
+    case 'lte': return compareScalars(value, condition.value) <= 0
+    case 'regex': return true
+  }
+}

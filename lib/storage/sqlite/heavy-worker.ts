@@ -1,0 +1,43 @@
+// The thread that HeavyWorkers starts: answers one question after the other.
+import type { MessagePort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
+import { Turn } from '../turn.js'
+import { openReader } from './driver.js'
+import type { HeavyAnswer, HeavyQuestion } from './heavy-workers.js'
+import { endMessage } from './heavy-workers.js'
+import { sliceLimits, SlicedReader } from './sliced-reader.js'
+import { ReadStatements } from './statements.js'
+
+// Nobody waits for this thread but those who asked it, so a slice only has to end soon when it is told to end.
+const limits = { ...sliceLimits, sliceRows: 20_000, sliceMs: 50 }
+
+const port = parentPort as MessagePort
+const database = await openReader(workerData as string)
+// By the serial number of the layout; a family that is prepared anew has another.
+const readers = new Map<number, SlicedReader>()
+let current: AbortController | undefined
+
+port.on('message', (message: HeavyQuestion | typeof endMessage) => {
+  if (message === endMessage) current?.abort(new Error('nobody waits for it any more'))
+  else void answer(message).then(outcome => { port.postMessage(outcome) })
+})
+
+async function answer ({ layout, query }: HeavyQuestion): Promise<HeavyAnswer> {
+  current = new AbortController()
+  try {
+    let reader = readers.get(layout.serial)
+    if (reader === undefined) {
+      reader = new SlicedReader(new ReadStatements(database, layout), limits)
+      readers.set(layout.serial, reader)
+    }
+    // All slices see the data as it was when the first was read.
+    database.exec('BEGIN')
+    try {
+      return { type: 'found', found: await reader.find(query, new Turn(current.signal)) }
+    } finally {
+      database.exec('COMMIT')
+    }
+  } catch (error) {
+    return { type: 'failed', error }
+  }
+}

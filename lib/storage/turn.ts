@@ -1,0 +1,32 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import type { WaitingLine } from './waiting-line.js'
+
+// How long a search may hold the event loop before other requests go on.
+const maxMs = 5
+
+/** The turn that a search has on the event loop. */
+export class Turn {
+  #end = performance.now() + maxMs
+  #leaveLine: (() => void) | undefined
+
+  /** @param line of those that need more than one turn */
+  constructor (readonly signal?: AbortSignal, readonly line?: WaitingLine) {}
+
+  get isOver (): boolean {
+    return performance.now() > this.#end
+  }
+
+  /** Lets others have theirs, and begins the next, unless nobody waits for the outcome any more. */
+  async pass (): Promise<void> {
+    if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
+    await yieldToEventLoop()
+    this.signal?.throwIfAborted()
+    this.#end = performance.now() + maxMs
+  }
+
+  /** Called after the last turn: others in the line can go on. */
+  end (): void {
+    this.#leaveLine?.()
+    this.#leaveLine = undefined
+  }
+}

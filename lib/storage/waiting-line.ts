@@ -1,0 +1,67 @@
+import { BusyError } from './storage.js'
+
+/** How many may do something heavy at once, and how many may wait for it. */
+export interface LineLimits {
+  readonly maxHeavyReads: number
+  readonly maxWaitingReads: number
+}
+
+export const lineLimits: LineLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
+
+/** The limits that a host gave, or the usual ones. */
+export function readLineLimits (given: { readonly [K in keyof LineLimits]?: number | undefined }): LineLimits {
+  const { maxHeavyReads = lineLimits.maxHeavyReads, maxWaitingReads = lineLimits.maxWaitingReads } = given
+  return { maxHeavyReads, maxWaitingReads }
+}
+
+/** Lets so many through at once. Others wait in line; where that is full, they are refused. */
+export class WaitingLine {
+  readonly #waiting: (() => void)[] = []
+  /** How many are at work now. */
+  running = 0
+  /** How often somebody has had to wait, and how often somebody was refused. */
+  waits = 0
+  refusals = 0
+
+  constructor (readonly limits: LineLimits) {}
+
+  /** How many wait now. */
+  get waiting (): number {
+    return this.#waiting.length
+  }
+
+  /** Waits for its turn, and returns what gives it back. */
+  async enter (signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted()
+    if (this.running < this.limits.maxHeavyReads) this.running++
+    else await this.#wait(signal)
+    let isGivenBack = false
+    return () => {
+      if (isGivenBack) return
+      isGivenBack = true
+      const next = this.#waiting.shift()
+      if (next === undefined) this.running--
+      else next()
+    }
+  }
+
+  async #wait (signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.length >= this.limits.maxWaitingReads) {
+      this.refusals++
+      throw new BusyError(`${this.#waiting.length} heavy reads wait already; nothing was read`)
+    }
+    this.waits++
+    await new Promise<void>((resolve, reject) => {
+      const stop = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(start), 1)
+        reject(signal?.reason as Error)
+      }
+      const start = (): void => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      }
+      this.#waiting.push(start)
+      signal?.addEventListener('abort', stop, { once: true })
+    })
+  }
+}
