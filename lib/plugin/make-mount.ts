@@ -8,7 +8,7 @@ import type { Mount } from '../mount/mount.js'
 import { makeUrls } from '../mount/urls.js'
 import { compileGrammar } from '../query/grammar.js'
 import { representations as allRepresentations } from '../representations/all.js'
-import type { Caller, Committed, Grant } from '../service/caller.js'
+import type { Caller, Committed, Grant, Intent } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { makeDeadlines } from '../service/deadlines.js'
 import { logOrder } from '../service/log.js'
@@ -66,11 +66,11 @@ async function makeCallerFactory (
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))
     : makeConstant(await access(storage))
+  const askHost = authorize && (async (request: FastifyRequest, intent: Intent) =>
+    checkGrant(family, await authorize(request, intent)))
 
   return request => ({
-    async authorize (intent) {
-      return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
-    },
+    authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
     signal: new Patience(deadlines, request.raw),
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
@@ -83,8 +83,8 @@ async function makeCallerFactory (
   }
 }
 
-function makeConstant<T> (value: T): () => Promise<T> {
-  return async () => value
+function makeConstant<T> (value: T): () => T {
+  return () => value
 }
 
 // Nobody waits for it, and its failure is only logged.

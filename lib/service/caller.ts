@@ -52,9 +52,9 @@ export interface Committed {
 /** On whose behalf something is read or written: a request, or a call of the service. */
 export interface Caller {
   /** What the caller may do; a refusal is thrown. */
-  authorize (intent: Intent): Promise<Grant>
+  authorize (intent: Intent): Grant | Promise<Grant>
   /** Where the items are, prepared for the family. */
-  storage (): Promise<GuardedStorage>
+  storage (): GuardedStorage | Promise<GuardedStorage>
   /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */
   readonly signal?: AbortSignal | undefined
   /** Runs a step within the host's tracing, where there is one. */

@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
-import type { Stored } from '../storage/storage.js'
+import type { Id, Storage, Stored } from '../storage/storage.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
@@ -14,7 +14,6 @@ import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
 import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay, makeIdOfKey } from './replay.js'
-import type { GuardedStorage } from './storage-access.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -37,7 +36,7 @@ interface Execution {
   /** With the id under which it is recorded, where the client has one for it. */
   readonly command: Command
   readonly grant: Grant
-  readonly storage: GuardedStorage
+  readonly storage: Storage
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
@@ -46,8 +45,7 @@ export async function execute (family: Family, caller: Caller, asked: Command): 
   const storage = await caller.storage()
   const command = asked.key === undefined ? asked : { ...asked, id: makeIdOfKey(asked.key, grant.principal) }
   const execution = { family, caller, command, grant, storage }
-  const work = () => retryConflicts(() => attempt(execution))
-  return await runExclusive(storage, lockOf(family, command), caller.signal, work)
+  return await runExclusive(storage, lockOf(family, command), () => retryConflicts(() => attempt(execution)))
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
@@ -58,55 +56,61 @@ function lockOf (family: Family, { target, id }: Command): string | undefined {
 
 async function attempt (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, command: { id, target } } = execution
-  const { signal } = caller
   if (id !== undefined) {
-    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant, signal)
+    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const loaded = target === undefined ? { ...execution, current: undefined } : await load(execution, target)
-  const { current, command, grant } = loaded
+  const { current, command, grant }: Loaded = target === undefined ? execution : await load(execution, target)
   const context: Context = { now: new Date().toISOString(), command: id ?? uuidv7(), principal: grant.principal }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
-    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage, signal), command.params, context) }
+    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
     : decide(family, current, command, context))
   const item = decision.outcome === 'done' ? decision.after : current
-  if (item !== undefined && !matcher(grant.where ?? [])(item)) {
+  if (item !== undefined && !isGranted(grant, item)) {
     throw new Problem('forbidden', `You may not make the ${family.singular} this`)
   }
   const decided = { command, context, current, decision }
   const record = makeRecord(family, decided)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
   const recorded = decision.outcome === 'done' || id !== undefined
-  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record), signal))
+  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record)))
   if (decision.outcome === 'done') tellCaller(family, caller, record, { before: current, after: item })
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, recorded, item, replayed: false, problem }
 }
 
-function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
+function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {
   return {
     record,
     recorded: true,
     item: record.result,
-    loadItem: () => new Reader(family, storage, grant, caller.signal).get(readTarget(family, record)),
+    loadItem: () => new Reader(family, storage, grant).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
   }
 }
 
 /** The item as it is, what the command means for it, and what the caller may do with it. */
-async function load (execution: Execution, target: string | number): Promise<Execution & { current: Stored }> {
-  const { family, caller, command, grant, storage } = execution
-  const current = await storage.get(family.name, target, caller.signal)
-  if (current === undefined || !matcher(grant.where ?? [])(current)) throw notFound(family.singular, target)
+interface Loaded extends Pick<Execution, 'command' | 'grant'> {
+  /** Undefined where the command creates it. */
+  readonly current?: Stored
+}
+
+async function load ({ family, caller, command, grant, storage }: Execution, target: Id): Promise<Loaded> {
+  const current = await storage.get(family.name, target)
+  if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
   command.precondition?.(current)
-  if (command.interpret === undefined) return { ...execution, current }
+  if (command.interpret === undefined) return { current, command, grant }
   const meant = { ...command, ...command.interpret(current) }
-  if (meant.action === undefined) return { ...execution, current, command: meant }
+  if (meant.action === undefined) return { current, command: meant, grant }
   // Reading was asked for at first; changing is another matter, with conditions of its own.
   const granted = await caller.authorize(intendCommand(family, meant))
-  if (!matcher(granted.where ?? [])(current)) throw notFound(family.singular, target)
-  return { ...execution, current, command: meant, grant: granted }
+  if (!isGranted(granted, current)) throw notFound(family.singular, target)
+  return { current, command: meant, grant: granted }
+}
+
+function isGranted ({ where }: Grant, item: Stored): boolean {
+  return where === undefined || matcher(where)(item)
 }
 
 async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
@@ -154,18 +158,12 @@ const queues = new WeakMap<object, Map<string, Promise<unknown>>>()
  * Runs the work for one key of one owner one after another, so that writers of one process do not run into each other.
  * Writers of other processes are told apart by the storage itself. Without a key, nothing waits.
  */
-async function runExclusive<T> (
-  owner: object,
-  key: string | undefined,
-  signal: AbortSignal | undefined,
-  work: () => Promise<T>
-): Promise<T> {
+async function runExclusive<T> (owner: object, key: string | undefined, work: () => Promise<T>): Promise<T> {
   if (key === undefined) return await work()
   let queue = queues.get(owner)
   if (queue === undefined) queues.set(owner, queue = new Map())
   const last = queue.get(key)
-  const start = () => { signal?.throwIfAborted(); return work() }
-  const running = last === undefined ? work() : last.then(start, start)
+  const running = last === undefined ? work() : last.then(work, work)
   queue.set(key, running)
   try {
     return await running

@@ -9,18 +9,15 @@ export function isCounted ({ idKind, makeId }: Family): boolean {
 }
 
 /** The id of a new item: the host's, the next integer, or a UUID. */
-export async function makeNewId (family: Family, storage: Storage, signal?: AbortSignal): Promise<Id> {
-  return isCounted(family) ? await countOn(family, storage, signal) : family.makeId?.() ?? uuidv7()
+export async function makeNewId (family: Family, storage: Storage): Promise<Id> {
+  return isCounted(family) ? await countOn(family, storage) : family.makeId?.() ?? uuidv7()
 }
 
-async function countOn (family: Family, storage: Storage, signal: AbortSignal | undefined): Promise<number> {
+async function countOn (family: Family, storage: Storage): Promise<number> {
   const last = await findFirst(storage, family.name, { where: [], order: [{ field: 'id', descending: true }] })
   let id = last === undefined ? 1 : last.id as number + 1
   // What was deleted keeps its log, so its id is not given again. Doubling the step passes over many in few reads.
-  for (let step = 1; await hasLog(storage, family, id); step *= 2) {
-    signal?.throwIfAborted()
-    id += step
-  }
+  for (let step = 1; await hasLog(storage, family, id); step *= 2) id += step
   return id
 }
 

@@ -16,13 +16,12 @@ export async function findReplay (
   storage: Storage,
   family: Family,
   command: Command & { readonly id: string },
-  grant: Grant,
-  signal: AbortSignal | undefined
+  grant: Grant
 ): Promise<CommandRecord | undefined> {
-  const record = await storage.get('commands', command.id, signal) as CommandRecord | undefined
+  const record = await storage.get('commands', command.id) as CommandRecord | undefined
   if (record === undefined) return undefined
   const { target, key } = command
-  const isVisible = await mayHear(storage, family, record, grant, signal)
+  const isVisible = await mayHear(storage, family, record, grant)
   // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
@@ -38,11 +37,10 @@ async function mayHear (
   storage: Storage,
   family: Family,
   record: CommandRecord,
-  { where = [] }: Grant,
-  signal: AbortSignal | undefined
+  { where = [] }: Grant
 ): Promise<boolean> {
   if (where.length === 0) return true
-  const item = await storage.get(family.name, readTarget(family, record), signal)
+  const item = await storage.get(family.name, readTarget(family, record))
   return item === undefined ? record.principal !== undefined : matcher(where)(item)
 }
 

@@ -71,6 +71,17 @@ function guardStorage (storage: Storage): GuardedStorage {
   }
 }
 
+/** The storage for one caller: what is read and committed through it heeds his signal. */
+export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undefined): Storage {
+  if (signal === undefined) return storage
+  return {
+    ...storage,
+    find: (family, query) => storage.find(family, query, signal),
+    get: (family, id) => storage.get(family, id, signal),
+    commit: changes => storage.commit(changes, signal)
+  }
+}
+
 /** At opening, a table that does not fit is a mistake of the host's; anything else may be better the next time. */
 export async function guardOpening<T> (open: () => Promise<T>): Promise<T> {
   return await guard(open, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
