@@ -12,6 +12,7 @@ import type { Caller, Committed, Grant, Intent } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { logOrder } from '../service/log.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
+import { readWaitingLimits } from '../service/write-lines.js'
 import type { Storage } from '../storage/storage.js'
 import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
@@ -54,8 +55,10 @@ const unlimited: Grant = {}
 /** A caller for each request: what `authorize` grants it, and the storage that is its own. */
 async function makeCallerFactory (
   family: Family,
-  { storage, authorize, onCommitted }: FamilyOptions
+  options: FamilyOptions
 ): Promise<(request: FastifyRequest) => Caller> {
+  const { storage, authorize, onCommitted } = options
+  const waiting = readWaitingLimits(options)
   const access = makeStorageAccess(family)
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))
@@ -66,6 +69,7 @@ async function makeCallerFactory (
   return request => ({
     authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
+    waiting,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
   })

@@ -4,6 +4,7 @@ import { findFlawInConditions } from '../query/conditions.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
+import type { WaitingLimits } from './write-lines.js'
 
 /** What is about to be done, for `authorize`. */
 export interface Intent {
@@ -54,6 +55,8 @@ export interface Caller {
   authorize (intent: Intent): Grant | Promise<Grant>
   /** Where the items are, prepared for the family. */
   storage (): Storage | Promise<Storage>
+  /** How many may wait before its writes. */
+  readonly waiting: WaitingLimits
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

@@ -20,6 +20,7 @@ import { authorizeReader } from './reader.js'
 import { showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
+import { readWaitingLimits } from './write-lines.js'
 
 // A program may ask for as much at once as it likes.
 const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000 }
@@ -28,6 +29,7 @@ const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxValues: 
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
+  const waiting = readWaitingLimits(options)
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
   const access = makeStorageAccess(family)
@@ -109,7 +111,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         const principal = grant.principal ?? claimed
         return principal === undefined ? grant : { ...grant, principal }
       },
-      storage: () => guardOpening(() => access(storage))
+      storage: () => guardOpening(() => access(storage)),
+      waiting
     }
   }
 
