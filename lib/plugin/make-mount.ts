@@ -14,6 +14,7 @@ import { makeDeadlines } from '../service/deadlines.js'
 import { logOrder } from '../service/log.js'
 import type { GuardedStorage } from '../service/storage-access.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
+import { readWaitingLimits } from '../service/write-lines.js'
 import { Patience } from '../storage/patience.js'
 import type { Storage } from '../storage/storage.js'
 import type { FamilyOptions } from './options.js'
@@ -59,8 +60,10 @@ const unlimited: Grant = {}
 /** A caller for each request: what `authorize` grants it, and the storage that is its own. */
 async function makeCallerFactory (
   family: Family,
-  { storage, authorize, onCommitted, timeout = 10_000 }: FamilyOptions
+  options: FamilyOptions
 ): Promise<(request: FastifyRequest) => Caller> {
+  const { storage, authorize, onCommitted, timeout = 10_000 } = options
+  const waiting = readWaitingLimits(options)
   const access = makeStorageAccess(family)
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
@@ -73,6 +76,7 @@ async function makeCallerFactory (
     authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
     signal: new Patience(deadlines, request.raw),
+    waiting,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
   })

@@ -55,6 +55,10 @@ export interface FamilyOptions {
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
+  /** Writers that may wait for one item; one more is answered 503. Default 100. */
+  readonly maxWaitingPerItem?: number
+  /** Writers that may wait in all, whoever shares the storage. Default 1000. */
+  readonly maxWaiting?: number
   /** How often one query parameter may be repeated. Default 100. */
   readonly maxValues?: number
   /** The length of a `.regex` pattern at most. Default 200. */
@@ -117,6 +121,8 @@ const checks: Record<keyof FamilyOptions, Check> = {
   unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
   authorize: checkFunction,
   onCommitted: checkFunction,
+  maxWaitingPerItem: checkSize,
+  maxWaiting: checkSize,
   maxValues: checkSize,
   maxPatternLength: checkSize,
   bodyLimit: checkSize,

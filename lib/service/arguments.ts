@@ -16,7 +16,8 @@ import { isStorage } from './storage-access.js'
 
 // What a caller of the service hands over, judged as strictly as what a client sends.
 
-const optionNames: readonly string[] = ['storage', 'authorize'] satisfies (keyof ServiceOptions)[]
+const sizes = ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof ServiceOptions)[]
+const optionNames: readonly string[] = ['storage', 'authorize', ...sizes] satisfies (keyof ServiceOptions)[]
 
 export function checkOptions ({ name }: Family, options: ServiceOptions | undefined): void {
   const flaw = findFlawInOptions(options ?? {})
@@ -27,8 +28,15 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
   const unknown = Object.keys(options).find(option => !optionNames.includes(option))
   if (unknown !== undefined) return `unknown option "${unknown}".${didYouMean(unknown, optionNames)}`
   if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
+  const size = sizes.find(name => options[name] !== undefined && !isSize(options[name]))
+  if (size !== undefined) return `the option "${size}" must be an integer from 1`
   if (options.authorize === undefined || typeof options.authorize === 'function') return undefined
   return 'the option "authorize" must be a function'
+}
+
+/** Whether a value can bound something. */
+function isSize (value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 1
 }
 
 /** The names of the options of each call. */

@@ -5,6 +5,7 @@ import type { Condition, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
 import type { GuardedStorage } from './storage-access.js'
+import type { WaitingLimits } from './write-lines.js'
 
 /** What is about to be done, for `authorize`. */
 export interface Intent {
@@ -57,6 +58,9 @@ export interface Caller {
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */
   readonly signal?: AbortSignal | undefined
+  storage (): Storage | Promise<Storage>
+  /** How many may wait before its writes. */
+  readonly waiting: WaitingLimits
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

@@ -14,6 +14,8 @@ import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
 import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay, makeIdOfKey } from './replay.js'
+import { bindSignal } from './storage-access.js'
+import { getWriteLines } from './write-lines.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -44,12 +46,13 @@ export async function execute (family: Family, caller: Caller, asked: Command): 
   const grant = await caller.authorize(intendCommand(family, asked))
   const storage = await caller.storage()
   const command = asked.key === undefined ? asked : { ...asked, id: makeIdOfKey(asked.key, grant.principal) }
-  const execution = { family, caller, command, grant, storage }
-  return await runExclusive(storage, lockOf(family, command), () => retryConflicts(() => attempt(execution)))
+  const execution = { family, caller, command, grant, storage: bindSignal(storage, caller.signal) }
+  const work = () => retryConflicts(() => attempt(execution))
+  return await getWriteLines(storage).run(nameLine(family, command), caller.waiting, caller.signal, work)
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
-function lockOf (family: Family, { target, id }: Command): string | undefined {
+function nameLine (family: Family, { target, id }: Command): string | undefined {
   if (target !== undefined) return `${family.name}/${target}`
   return isCounted(family) ? family.name : id
 }
@@ -149,25 +152,4 @@ async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
 // A command whose meaning only the item shows is to read it first.
 function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
   return { family: name, action, id: target, params }
-}
-
-// The last of those that wait for each key, by owner.
-const queues = new WeakMap<object, Map<string, Promise<unknown>>>()
-
-/**
- * Runs the work for one key of one owner one after another, so that writers of one process do not run into each other.
- * Writers of other processes are told apart by the storage itself. Without a key, nothing waits.
- */
-async function runExclusive<T> (owner: object, key: string | undefined, work: () => Promise<T>): Promise<T> {
-  if (key === undefined) return await work()
-  let queue = queues.get(owner)
-  if (queue === undefined) queues.set(owner, queue = new Map())
-  const last = queue.get(key)
-  const running = last === undefined ? work() : last.then(work, work)
-  queue.set(key, running)
-  try {
-    return await running
-  } finally {
-    if (queue.get(key) === running) queue.delete(key)
-  }
 }

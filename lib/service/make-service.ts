@@ -20,14 +20,19 @@ import { authorizeReader } from './reader.js'
 import { showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
+import { readWaitingLimits } from './write-lines.js'
 
 // A program may ask for as much at once as it likes.
-const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxSkipped: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000, maxPatterns: 100, maxPatternSize: 1000 }
+const { MAX_SAFE_INTEGER: all } = Number
+const limits = {
+  pageSize: 50, maxPageSize: all, maxSkipped: all, maxValues: 1000, maxPatternLength: 1000, maxPatterns: 100, maxPatternSize: 1000
+}
 
 /** Inside, a service is of no particular family; the types are for those who call it. */
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
+  const waiting = readWaitingLimits(options)
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
   const access = makeStorageAccess(family)
@@ -110,7 +115,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         return principal === undefined ? grant : { ...grant, principal }
       },
       storage: () => guardOpening(() => access(storage)),
-      signal: call.signal
+      signal: call.signal,
+      waiting
     }
   }
 

@@ -12,6 +12,10 @@ export interface ServiceOptions {
    * or written, and what it throws is the refusal. A principal that it gives back counts in place of the call's.
    */
   readonly authorize?: (call: CallOptions, intent: Intent) => Granted | Promise<Granted>
+  /** Writers that may wait for one item; one more is refused. Default 100. */
+  readonly maxWaitingPerItem?: number
+  /** Writers that may wait in all, whoever shares the storage. Default 1000. */
+  readonly maxWaiting?: number
 }
 
 /** Who asks. */

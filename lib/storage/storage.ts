@@ -126,6 +126,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
+  metrics? (): Readonly<Record<string, number>>
 }
 
 /** The item is not there at the revision that the change expects. */

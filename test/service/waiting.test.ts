@@ -1,0 +1,114 @@
+import t from 'tap'
+import type { Storage } from '../../lib/index.js'
+import { memoryStorage } from '../../lib/index.js'
+import type { WaitingLimits } from '../../lib/service/write-lines.js'
+import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
+import { makeDeal, openBook, refusal } from './book.js'
+
+/** A storage whose commits wait until they are let through, and which counts them. */
+function makeGate (): { storage: Storage, close (): void, open (): void, count (): number } {
+  const inner = memoryStorage()
+  let gate = Promise.resolve()
+  let open = (): void => {}
+  let commits = 0
+  return {
+    storage: {
+      ...inner,
+      async commit (changes) {
+        commits++
+        await gate
+        await inner.commit(changes)
+      }
+    },
+    close () { gate = new Promise(resolve => { open = resolve }) },
+    open: () => open(),
+    count: () => commits
+  }
+}
+
+const price = (newPrice: number) => ({ newPrice, reason: 'a' })
+
+t.test('so many writers wait for one item, and those beyond are refused with nothing done', async t => {
+  const { storage, close, open, count } = makeGate()
+  const app = await dealsApp(storage, { maxWaitingPerItem: 3 })
+  t.teardown(() => app.close())
+  const [{ id }, other] = [await createDeal(app), await createDeal(app)]
+  const before = count()
+  close()
+  const change = async (newPrice: number, url = `${home}/${id}/change-price`) =>
+    await app.inject({ method: 'PUT', url, payload: price(newPrice) })
+  // One is at work, three wait.
+  const answers = Promise.all([1, 2, 3, 4, 5, 6].map(newPrice => change(newPrice)))
+  const elsewhere = change(1, `${home}/${other.id}/change-price`)
+  const headers = { 'idempotency-key': 'beyond' }
+  const named = await app.inject({ method: 'POST', url: `${home}/${id}/price-changes`, headers, payload: price(9) })
+  t.match(named.json(), { status: 503, type: 'urn:dealbook:problem:busy', detail: /3 of them for this; nothing was/ })
+  t.equal(named.headers['retry-after'], '1')
+  open()
+  t.strictSame((await answers).map(({ statusCode }) => statusCode), [200, 200, 200, 200, 503, 503])
+  t.equal((await elsewhere).statusCode, 200, 'writers of another item have a line of their own')
+  t.equal(count() - before, 5, 'those that were refused came to no commit')
+  t.match(await readDeal(app, id), { price: 4, revision: 5 })
+  const again = await app.inject({ method: 'POST', url: `${home}/${id}/price-changes`, headers, payload: price(9) })
+  t.equal(again.statusCode, 201, 'and may come again')
+  t.equal((await readLog(app, id)).length, 6)
+})
+
+t.test('so many wait in all, by whatever door they come to a storage', async t => {
+  const { storage, close, open } = makeGate()
+  const app = await dealsApp(storage, { maxWaiting: 4 })
+  t.teardown(() => app.close())
+  const book = openBook(storage, { maxWaiting: 4 })
+  const ids = [await makeDeal(book), await makeDeal(book), await makeDeal(book)]
+  const free = await makeDeal(book)
+  close()
+  const running = [1, 2].flatMap(newPrice => ids.map(id => book.run('change-price', id, price(newPrice))))
+  const fourth = book.run('change-price', ids[0] as string, price(3))
+  // Three are at work, four wait.
+  const fifth = await refusal(book.run('change-price', ids[1] as string, price(4)))
+  t.match(fifth, { code: 'busy', statusCode: 503, headers: { 'retry-after': '1' } })
+  const put = async (id: string) =>
+    await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
+  t.equal((await put(ids[2] as string)).statusCode, 503)
+  const unhindered = put(free)
+  open()
+  t.equal((await unhindered).statusCode, 200, 'who need not wait is not refused')
+  t.equal((await Promise.all([...running, fourth])).length, 7)
+  const revisions = await Promise.all(ids.map(async id => (await book.get(id)).revision))
+  t.strictSame(revisions, [4, 3, 3])
+})
+
+t.test('a hundred wait for one item where nobody says otherwise', async t => {
+  const { storage, close, open } = makeGate()
+  const book = openBook(storage)
+  const id = await makeDeal(book)
+  close()
+  const calls = Array.from({ length: 110 }, (_, index) => book.run('change-price', id, price(index)))
+  const settled = Promise.allSettled(calls)
+  await refusal(book.run('change-price', id, price(111)))
+  open()
+  const done = (await settled).filter(({ status }) => status === 'fulfilled')
+  t.equal(done.length, 101, 'one at work, and a hundred behind it')
+})
+
+t.test('a line goes on after a writer that failed', async t => {
+  const book = openBook(memoryStorage())
+  const id = await makeDeal(book)
+  const results = await Promise.allSettled([
+    book.run('unhold', id, {}, { revision: 7 }),
+    book.run('hold', id, { reason: 'a' }),
+    book.run('complete', id),
+    book.run('unhold', id)
+  ])
+  t.strictSame(results.map(({ status }) => status), ['rejected', 'fulfilled', 'rejected', 'fulfilled'])
+})
+
+t.test('limits that are none are refused', async t => {
+  for (const option of ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof WaitingLimits)[]) {
+    for (const value of [0, -1, 1.5, Infinity]) {
+      const message = `fastify-dealbook, deals: the option "${option}" must be an integer from 1`
+      t.throws(() => openBook(memoryStorage(), { [option]: value }), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
+      await t.rejects(dealsApp(memoryStorage(), { [option]: value }), { message })
+    }
+  }
+})
