@@ -5,8 +5,11 @@ import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
-import { openPool, StatementRunner } from './driver.js'
+import { ignore, openPool } from './driver.js'
+import { getLanes } from './lanes.js'
+import { StatementNames } from './names.js'
 import { TableReader } from './reader.js'
+import { StatementRunner } from './runner.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
@@ -23,7 +26,11 @@ export type PostgresSource = { readonly connectionString: string } | { readonly 
 
 export interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
+  readonly maxWaitingCommits: number
 }
+
+// As many as a pool of pg has where nothing is said.
+const defaultPoolSize = 10
 
 /** A pool with its queue of commits. */
 export async function openConnection (
@@ -31,18 +38,21 @@ export async function openConnection (
   settings: PostgresSettings,
   limits: PlanLimits = planLimits
 ): Promise<SqlConnection<Write, PostgresTable>> {
-  const { schema, preparedStatements, statementTimeout } = settings
-  const pool = 'pool' in source ? source.pool : await openPool(source.connectionString, settings)
+  const { schema, statementTimeout, connectionTimeout, maxWaitingCommits } = settings
+  // What limits the time of a statement in a pool of the host is the host's.
+  const { pool, limitsTime } = 'pool' in source
+    ? { pool: source.pool, limitsTime: true }
+    : await openPool(source.connectionString, settings)
   // An idle connection that breaks is replaced by the next; unheard, the event would end the process.
-  const ignore = (): void => {}
   pool.on('error', ignore)
-  // The driver's own clock is for a server that has gone silent; one that still works ends the statement itself.
-  const runner = new StatementRunner(pool, preparedStatements, statementTimeout + 1000)
-  const queue = new CommitQueue(runner)
+  const lanes = getLanes(pool, pool.options?.max ?? defaultPoolSize, connectionTimeout)
+  const names = new StatementNames(settings.preparedStatements)
+  const runner = new StatementRunner(pool, { lanes, names, statementTimeout, limitsTime })
+  const queue = new CommitQueue(runner, { maxWaiting: maxWaitingCommits, timeout: statementTimeout })
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
-      const layout = await prepareTable(pool, runner, shape, mapping, schema)
+      const layout = await prepareTable(runner, shape, mapping, schema)
       return {
         layout,
         reader: new TableReader(new ReadStatements(runner, layout), limits),

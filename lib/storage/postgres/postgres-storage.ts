@@ -19,8 +19,10 @@ export interface PostgresOptions {
   readonly connectionTimeout?: number
   /** Connections at most; 10 unless given. Not for a pool of the host. */
   readonly poolSize?: number
-  /** `false` behind a proxy that pools transactions, as pgbouncer: nothing is then left to the session. */
+  /** `false` behind a proxy that keeps a connection for a client which has prepared something on it. */
   readonly preparedStatements?: boolean
+  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
+  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -43,7 +45,8 @@ export function postgresStorage (
     statementTimeout: options.statementTimeout ?? 10_000,
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
-    preparedStatements: options.preparedStatements ?? true
+    preparedStatements: options.preparedStatements ?? true,
+    maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
   return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
 }

@@ -4,7 +4,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { StatementRunner } from './driver.js'
+import type { StatementRunner } from './runner.js'
 
 const maxTexts = 300
 
@@ -36,12 +36,12 @@ export class ReadStatements {
   }
 
   async get (id: Id): Promise<Stored | undefined> {
-    const [row] = await this.runner.run(this.#get, [id])
+    const [row] = await this.#run(this.#get, [id])
     return row === undefined ? undefined : this.#decode(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    return (await this.runner.run(this.#getMany, [ids])).map(this.#decode)
+    return (await this.#run(this.#getMany, [ids])).map(this.#decode)
   }
 
   async readItems (select: Select): Promise<Stored[]> {
@@ -57,13 +57,13 @@ export class ReadStatements {
     const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
     const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
     if (offset > 0) values.push(offset)
-    return await this.runner.run(text, values)
+    return await this.#run(text, values)
   }
 
   async count (where: readonly Condition[]): Promise<number> {
     const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
       `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.runner.run(text, encodeParameters(this.layout, dialect, where))
+    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where))
     return Number(row?.[0])
   }
 
@@ -76,8 +76,12 @@ export class ReadStatements {
       return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.runner.run(text, values)
+    const [counts = []] = await this.#run(text, values)
     return counts.map(Number)
+  }
+
+  async #run (text: string, values: unknown[]): Promise<unknown[][]> {
+    return await this.runner.read(this.layout.table, text, values)
   }
 
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.

@@ -4,8 +4,7 @@ import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import { nameIndex, quoteName } from '../sql/names.js'
 import type { FamilyShape, Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { PostgresPool, Run, StatementRunner } from './driver.js'
-import { runInTransaction } from './driver.js'
+import type { Run, StatementRunner } from './runner.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
 const ownTypes: Record<Kind, RegExp> = {
@@ -27,24 +26,24 @@ const mappableTypes: Record<Kind, RegExp> = {
 
 /** Makes what is missing of the family's table, and returns how the family is kept. */
 export async function prepareTable (
-  pool: PostgresPool,
   runner: StatementRunner,
   shape: FamilyShape,
   mapping: TableMapping | undefined,
   schema: string | undefined
 ): Promise<Layout> {
-  const run: Run = (text, values = []) => runner.run(text, values)
   if (mapping !== undefined) {
     const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
-    const present = await readColumns(run, schemaPart + quoteName(mapping.table))
+    const table = schemaPart + quoteName(mapping.table)
+    const present = await readColumns((text, values = []) => runner.read(table, text, values), table)
     const layout = layOutMappedTable(shape, mapping, present, dialect)
     checkTypes(layout, present, mappableTypes)
     return layout
   }
 
   const layout = layOutOwnTable(shape, dialect, schema)
+  const run: Run = (text, values = []) => runner.read(layout.table, text, values)
   if ((await listMissing(run, layout, schema)).length > 0) {
-    await runInTransaction(pool, async run => {
+    await runner.transact(layout.table, async run => {
       // Whoever comes second waits here, and then finds everything made.
       await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
       const statements = await listMissing(run, layout, schema)

@@ -23,14 +23,19 @@ export interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 export type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
+export interface SqliteSettings {
+  readonly busyTimeout: number
+  readonly maxWaitingCommits: number
+}
+
 /** An open database with its queue of commits. */
 export async function openConnection (
   source: SqliteSource,
-  busyTimeout: number,
+  { busyTimeout, maxWaitingCommits }: SqliteSettings,
   limits: PlanLimits & SliceLimits = { ...planLimits, ...sliceLimits }
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const queue = new CommitQueue(database, busyTimeout)
+  const queue = new CommitQueue(database, busyTimeout, maxWaitingCommits)
   const writesJson = enableJson(database)
 
   return {

@@ -13,6 +13,8 @@ export interface SqliteOptions {
   readonly tables?: TableMappings
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
+  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
+  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -34,6 +36,6 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables = {}, busyTimeout = 5000 } = options
-  return createSqlStorage(() => openConnection(options, busyTimeout), tables, true)
+  const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  return createSqlStorage(() => openConnection(options, { busyTimeout, maxWaitingCommits }), tables, true)
 }
