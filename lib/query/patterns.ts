@@ -1,6 +1,6 @@
 import { compilePattern } from '../storage/pattern.js'
 import { PatternSizeError } from '../storage/pattern-size.js'
-import type { Read } from './values.js'
+import type { ReadResult as Read } from './values.js'
 import { readText } from './values.js'
 
 /** Bounds of the patterns of a query. */

@@ -58,7 +58,6 @@ export interface Caller {
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */
   readonly signal?: AbortSignal | undefined
-  storage (): Storage | Promise<Storage>
   /** How many may wait before its writes. */
   readonly waiting: WaitingLimits
   /** Runs a step within the host's tracing, where there is one. */

@@ -132,8 +132,8 @@ function tellCaller (
   caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
 }
 
-// Each attempt that fails means that another process succeeded in between.
-const maxAttempts = 30
+// Each attempt that fails means that another process succeeded in between; of sixteen that compete, each wins in time.
+const maxAttempts = 150
 
 /** Decides again from what is there now, as long as another writer was faster. */
 async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
@@ -142,7 +142,7 @@ async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
       return await attempt()
     } catch (error) {
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-      if (failures > 2) await pause(Math.random() * 2 * failures)
+      if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }
   const detail = 'Others kept changing it at the same time; nothing was done'

@@ -8,7 +8,7 @@ import {
 import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import type { Storage } from '../../lib/storage/storage.js'
+import type { Storage, Stored } from '../../lib/storage/storage.js'
 import { ConflictError, ReadOnlyError } from '../../lib/storage/storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
@@ -100,6 +100,44 @@ t.test('ten processes that start at once', async t => {
   await tenProcesses(connectionString, schema)
   t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: 10 }])
 })
+
+for (const isolation of ['repeatable read', 'serializable']) {
+  t.test(`a database whose transactions are ${isolation} unless told otherwise`, async t => {
+    const database = newSchema()
+    await sql(`CREATE DATABASE "${database}"`)
+    await sql(`ALTER DATABASE "${database}" SET default_transaction_isolation = '${isolation}'`)
+    const url = new URL(connectionString)
+    url.pathname = database
+    const storages = Array.from({ length: 3 }, () => postgresStorage({ connectionString: url.href, schema: 'app' }))
+    t.teardown(async () => {
+      for (const storage of storages) await storage.close()
+      await sql(`DROP DATABASE "${database}"`)
+    })
+    // Who waited for the other to make the tables must see them.
+    await tenProcesses(url.href, 'app')
+    await Promise.all(storages.map(storage => storage.prepare(things)))
+    const [one] = storages as [Storage]
+    t.equal((await ids(one, query())).length, 10)
+    await hammer(storages, 10)
+    t.match(await one.get('things', 0), { integer: 3 * 2 * 10, revision: 1 + 3 * 2 * 10 })
+  })
+}
+
+/** Two writers of each storage raise one number so many times each. */
+async function hammer (storages: readonly Storage[], times: number): Promise<void> {
+  await Promise.all([...storages, ...storages].map(async storage => {
+    for (let done = 0; done < times;) {
+      const item = await storage.get('things', 0) as Stored
+      const next = { ...item, integer: Number(item['integer'] ?? 0) + 1, revision: item.revision + 1 }
+      try {
+        await storage.commit([replace('things', next)])
+        done++
+      } catch (error) {
+        if (!(error instanceof ConflictError)) throw error
+      }
+    }
+  }))
+}
 
 t.test('a required field that comes later is absent in the rows from before', async t => {
   const { open } = fresh(t)
@@ -275,7 +313,7 @@ t.test('a row that somebody keeps locked holds up commits to that row only', asy
     stuck.catch(() => {})
     await delay(50)
     await storage.commit([replace('things', thing(2, {}, 2))])
-    await t.rejects(stuck, { code: '57014' }, 'ended by the statement timeout')
+    await t.rejects(stuck, { name: 'BusyError' }, 'it has waited for as long as a statement may take')
     await client.query('ROLLBACK')
   })
   await storage.commit([replace('things', thing(1, {}, 2))])
@@ -296,21 +334,36 @@ t.test('a pool of the host, with parsers of its own, stays open', async t => {
   t.equal(pool.listenerCount('error'), 0)
 })
 
-t.test('without prepared statements nothing stays in the session; with them, not more than some', async t => {
+t.test('without prepared statements nothing stays in the session', async t => {
   const { schema } = fresh(t)
-  for (const preparedStatements of [false, true]) {
-    const pool = new pg.Pool({ connectionString, max: 1 })
-    const storage = postgresStorage({ pool, schema, preparedStatements })
-    await storage.prepare(things)
-    for (let limit = 1; limit <= 250; limit++) {
-      for (let times = 0; times < 3; times++) await storage.find('things', query({ limit }))
-    }
-    const { rows } = await pool.query<{ n: number }>('SELECT count(*)::int AS n FROM pg_prepared_statements')
-    const n = rows[0]?.n ?? -1
-    t.ok(preparedStatements ? n > 100 && n <= 200 : n === 0, `${n} prepared`)
-    await storage.close()
-    await pool.end()
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  t.teardown(() => pool.end())
+  const storage = postgresStorage({ pool, schema, preparedStatements: false })
+  await storage.prepare(things)
+  for (let times = 0; times < 3; times++) await storage.find('things', query())
+  t.strictSame((await pool.query('SELECT name FROM pg_prepared_statements')).rows, [])
+  await storage.close()
+})
+
+t.test('queries that a client makes up do not take the place of those that are asked again and again', async t => {
+  const { schema } = fresh(t)
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  t.teardown(() => pool.end())
+  const listNames = async (part: string): Promise<unknown[]> => (await pool.query(
+    'SELECT statement FROM pg_prepared_statements WHERE statement LIKE $1', [`%${part}%`])).rows
+  const storage = postgresStorage({ pool, schema })
+  await storage.prepare(things)
+  for (let limit = 1; limit <= 300; limit++) await storage.find('things', query({ limit }))
+  t.equal((await listNames('LIMIT')).length, 0, 'what is asked once has no name')
+  for (let limit = 1; limit <= 300; limit++) {
+    for (let times = 0; times < 3; times++) await storage.find('things', query({ limit }))
   }
+  const { length } = await listNames('')
+  t.ok(length > 100 && length <= 200, `${length} prepared`)
+  for (let times = 0; times < 1000; times++) await storage.find('things', query({ limit: 777 }))
+  t.equal((await listNames('LIMIT 777')).length, 1)
+  t.ok((await listNames('')).length < 10, 'what nobody asks any more is forgotten')
+  await storage.close()
 })
 
 t.test('connections that the server ends are replaced', async t => {
@@ -318,6 +371,8 @@ t.test('connections that the server ends are replaced', async t => {
   const storage = open()
   await storage.prepare(things)
   await storage.commit(insert('things', thing(1)))
+  // Its text is the last by which the connection is known.
+  await storage.get('things', 1)
   const ended = await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE pid <> pg_backend_pid() AND state = 'idle' AND query LIKE '%${schema}%'`)
   t.ok(ended.length > 0)

@@ -1,11 +1,12 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
-import type { PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
+import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Storage } from '../../lib/storage/storage.js'
+import { lineLimits } from '../../lib/storage/waiting-line.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 
@@ -31,7 +32,8 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     close: () => { database.close() },
     function: (name, options, run) => { database.function(name, options, run) }
   }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, 5000, limits), {}, true)
+  const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {}, true)
   return {
     storage,
     statements,
@@ -47,11 +49,18 @@ export async function makePostgres (): Promise<RecordedStorage> {
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 4 })
   const recording: PostgresPool = {
-    async query (config) {
-      statements.add(config.text)
-      return await pool.query(config as pg.QueryConfig)
+    async connect () {
+      const client = await pool.connect() as unknown as PostgresClient
+      return {
+        async query (config) {
+          statements.add(config.text)
+          return await client.query(config)
+        },
+        release: error => { client.release(error) },
+        on: (event, listener) => client.on(event, listener),
+        off: (event, listener) => client.off(event, listener)
+      }
     },
-    connect: () => pool.connect() as unknown as ReturnType<PostgresPool['connect']>,
     end: () => pool.end(),
     on: (event, listener) => pool.on(event, listener),
     off: (event, listener) => pool.off(event, listener)
@@ -61,7 +70,9 @@ export async function makePostgres (): Promise<RecordedStorage> {
     statementTimeout: 10_000,
     connectionTimeout: 5000,
     poolSize: 4,
-    preparedStatements: true
+    preparedStatements: true,
+    maxWaitingCommits: 1000,
+    line: lineLimits
   }
   const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {}, false)
   return {

@@ -1,58 +1,114 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { BoundedCache } from '../../cache.js'
-import type { StatementRunner } from './driver.js'
-import type { BatchRow, Write } from './writer.js'
-import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
+import { BusyError } from '../storage.js'
+import type { PendingCommit, Revisions } from './batch.js'
+import { BatchRunner, isLockTimeout } from './batch.js'
+import { getCode } from './driver.js'
+import { LoneCommits, makeTimeout } from './lone-commits.js'
+import type { StatementRunner } from './runner.js'
+import type { Write } from './writer.js'
+import { makeRefusal } from './writer.js'
 
-interface PendingCommit {
-  readonly writes: readonly Write[]
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
-// More than one batch at a time, so that a row which somebody keeps locked does not hold up commits to others.
-const maxBatches = 2
 const maxRows = 1000
-const maxAttempts = 10
+// Milliseconds that a batch waits for a lock: longer than other processes need one, and too short to be noticed.
+const patience = 150
 
-/** The revisions that items are known to be at, by their keys; undefined where an item is not there. */
-type Revisions = Map<string, number | undefined>
+export interface QueueLimits {
+  /** Commits that may wait. */
+  readonly maxWaiting: number
+  /** Milliseconds after which a commit that waits is refused. */
+  readonly timeout: number
+}
 
 /**
  * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the
  * server in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait
  * for the next.
+ *
+ * Where a lock does not come soon, the commits that need it go alone from then on, and their neighbours without them.
+ * Where a whole table is locked, one goes alone, and the others to that table wait until it is through.
  */
 export class CommitQueue {
+  readonly #batches: BatchRunner
+  readonly alone: LoneCommits
   #pending: PendingCommit[] = []
+  /** The items of commits that are under way. */
   readonly #underWay = new Set<string>()
-  readonly #texts = new BoundedCache<string>(100)
-  #batches = 0
+  #running = 0
   #scheduled = false
   #idleWaiters: (() => void)[] = []
+  /** Batches, the commits in them, and commits for which there was no room or no time. */
+  readonly counts = { batches: 0, commits: 0, refused: 0 }
 
-  constructor (readonly runner: StatementRunner) {}
+  constructor (readonly runner: StatementRunner, readonly limits: QueueLimits) {
+    this.#batches = new BatchRunner(runner)
+    this.alone = new LoneCommits(this.#batches, runner.lanes.alone, (commit, observed) => {
+      if (observed !== undefined) this.#end([commit], observed)
+      this.#schedule()
+      this.#tellIdle()
+    })
+  }
+
+  /** How many commits wait. */
+  get waiting (): number {
+    return this.#pending.length + this.alone.size
+  }
 
   async add (writes: readonly Write[]): Promise<void> {
+    if (!this.#hasRoom(writes)) {
+      this.counts.refused++
+      throw new BusyError('Too many changes wait to be made; nothing was done')
+    }
     await new Promise<void>((resolve, reject) => {
-      this.#pending.push({ writes, resolve, reject })
+      this.#pending.push({ writes, deadline: performance.now() + this.limits.timeout, resolve, reject })
       this.#schedule()
     })
   }
 
   /** Fulfilled when nothing is pending any more. */
   async idle (): Promise<void> {
-    if (this.#batches === 0 && this.#pending.length === 0) return
+    if (this.#isIdle()) return
     await new Promise<void>(resolve => { this.#idleWaiters.push(resolve) })
   }
 
+  #isIdle (): boolean {
+    return this.#running === 0 && this.waiting === 0
+  }
+
+  /** Those that a lock holds up may fill half of the queue, so that there is room for others. */
+  #hasRoom (writes: readonly Write[]): boolean {
+    const { maxWaiting } = this.limits
+    if (this.waiting >= maxWaiting) return false
+    if (this.waiting < maxWaiting / 2 || !this.#isHeldUp(writes)) return true
+    const heldUp = this.#pending.filter(commit => this.#isHeldUp(commit.writes)).length
+    return heldUp + this.alone.size < maxWaiting / 2
+  }
+
+  #isHeldUp (writes: readonly Write[]): boolean {
+    if (this.alone.size === 0) return false
+    return writes.some(({ key, layout }) => this.alone.locked.has(layout.family) || this.#underWay.has(key))
+  }
+
+  #tellIdle (): void {
+    if (this.#isIdle()) for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
   #schedule (): void {
-    if (this.#scheduled || this.#batches >= maxBatches || this.#pending.length === 0) return
+    const { batches } = this.runner.lanes
+    if (this.#scheduled || this.#running >= batches.size || this.#pending.length === 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      const batch = this.#takeBatch()
-      if (batch.length > 0) this.#run(batch).catch(() => {})
+      this.#running++
+      // What is in it is settled when it begins, so that it takes all that have come by then.
+      batches.run(undefined, async () => {
+        const batch = this.#takeBatch()
+        if (batch.length > 0) await this.#run(batch)
+        return batch.length > 0
+      }).catch(() => true).then(ran => {
+        this.#running--
+        // Where there was nothing to take, whatever is in the way calls again.
+        if (ran) this.#schedule()
+        this.#tellIdle()
+      }, () => {})
     })
   }
 
@@ -61,9 +117,15 @@ export class CommitQueue {
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
     const taken = new Set(this.#underWay)
+    const now = performance.now()
     let rows = 0
     for (const commit of this.#pending) {
-      const free = commit.writes.every(({ key }) => !taken.has(key))
+      if (commit.deadline < now) {
+        this.counts.refused++
+        commit.reject(makeTimeout())
+        continue
+      }
+      const free = commit.writes.every(({ key, layout }) => !taken.has(key) && !this.alone.locked.has(layout.family))
       for (const { key } of commit.writes) taken.add(key)
       if (free && (rows === 0 || rows + commit.writes.length <= maxRows)) {
         rows += commit.writes.length
@@ -75,66 +137,41 @@ export class CommitQueue {
   }
 
   async #run (batch: readonly PendingCommit[]): Promise<void> {
-    const keys = batch.flatMap(({ writes }) => writes.map(({ key }) => key))
-    this.#batches++
-    for (const key of keys) this.#underWay.add(key)
+    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
+    this.counts.batches++
+    this.counts.commits += batch.length
     const observed: Revisions = new Map()
     try {
-      await this.#commitBatch(batch, observed)
+      await this.#batches.run(batch, observed, { lock: patience, waits: true })
     } catch (error) {
+      if (isLockTimeout(error)) await this.#part(batch, observed)
       // Where it was the data of one commit that the server refused, the others must not suffer for it.
-      if (batch.length > 1 && isAboutData(error)) {
-        for (const one of batch) await this.#commitBatch([one], observed).catch(one.reject)
-      } else for (const { reject } of batch) reject(error)
+      else if (batch.length > 1 && isAboutData(error)) this.alone.add(batch)
+      else for (const { reject } of batch) reject(error)
     }
-    for (const key of keys) this.#underWay.delete(key)
-    this.#batches--
+    this.#end(batch.filter(commit => !this.alone.has(commit)), observed)
+  }
+
+  /** After a lock that did not come: makes the commits that need no such lock, and lets the others go alone. */
+  async #part (batch: readonly PendingCommit[], observed: Revisions): Promise<void> {
+    const locked = await this.#batches.findLocked(batch)
+    const isHeld = ({ writes }: PendingCommit): boolean => writes.some(({ layout }) => locked.has(layout.family))
+    const [held, rest] = [batch.filter(isHeld), batch.filter(commit => !isHeld(commit))]
+    this.alone.addScouts(held, locked)
+    this.#pending.unshift(...held.filter(commit => !this.alone.has(commit)))
+    if (rest.length === 0) return
+    try {
+      this.alone.add(await this.#batches.run(rest, observed, { lock: patience, waits: false }))
+    } catch (error) {
+      // The lock of an id that somebody else is inserting, or data: which of them it was, each finds out alone.
+      if (isLockTimeout(error) || isAboutData(error)) this.alone.add(rest)
+      else for (const { reject } of rest) reject(error)
+    }
+  }
+
+  #end (commits: readonly PendingCommit[], observed: Revisions): void {
+    for (const { writes } of commits) for (const { key } of writes) this.#underWay.delete(key)
     this.#refuseStale(observed)
-    this.#schedule()
-    if (this.#batches === 0 && this.#pending.length === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve()
-  }
-
-  async #commitBatch (batch: readonly PendingCommit[], observed: Revisions): Promise<void> {
-    const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write }))).map((row, n) => ({ ...row, n }))
-    const byFamily = new Map<string, BatchRow[]>()
-    for (const row of rows) {
-      const { family } = row.write.layout
-      const others = byFamily.get(family)
-      if (others === undefined) byFamily.set(family, [row])
-      else others.push(row)
-    }
-    // Always in one order of families, so that no two processes wait for each other.
-    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
-    const key = tables.map(({ layout, types }) => `${layout.serial} ${[...types].sort().join()}`).join('\n')
-    const text = this.#texts.get(key, () => writeBatch(tables))
-
-    const refused = new Set<number>()
-    const answers = await this.#runRetrying(text, tables.map(({ json }) => json)) as [string, string | null][]
-    for (const [n, revision] of answers) {
-      if (n === '-1') continue
-      refused.add(Number(n))
-      observed.set((rows[Number(n)] as BatchRow).write.key, revision === null ? undefined : Number(revision))
-    }
-    const reasons = new Map<number, Write>()
-    for (const { n, c, write } of rows) if (refused.has(n) && !reasons.has(c)) reasons.set(c, write)
-    batch.forEach(({ writes, resolve, reject }, c) => {
-      const reason = reasons.get(c)
-      if (reason !== undefined) return reject(makeRefusal(reason))
-      for (const { key, revision } of writes) observed.set(key, revision)
-      resolve()
-    })
-  }
-
-  async #runRetrying (text: string, values: string[]): Promise<unknown[][]> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.runner.run(text, values)
-      } catch (error) {
-        // Overtaken, not serializable, deadlock: nothing of it was done.
-        if (attempt === maxAttempts || ![overtaken, '40001', '40P01'].includes(getCode(error))) throw error
-      }
-      await delay(Math.random() * 5 * attempt)
-    }
   }
 
   /** Refuses at once those that wait for an item which is now known to be at another revision than they expect. */
@@ -150,10 +187,6 @@ export class CommitQueue {
       return true
     })
   }
-}
-
-function getCode (error: unknown): string {
-  return (error as { code?: string }).code ?? ''
 }
 
 // SQLSTATE: data exceptions and broken constraints; whatever else has to do with the server or the way to it.

@@ -4,11 +4,14 @@ import { planLimits } from '../sql/planner.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { FamilyShape } from '../storage.js'
 import type { LineLimits } from '../waiting-line.js'
-import { lineLimits, WaitingLine } from '../waiting-line.js'
+import { WaitingLine } from '../waiting-line.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
-import { openPool, StatementRunner } from './driver.js'
+import { ignore, openPool } from './driver.js'
+import { getLanes } from './lanes.js'
+import { StatementNames } from './names.js'
 import { TableReader } from './reader.js'
+import { StatementRunner } from './runner.js'
 import { ReadStatements } from './statements.js'
 import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
@@ -25,8 +28,12 @@ type PostgresSource = { readonly connectionString: string } | { readonly pool: P
 
 interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
-  readonly line?: LineLimits
+  readonly line: LineLimits
+  readonly maxWaitingCommits: number
 }
+
+// As many as a pool of pg has where nothing is said.
+const defaultPoolSize = 10
 
 /** A pool with its queue of commits. */
 export async function openConnection (
@@ -34,15 +41,20 @@ export async function openConnection (
   settings: PostgresSettings,
   limits: PlanLimits = planLimits
 ): Promise<SqlConnection<Write, PostgresTable>> {
-  const { schema, preparedStatements, statementTimeout } = settings
-  const pool = 'pool' in source ? source.pool : await openPool(source.connectionString, settings)
+  const { schema, statementTimeout, connectionTimeout, maxWaitingCommits } = settings
+  // What limits the time of a statement in a pool of the host is the host's.
+  const { pool, limitsTime } = 'pool' in source
+    ? { pool: source.pool, limitsTime: true }
+    : await openPool(source.connectionString, settings)
   // An idle connection that breaks is replaced by the next; unheard, the event would end the process.
-  const ignore = (): void => {}
   pool.on('error', ignore)
-  // The driver's own clock is for a server that has gone silent; one that still works ends the statement itself.
-  const runner = new StatementRunner(pool, preparedStatements, statementTimeout + 1000)
-  const queue = new CommitQueue(runner)
-  const line = new WaitingLine(settings.line ?? lineLimits)
+  const lanes = getLanes(pool, pool.options?.max ?? defaultPoolSize, connectionTimeout)
+  const names = new StatementNames(settings.preparedStatements)
+  const runner = new StatementRunner(pool, { lanes, names, statementTimeout, limitsTime })
+  const queue = new CommitQueue(runner, { maxWaiting: maxWaitingCommits, timeout: statementTimeout })
+  // Some connections are left to reads that are soon done.
+  const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(lanes.reads.size / 3)))
+  const line = new WaitingLine({ ...settings.line, maxHeavyReads })
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {

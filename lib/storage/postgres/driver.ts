@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto'
-import { BoundedCache } from '../../cache.js'
 import { errorCodes } from '../../errors.js'
-import { raceSignal } from '../patience.js'
-import { runCancellably } from './cancel.js'
 
 /** What is used of a pool of `pg`. */
 export interface PostgresPool {
-  query (config: PostgresQuery): Promise<{ rows: unknown[] }>
+  /** Of these `max`: how many connections it has at most; 10 where it does not say. */
+  readonly options?: { readonly max?: number }
   connect (): Promise<PostgresClient>
   end (): Promise<void>
   on (event: 'error', listener: (error: Error) => void): unknown
@@ -15,6 +12,8 @@ export interface PostgresPool {
 
 /** What is used of one connection of it. */
 export interface PostgresClient {
+  /** Whether it sends a statement before the one before it is answered. */
+  readonly pipeline?: boolean
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
   on (event: 'error', listener: (error: Error) => void): unknown
@@ -38,18 +37,36 @@ export interface PoolSettings {
   readonly preparedStatements: boolean
 }
 
-/** A pool of our own. It connects when it is asked, and again after the server was away. */
-export async function openPool (connectionString: string, settings: PoolSettings): Promise<PostgresPool> {
+export interface OpenPool {
+  readonly pool: PostgresPool
+  /** Whether its sessions have the time limit for statements; a proxy that pools transactions takes no such thing. */
+  readonly limitsTime: boolean
+}
+
+/** A pool of our own, once it has reached the server. It connects again after the server was away. */
+export async function openPool (connectionString: string, settings: PoolSettings): Promise<OpenPool> {
   const { Pool } = await loadDriver()
-  return new Pool({
+  const options = {
     connectionString,
     max: settings.poolSize,
     connectionTimeoutMillis: settings.connectionTimeout,
     keepAlive: true,
-    // A pooling proxy refuses settings that belong to a session; there only the driver's own clock is left.
-    ...settings.preparedStatements ? { statement_timeout: settings.statementTimeout } : {}
-  })
+    pipeline: true
+  }
+  if (!settings.preparedStatements) return { pool: new Pool(options), limitsTime: false }
+  const pool = new Pool({ ...options, statement_timeout: settings.statementTimeout })
+  try {
+    (await pool.connect()).release()
+    return { pool, limitsTime: true }
+  } catch (error) {
+    await pool.end()
+    if (getCode(error) !== refusedStart) throw error
+    return { pool: new Pool(options), limitsTime: false }
+  }
 }
+
+// SQLSTATE of a proxy that refuses a setting for the session.
+const refusedStart = '08P01'
 
 interface Driver {
   readonly Pool: new (options: Record<string, unknown>) => PostgresPool
@@ -67,83 +84,37 @@ async function loadDriver (): Promise<Driver> {
   }
 }
 
-// Every value as its text: a host may have set other parsers for all of the process.
-const types = { getTypeParser: () => (value: string) => value }
-// A server keeps what is prepared until the connection ends, so only so many texts are ever prepared.
-const maxPrepared = 200
-
-/** Runs statements on a pool, prepared on each connection where the same text comes again. */
-export class StatementRunner {
-  readonly #names = new Map<string, string>()
-  readonly #seen = new BoundedCache<true>(1000)
-
-  constructor (readonly pool: PostgresPool, readonly preparedStatements: boolean, readonly timeout: number) {}
-
-  async run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
-    const name = this.#nameStatement(text)
-    const unnamed: PostgresQuery = { text, values, rowMode: 'array', types, query_timeout: this.timeout }
-    const config = name === undefined ? unnamed : { ...unnamed, name }
-    const { rows } = signal === undefined
-      ? await this.pool.query(config)
-      : await raceSignal(signal, this.#runOnOne(config, signal))
-    return rows as unknown[][]
-  }
-
-  async #runOnOne (config: PostgresQuery, signal: AbortSignal): Promise<{ rows: unknown[] }> {
-    const client = await this.pool.connect()
-    let failure: Error | undefined
-    try {
-      return await runCancellably(client, signal, () => client.query(config))
-    } catch (error) {
-      failure = error as Error
-      throw error
-    } finally {
-      client.release(failure)
-    }
-  }
-
-  // From the second time on: what a client asks once does not take up a place.
-  #nameStatement (text: string): string | undefined {
-    if (!this.preparedStatements) return undefined
-    const name = this.#names.get(text)
-    if (name !== undefined || this.#names.size >= maxPrepared) return name
-    let seenBefore = true
-    this.#seen.get(text, () => {
-      seenBefore = false
-      return true
-    })
-    if (seenBefore) this.#names.set(text, `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`)
-    return undefined
-  }
+/** The SQLSTATE of an error of the server, or the code of one on the way to it. */
+export function getCode (error: unknown): string {
+  return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** Runs one statement, or several without values in one text, and returns the rows. */
-export type Run = (text: string, values?: unknown[]) => Promise<unknown[][]>
-
-/** Runs this on one connection, in a transaction. */
-export async function runInTransaction (pool: PostgresPool, work: (run: Run) => Promise<void>): Promise<void> {
+/** Takes a connection for some work. One that broke, or is spent, is closed and not given back. */
+export async function useClient<T> (
+  pool: PostgresPool,
+  work: (client: PostgresClient) => Promise<T>,
+  isSpent: (client: PostgresClient) => boolean
+): Promise<T> {
   const client = await pool.connect()
   // A connection that breaks between two statements tells so by an event, which would end the process if nobody
   // listened.
-  const ignore = (): void => {}
   client.on('error', ignore)
-  let failure: Error | undefined
-  const run: Run = async (text, values) => {
-    const config = { text, rowMode: 'array' as const, types }
-    // Several statements in one text have several results, of which nobody reads the rows.
-    const { rows }: { rows?: unknown[] } = await client.query(values === undefined ? config : { ...config, values })
-    return (rows ?? []) as unknown[][]
-  }
+  let broken: Error | undefined
   try {
-    await run('BEGIN')
-    await work(run)
-    await run('COMMIT')
+    return await work(client)
   } catch (error) {
-    failure = error as Error
-    await run('ROLLBACK').then(() => { failure = undefined }, () => {})
+    if (!isRefusal(error)) broken = error as Error
     throw error
   } finally {
     client.off('error', ignore)
-    client.release(failure)
+    client.release(broken ?? isSpent(client))
   }
+}
+
+export function ignore (): void {}
+
+/** Whether the server refused a statement and goes on serving the connection. */
+export function isRefusal (error: unknown): boolean {
+  // Classes 08 (connection) and 57P (the server shuts down); a session that was idle in its transaction for too long.
+  return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
 }

@@ -20,12 +20,14 @@ export interface PostgresOptions {
   readonly connectionTimeout?: number
   /** Connections at most; 10 unless given. Not for a pool of the host. */
   readonly poolSize?: number
-  /** `false` behind a proxy that pools transactions, as pgbouncer: nothing is then left to the session. */
+  /** `false` behind a proxy that keeps a connection for a client which has prepared something on it. */
   readonly preparedStatements?: boolean
   /** Reads that take long, as a sort without an index, at once; 2 unless given. */
   readonly maxHeavyReads?: number
   /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
   readonly maxWaitingReads?: number
+  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
+  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -49,7 +51,8 @@ export function postgresStorage (
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
     preparedStatements: options.preparedStatements ?? true,
-    line: readLineLimits(options)
+    line: readLineLimits(options),
+    maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
   return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
 }

@@ -4,7 +4,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { StatementRunner } from './driver.js'
+import type { StatementRunner } from './runner.js'
 
 const maxTexts = 300
 
@@ -37,12 +37,12 @@ export class ReadStatements {
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    const [row] = await this.runner.run(this.#get, [id], signal)
+    const [row] = await this.#run(this.#get, [id], signal)
     return row === undefined ? undefined : this.#decode(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    return (await this.runner.run(this.#getMany, [ids])).map(this.#decode)
+    return (await this.#run(this.#getMany, [ids])).map(this.#decode)
   }
 
   async readItems (select: Select, signal?: AbortSignal): Promise<Stored[]> {
@@ -58,13 +58,13 @@ export class ReadStatements {
     const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
     const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
     if (offset > 0) values.push(offset)
-    return await this.runner.run(text, values, signal)
+    return await this.#run(text, values, signal)
   }
 
   async count (where: readonly Condition[], signal?: AbortSignal): Promise<number> {
     const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
       `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.runner.run(text, encodeParameters(this.layout, dialect, where), signal)
+    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), signal)
     return Number(row?.[0])
   }
 
@@ -77,8 +77,12 @@ export class ReadStatements {
       return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.runner.run(text, values, signal)
+    const [counts = []] = await this.#run(text, values, signal)
     return counts.map(Number)
+  }
+
+  async #run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
+    return await this.runner.read(this.layout.table, text, values, signal)
   }
 
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.

@@ -4,8 +4,7 @@ import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import { nameIndex, quoteName } from '../sql/names.js'
 import type { FamilyShape, Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { Run, StatementRunner } from './driver.js'
-import { runInTransaction } from './driver.js'
+import type { Run, StatementRunner } from './runner.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
 const ownTypes: Record<Kind, RegExp> = {
@@ -32,18 +31,19 @@ export async function prepareTable (
   mapping: TableMapping | undefined,
   schema: string | undefined
 ): Promise<Layout> {
-  const run: Run = (text, values = []) => runner.run(text, values)
   if (mapping !== undefined) {
     const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
-    const present = await readColumns(run, schemaPart + quoteName(mapping.table))
+    const table = schemaPart + quoteName(mapping.table)
+    const present = await readColumns((text, values = []) => runner.read(table, text, values), table)
     const layout = layOutMappedTable(shape, mapping, present, dialect)
     checkTypes(layout, present, mappableTypes)
     return layout
   }
 
   const layout = layOutOwnTable(shape, dialect, schema)
+  const run: Run = (text, values = []) => runner.read(layout.table, text, values)
   if ((await listMissing(run, layout, schema)).length > 0) {
-    await runInTransaction(runner.pool, async run => {
+    await runner.transact(layout.table, async run => {
       // Whoever comes second waits here, and then finds everything made.
       await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
       const statements = await listMissing(run, layout, schema)

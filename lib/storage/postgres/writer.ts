@@ -78,14 +78,14 @@ export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
 /**
  * One statement for a whole batch: locks the rows that are to change, in the order of their ids, finds the commits for
  * which everything is as expected, and does those. It returns the rows that were not as expected, with the revision
- * there.
+ * there; or, unless it waits for rows that somebody else has locked, that they are locked.
  *
  * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
  * or update touches fewer rows than it should; then the division by zero at the end undoes the whole, to be tried
  * again.
  */
-export function writeBatch (batches: readonly TableBatch[]): string {
-  const parts = batches.map(writeTable)
+export function writeBatch (batches: readonly TableBatch[], waits: boolean): string {
+  const parts = batches.map((batch, p) => writeTable(batch, p, waits))
   // What is refused is known before anything is done, but needs all that is given and locked.
   const ctes = [
     ...parts.flatMap(({ given }) => given),
@@ -94,7 +94,8 @@ export function writeBatch (batches: readonly TableBatch[]): string {
   ]
   const complete = parts.flatMap(({ complete }) => complete).join(' AND ')
   return `WITH ${ctes.join(', ')} ` +
-    `SELECT "$n", revision FROM refused UNION ALL SELECT -1, 1 / CASE WHEN ${complete} THEN 1 ELSE 0 END`
+    'SELECT "$n", revision, locked FROM refused ' +
+    `UNION ALL SELECT -1, 1 / CASE WHEN ${complete} THEN 1 ELSE 0 END, false`
 }
 
 /** The code of the error that means: another process was faster in between. */
@@ -108,7 +109,7 @@ interface TableParts {
   readonly complete: string[]
 }
 
-function writeTable ({ layout, types }: TableBatch, p: number): TableParts {
+function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): TableParts {
   const { table } = layout
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
@@ -123,12 +124,15 @@ function writeTable ({ layout, types }: TableBatch, p: number): TableParts {
 
   if (types.has('replace') || types.has('delete')) {
     given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
-      `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} FOR UPDATE)`)
-    refused.push(`SELECT g."$n", g."$c", l.revision FROM given${p} g LEFT JOIN locked${p} l ON l.id = g.${id} ` +
+      `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} ` +
+      `FOR UPDATE${waits ? '' : ' SKIP LOCKED'})`)
+    const isLocked = waits ? 'false' : `l.id IS NULL AND EXISTS (SELECT FROM ${table} t WHERE t.${id} = g.${id})`
+    refused.push(`SELECT g."$n", g."$c", l.revision, ${isLocked} AS locked ` +
+      `FROM given${p} g LEFT JOIN locked${p} l ON l.id = g.${id} ` +
       'WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"')
   }
   if (types.has('insert')) {
-    refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision ` +
+    refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision, false AS locked ` +
       `FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
     done.push(`insert${p} AS (INSERT INTO ${table} (${names}) SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ` +
       `ORDER BY ${id} ON CONFLICT (${id}) DO NOTHING RETURNING 1)`)

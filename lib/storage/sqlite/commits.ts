@@ -1,3 +1,4 @@
+import { BusyError } from '../storage.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
 import type { Write } from './writer.js'
@@ -19,10 +20,21 @@ const maxWrites = 2000
 export class CommitQueue {
   #pending: PendingCommit[] = []
   #running: Promise<void> | undefined
+  /** Transactions, the commits in them, and commits for which there was no room. */
+  readonly counts = { batches: 0, commits: 0, refused: 0 }
 
-  constructor (readonly database: SqliteDatabase, readonly timeout: number) {}
+  constructor (readonly database: SqliteDatabase, readonly timeout: number, readonly maxWaiting: number) {}
+
+  /** How many commits wait. */
+  get waiting (): number {
+    return this.#pending.length
+  }
 
   async add (writes: readonly Write[]): Promise<void> {
+    if (this.#pending.length >= this.maxWaiting) {
+      this.counts.refused++
+      throw new BusyError('Too many changes wait to be made; nothing was done')
+    }
     await new Promise<void>((resolve, reject) => {
       this.#pending.push({ writes, resolve, reject })
       this.#running ??= this.#run()
@@ -38,6 +50,8 @@ export class CommitQueue {
     do {
       await new Promise(resolve => setImmediate(resolve))
       const group = this.#takeGroup()
+      this.counts.batches++
+      this.counts.commits += group.length
       try {
         const settlers = await waitUntilFree(this.timeout, () => this.#commitGroup(group))
         for (const settle of settlers) settle()

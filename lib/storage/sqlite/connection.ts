@@ -29,14 +29,19 @@ type SqliteSource = { readonly file: string } | { readonly database: SqliteDatab
 
 export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits {}
 
+export interface SqliteSettings {
+  readonly busyTimeout: number
+  readonly maxWaitingCommits: number
+}
+
 /** An open database with its queue of commits. */
 export async function openConnection (
   source: SqliteSource,
-  busyTimeout: number,
+  { busyTimeout, maxWaitingCommits }: SqliteSettings,
   given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const queue = new CommitQueue(database, busyTimeout)
+  const queue = new CommitQueue(database, busyTimeout, maxWaitingCommits)
   const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...given }
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined

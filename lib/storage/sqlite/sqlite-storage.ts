@@ -21,6 +21,8 @@ export interface SqliteOptions {
   readonly maxHeavyReads?: number
   /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
   readonly maxWaitingReads?: number
+  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
+  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -42,7 +44,8 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables = {}, busyTimeout = 5000 } = options
+  const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, busyTimeout, limits), tables, true)
+  return createSqlStorage(() => openConnection(options, settings, limits), tables, true)
 }

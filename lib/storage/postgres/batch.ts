@@ -1,0 +1,96 @@
+import { BoundedCache } from '../../cache.js'
+import { getCode } from './driver.js'
+import type { StatementRunner } from './runner.js'
+import type { BatchRow, Write } from './writer.js'
+import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
+
+/** A commit that is to be answered. */
+export interface PendingCommit {
+  readonly writes: readonly Write[]
+  /** The time after which it is no longer to be done. */
+  readonly deadline: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The revisions that items are known to be at, by their keys; undefined where an item is not there. */
+export type Revisions = Map<string, number | undefined>
+
+/** How a batch is run. */
+export interface BatchMode {
+  /** Milliseconds to wait for a lock. */
+  readonly lock: number
+  /** Whether it waits for rows that somebody else has locked; else it leaves out the commits to them. */
+  readonly waits: boolean
+}
+
+/** Runs commits together, in one statement and one transaction, and answers each for itself. */
+export class BatchRunner {
+  readonly #texts = new BoundedCache<string>(100)
+
+  constructor (readonly runner: StatementRunner) {}
+
+  /** Returns those that were left out, which are not answered. */
+  async run (
+    batch: readonly PendingCommit[],
+    observed: Revisions,
+    { lock, waits }: BatchMode
+  ): Promise<PendingCommit[]> {
+    const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write }))).map((row, n) => ({ ...row, n }))
+    const byFamily = new Map<string, BatchRow[]>()
+    for (const row of rows) {
+      const { family } = row.write.layout
+      const others = byFamily.get(family)
+      if (others === undefined) byFamily.set(family, [row])
+      else others.push(row)
+    }
+    // Always in one order of families, so that no two processes wait for each other.
+    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+    const key = tables.map(({ layout, types }) => `${layout.serial} ${[...types].sort().join()}`).join('\n')
+    const text = this.#texts.get(`${waits} ${key}`, () => writeBatch(tables, waits))
+    const limits = { lock, deadline: Math.min(...batch.map(({ deadline }) => deadline)) }
+    const answers = await this.runner.write(text, tables.map(({ json }) => json), limits, overtaken)
+
+    const refused = new Set<number>()
+    const locked = new Set<number>()
+    for (const [n, revision, isLocked] of answers as [string, string | null, string][]) {
+      const row = rows[Number(n)]
+      // The line that counts is not about a row.
+      if (row === undefined) continue
+      if (isLocked === 't') locked.add(row.c)
+      else {
+        refused.add(row.n)
+        observed.set(row.write.key, revision === null ? undefined : Number(revision))
+      }
+    }
+    const reasons = new Map<number, Write>()
+    for (const { n, c, write } of rows) if (refused.has(n) && !reasons.has(c)) reasons.set(c, write)
+    return batch.filter(({ writes, resolve, reject }, c) => {
+      const reason = reasons.get(c)
+      if (reason !== undefined) reject(makeRefusal(reason))
+      else if (locked.has(c)) return true
+      else {
+        for (const { key, revision } of writes) observed.set(key, revision)
+        resolve()
+      }
+      return false
+    })
+  }
+
+  /** The families among these whose tables somebody has locked, or is waiting to lock. */
+  async findLocked (commits: readonly PendingCommit[]): Promise<Set<string>> {
+    const locked = new Set<string>()
+    const layouts = new Map(commits.flatMap(({ writes }) => writes.map(({ layout }) => [layout.family, layout])))
+    for (const { family, table } of layouts.values()) {
+      // What else may be wrong shows when the commits are run.
+      await this.runner.write(`LOCK TABLE ${table} IN ROW EXCLUSIVE MODE NOWAIT`, [], { lock: 1, deadline: 0 })
+        .catch(error => { if (isLockTimeout(error)) locked.add(family) })
+    }
+    return locked
+  }
+}
+
+/** Whether a lock did not come in time: nothing was done. */
+export function isLockTimeout (error: unknown): boolean {
+  return getCode(error) === '55P03'
+}
