@@ -32,7 +32,7 @@ export const heavyQueries: readonly string[] = [
 ]
 
 export async function loadPeople (storage: Storage, count: number): Promise<void> {
-  await loadItems(storage, people, makePeople(count), { batchSize: 2000 })
+  await loadItems(storage, people, makePeople(count), { batchSize: 10_000 })
 }
 
 function * makePeople (count: number): Generator<object> {

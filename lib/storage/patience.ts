@@ -35,7 +35,7 @@ export class Deadlines {
         ending.end()
       }
       if (this.#endings.size > 0) this.#timer = this.#start()
-    }, Math.max(1, this.timeout / 20)).unref()
+    }, Math.max(1, this.timeout / 20))
   }
 }
 

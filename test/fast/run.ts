@@ -9,6 +9,7 @@ const slow = [
   join('storage', 'postgres'),
   join('storage', 'sql'),
   join('storage', 'conformance'),
+  join('storage', 'heavy'),
   join('mount', 'mounting'),
   join('plugin', 'observability'),
   join('plugin', 'versions'),

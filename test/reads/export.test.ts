@@ -5,14 +5,14 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { Query, Storage } from '../../lib/index.js'
+import type { FamilyOptions, Query, Storage } from '../../lib/index.js'
 import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { parseCsv } from '../csv.js'
 import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
-const batches = 20
+const manyRows = 10_000
 const notes = defineFamily({
   name: 'notes',
   singular: 'note',
@@ -21,7 +21,7 @@ const notes = defineFamily({
 
 const manyNotes = memoryStorage()
 const text = 'x'.repeat(3500)
-await loadItems(manyNotes, notes, Array.from({ length: 500 * batches }, (_, index) => ({ id: index + 1, text })))
+await loadItems(manyNotes, notes, Array.from({ length: manyRows }, (_, index) => ({ id: index + 1, text })))
 
 interface RecordedFinds { readonly storage: Storage, readonly queries: Query[] }
 
@@ -45,12 +45,13 @@ function recordFinds (storage: Storage, before: (count: number) => Promise<void>
 async function serve (
   t: { teardown (close: () => Promise<unknown>): void },
   storage: Storage,
-  logged: string[] = []
+  logged: string[] = [],
+  options: Partial<FamilyOptions> = {}
 ): Promise<{ app: FastifyInstance, address: string }> {
   const app = Fastify({
     forceCloseConnections: true,
     logger: {
-      level: 'warn',
+      level: 'info',
       stream: {
         write: (line: string) => {
           logged.push(line)
@@ -60,8 +61,13 @@ async function serve (
   })
   t.teardown(() => app.close())
   app.register(customers, { storage })
-  app.register(notes, { storage })
+  app.register(notes, { storage, ...options })
   return { app, address: await app.listen({ port: 0 }) }
+}
+
+/** How many rows were asked for. */
+function countRows (queries: readonly Query[]): number {
+  return queries.reduce((rows, { limit }) => rows + limit, 0)
 }
 
 /** Waits until nothing is read any more: the buffers of the sockets between are full. */
@@ -78,7 +84,7 @@ t.test('everything that matches, line by line', async t => {
   t.equal(ndjson.headers['content-type'], 'application/x-ndjson; charset=utf-8')
   t.strictSame(ndjson.body.trimEnd().split('\n').map(line => JSON.parse(line) as object), people(1234))
   t.ok(
-    queries.length <= 4 && queries.every(({ offset, limit }) => offset === 0 && limit <= 1000),
+    queries.length <= 6 && queries.every(({ offset, limit }) => offset === 0 && limit <= 1000),
     'by key, a batch at a time'
   )
 
@@ -187,19 +193,17 @@ t.test('a client that does not read is not read ahead of', async t => {
     const request = http.get(`${address}/notes.${suffix}`)
     const [response] = await once(request, 'response') as [http.IncomingMessage]
     await untilStill(queries)
-    t.ok(
-      queries.length < batches - 1,
-      `${suffix}: ${queries.length} of ${batches} batches are read while nobody takes them`
-    )
+    const rows = countRows(queries)
+    t.ok(rows < 0.9 * manyRows, `${suffix}: ${rows} of ${manyRows} rows are read while nobody takes them`)
     let text = ''
     response.setEncoding('utf8').on('data', (part: string) => { text += part })
     await once(response, 'end')
     t.equal(
       text.trimEnd().split('\n').length,
-      500 * batches + (suffix === 'csv' ? 1 : 0),
+      manyRows + (suffix === 'csv' ? 1 : 0),
       `${suffix}: and all of it comes at last`
     )
-    t.ok(queries.length >= batches)
+    t.ok(countRows(queries) >= manyRows)
   }
 })
 
@@ -212,7 +216,54 @@ t.test('a client that goes away ends the reading', async t => {
   request.destroy()
   await once(request, 'close')
   await untilStill(queries)
-  t.ok(queries.length < batches, `${queries.length} of ${batches} batches`)
+  const rows = countRows(queries)
+  t.ok(rows < manyRows, `${rows} of ${manyRows} rows`)
+})
+
+t.test('wide rows are read few at a time, so that a client that does not read holds little', async t => {
+  const wide = memoryStorage()
+  const length = 100_000
+  const text = 'y'.repeat(length)
+  const narrow = 300
+  await loadItems(wide, notes, Array.from({ length: narrow }, (_, index) => ({ id: index + 1, text: 'n' })))
+  await loadItems(wide, notes, Array.from({ length: 600 }, (_, index) => ({ id: narrow + index + 1, text })))
+  const { storage, queries } = recordFinds(wide)
+  const { app } = await serve(t, storage)
+  const { body } = await app.inject('/notes.ndjson')
+  t.strictSame(idsOf(body), Array.from({ length: narrow + 600 }, (_, index) => index + 1))
+  const limits = queries.map(({ limit }) => limit)
+  t.ok(limits.slice(0, 4).includes(500), 'narrow rows, many')
+  t.ok(limits.slice(5).every(limit => limit <= 2), 'wide rows, few')
+})
+
+t.test('a client that does not read for too long is cut off', async t => {
+  const logged: string[] = []
+  const { storage, queries } = recordFinds(manyNotes)
+  const { address } = await serve(t, storage, logged, { exportTimeout: 300 })
+  const request = http.get(`${address}/notes.ndjson`)
+  const [response] = await once(request, 'response') as [http.IncomingMessage]
+  // Reads nothing; what has come so far can still be read when the connection has ended.
+  while (!logged.join('').includes('has taken nothing for 300 ms')) await pause(50)
+  const read = countRows(queries)
+  t.ok(read < manyRows)
+  await t.rejects(async () => { for await (const part of response) t.ok(part) }, 'and not for the end of it')
+  t.equal(countRows(queries), read, 'nothing more is read')
+})
+
+t.test('one that reads slowly is not', async t => {
+  const { storage } = recordFinds(manyNotes)
+  const { address } = await serve(t, storage, [], { exportTimeout: 1000 })
+  const [response] = await once(http.get(`${address}/notes.ndjson`), 'response') as [http.IncomingMessage]
+  let bytes = 0
+  let taken = 0
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length
+    taken += part.length
+    if (taken < 3_000_000) continue
+    taken = 0
+    await pause(150)
+  }
+  t.ok(bytes > manyRows * text.length)
 })
 
 t.test('a storage that fails at once is a problem', async t => {

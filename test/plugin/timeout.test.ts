@@ -1,0 +1,133 @@
+import Fastify from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import t from 'tap'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { deals, memoryStorage } from '../../lib/index.js'
+import { createDeal, home } from '../deals/app.js'
+
+type Method = 'find' | 'get' | 'commit'
+
+/** A storage in which methods can be made to hang until they are let go, and the signals that reads were given. */
+function hangingStorage (): { storage: Storage, hang (...methods: Method[]): void, letGo (): void, signals: unknown[] } {
+  const inner = memoryStorage()
+  let hanging: Method[] = []
+  let waiting: (() => void)[] = []
+  const signals: unknown[] = []
+  const wait = async (method: Method): Promise<void> => {
+    if (hanging.includes(method)) await new Promise<void>(resolve => { waiting.push(resolve) })
+  }
+  return {
+    signals,
+    hang (...methods) { hanging = methods },
+    letGo () {
+      hanging = []
+      for (const resolve of waiting.splice(0)) resolve()
+      waiting = []
+    },
+    storage: {
+      ...inner,
+      async find (family, query, signal) {
+        signals.push(signal)
+        await wait('find')
+        return await inner.find(family, query)
+      },
+      async get (family, id) {
+        await wait('get')
+        return await inner.get(family, id)
+      },
+      async commit (changes) {
+        await wait('commit')
+        await inner.commit(changes)
+      }
+    }
+  }
+}
+
+async function appOn (
+  t: { teardown (close: () => Promise<unknown>): void },
+  storage: Storage,
+  options: Partial<FamilyOptions> = {}
+): Promise<FastifyInstance> {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(deals, { storage, version: 'v1', timeout: 200, ...options })
+  return app
+}
+
+t.test('a read that takes too long is 503, and the storage is told', async t => {
+  const { storage, hang, letGo, signals } = hangingStorage()
+  const app = await appOn(t, storage)
+  const { id } = await createDeal(app)
+  hang('find', 'get')
+  for (const url of [home, `${home}?sort=-price`, `${home}/${id}`, `${home}/${id}/commands`, `${home}.csv`]) {
+    const answer = await app.inject(url)
+    t.equal(answer.statusCode, 503, url)
+    t.match(answer.json(), { type: 'urn:dealbook:problem:timeout', detail: /longer than 200 ms/ })
+    t.equal(answer.headers['retry-after'], '1')
+  }
+  t.ok(signals.length > 0 && signals.every(signal => (signal as AbortSignal).aborted))
+  t.ok(signals.every(signal => signal instanceof AbortSignal), 'a signal of the platform')
+  letGo()
+  t.equal((await app.inject(`${home}/${id}`)).statusCode, 200)
+})
+
+t.test('a write that takes too long before its commit has done nothing', async t => {
+  const { storage, hang, letGo } = hangingStorage()
+  const app = await appOn(t, storage)
+  const { id } = await createDeal(app)
+  hang('get')
+  const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
+  t.equal(answer.statusCode, 503)
+  t.match(answer.json(), { type: 'urn:dealbook:problem:timeout', detail: /nothing was changed/ })
+  letGo()
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal((await app.inject(`${home}/${id}`)).json().held, false)
+})
+
+t.test('one whose commit takes too long may have been done, and is found by its id', async t => {
+  const { storage, hang, letGo } = hangingStorage()
+  const app = await appOn(t, storage, { timeout: 1000 })
+  // The same items, with less time: who waits there waits behind the others.
+  await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
+  const { id } = await createDeal(app)
+  const put = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } }
+  hang('commit')
+  const [first, second] = await Promise.all([
+    app.inject(put as never),
+    app.inject({ method: 'PUT', url: `/hasty${home}/${id}/change-price`, payload: { newPrice: 7, reason: 'a' } })
+  ])
+  t.equal(first?.statusCode, 503)
+  t.match(first?.json(), { type: 'urn:dealbook:problem:timeout', detail: /may have been made: send it again/ })
+  t.equal(first?.headers['retry-after'], '1')
+  t.equal(second?.statusCode, 503, 'who waits behind it')
+  t.match(second?.json(), { detail: /nothing was changed/ })
+  letGo()
+  await new Promise(resolve => setTimeout(resolve, 10))
+  const again = await app.inject(put as never)
+  t.equal(again.headers['idempotent-replayed'], 'true')
+  const deal = (await app.inject(`${home}/${id}`)).json()
+  t.strictSame([deal.held, deal.price, deal.revision], [true, 100, 2])
+})
+
+t.test('an export may take longer as a whole', async t => {
+  const inner = memoryStorage()
+  const slow: Storage = {
+    ...inner,
+    async find (family, query) {
+      await new Promise(resolve => setTimeout(resolve, 60))
+      return await inner.find(family, query)
+    }
+  }
+  const app = await appOn(t, slow, { timeout: 150 })
+  for (let n = 0; n < 130; n++) await createDeal(app)
+  const { body, statusCode } = await app.inject(`${home}.ndjson?fields=id`)
+  t.equal(statusCode, 200)
+  t.equal(body.trimEnd().split('\n').length, 130)
+})
+
+t.test('the times are checked at boot', async t => {
+  for (const options of [{ timeout: 0 }, { timeout: 1.5 }, { exportTimeout: -1 }, { timeout: 2 ** 31 }, { maxSkipped: 0 }]) {
+    const [name] = Object.keys(options) as [string]
+    await t.rejects(appOn(t, memoryStorage(), options), new RegExp(`the option "${name}" must be`))
+  }
+})
