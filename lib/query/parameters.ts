@@ -14,7 +14,7 @@ export interface FilterLimits extends PatternLimits {
 }
 
 /** A filter as one parameter uses it. */
-export interface FilterUse {
+interface FilterUse {
   readonly filter: Filter
   /** Values under the same key are alternatives; different keys must all hold. */
   readonly key: string
@@ -92,7 +92,7 @@ export interface Settings {
 }
 
 /** Reads the text of a parameter into the settings, or returns what is wrong with it. */
-export type SettingReader = (text: string, settings: Settings) => string | undefined
+type SettingReader = (text: string, settings: Settings) => string | undefined
 
 /**
  * Makes the readers of all parameters that do not filter.

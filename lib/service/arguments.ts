@@ -4,7 +4,8 @@ import type { Params } from '../family/params.js'
 import { readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
-import type { Grammar, QueryFlaw, QueryLimits } from '../query/grammar.js'
+import type { Grammar, QueryFlaw } from '../query/grammar.js'
+import type { FilterLimits } from '../query/parameters.js'
 import { describeTooMany } from '../query/patterns.js'
 import type { Condition, Query } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
@@ -140,7 +141,7 @@ export function checkConditions (family: Family, grammar: Grammar, conditions: r
 }
 
 // Before anything is compiled.
-function checkLengths (conditions: readonly (Partial<Condition> | null)[], limits: QueryLimits): void {
+function checkLengths (conditions: readonly (Partial<Condition> | null)[], limits: FilterLimits): void {
   let patterns = 0
   for (const condition of conditions) {
     const parameter = String(condition?.field)

@@ -4,7 +4,7 @@ import { compilePattern, maxWorkAtOnce } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
 import type { Turn } from './turn.js'
 
-export type Predicate = (item: Stored) => boolean
+type Predicate = (item: Stored) => boolean
 
 /**
  * The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own.

@@ -2,7 +2,7 @@ import type { RE2JS } from 're2js'
 import { RE2Set } from 're2js'
 
 /** The automaton of re2js, which is made as texts need it and kept with the pattern. */
-export type Automaton = ReturnType<RE2JS['re2']>['dfa']
+type Automaton = ReturnType<RE2JS['re2']>['dfa']
 
 /** One of its states. */
 interface State {
