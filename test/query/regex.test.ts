@@ -69,6 +69,30 @@ for (const { name, make } of storages) {
   })
 }
 
+for (const { name, make } of storages.filter(({ name }) => name !== 'postgres')) {
+  t.test(`${name}: a text is searched however long it is, and others go on meanwhile`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const text = makeText(200_000, 26, 97)
+    await loadItems(storage, notes, [{ id: 1, text }, { id: 2, text: `${text}A${'-'.repeat(60)}1` }])
+    const app = await notesApp(t, storage)
+    const patterns: [pattern: string, found: number[]][] = [
+      ['[A-M].{60}[0-9]', [2]],
+      ['[a-mA].{60}[0-9]', [2]],
+      ['(?:[a-m].{3}|[n-z].{5}){8}.{20}[0-9]', []],
+      ['z(?:y|x|.-{1,40})A-+1$', []]
+    ]
+    for (const [pattern, found] of patterns) {
+      let answer
+      const longest = await measureLoopHolds(async () => {
+        answer = (await app.inject({ url: '/notes', query: { 'text.regex': pattern, fields: 'id' } })).json().items
+      })
+      t.strictSame(answer, found.map(id => ({ id })), pattern)
+      t.ok(longest < 250, `${pattern}: ${longest} ms`)
+    }
+  })
+}
+
 t.test('what is no pattern, or larger than the bound, is refused with the bound', async t => {
   const app = await notesApp(t, memoryStorage(), { maxPatterns: 2, maxPatternSize: 50 })
   const search = async (...patterns: string[]) => {
