@@ -1,6 +1,6 @@
 import { compilePattern } from '../storage/pattern.js'
 import { PatternSizeError } from '../storage/pattern-size.js'
-import type { ReadResult as Read } from './values.js'
+import type { ReadResult } from './values.js'
 import { readText } from './values.js'
 
 /** Bounds of the patterns of a query. */
@@ -17,7 +17,7 @@ export interface PatternLimits {
 export function readPattern (
   text: string,
   { maxPatternLength, maxPatternSize }: Omit<PatternLimits, 'maxPatterns'>
-): Read<string> {
+): ReadResult<string> {
   if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
   const read = readText(text)
   if ('expected' in read) return read

@@ -23,9 +23,14 @@ import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
 // A program may ask for as much at once as it likes.
-const { MAX_SAFE_INTEGER: all } = Number
 const limits = {
-  pageSize: 50, maxPageSize: all, maxSkipped: all, maxValues: 1000, maxPatternLength: 1000, maxPatterns: 100, maxPatternSize: 1000
+  pageSize: 50,
+  maxPageSize: Number.MAX_SAFE_INTEGER,
+  maxSkipped: Number.MAX_SAFE_INTEGER,
+  maxValues: 1000,
+  maxPatterns: 100,
+  maxPatternLength: 1000,
+  maxPatternSize: 5000
 }
 
 /** Inside, a service is of no particular family; the types are for those who call it. */

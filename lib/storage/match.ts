@@ -7,8 +7,9 @@ import type { Turn } from './turn.js'
 type Predicate = (item: Stored) => boolean
 
 /**
- * The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own. Patterns
- * come last, in their order: none is matched with an item that another condition, or a pattern before it, excludes.
+ * The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own.
+ * Patterns come last, in their order: none is matched with an item that another condition, or a pattern before it,
+ * excludes.
  */
 export function matcher (where: readonly Condition[]): Predicate {
   return allOf([...where.filter(isPlain).map(makePredicate), ...compilePatterns(where).map(makePatternPredicate)])

@@ -18,6 +18,8 @@ export class PatternSizeError extends Error {
 // A class of characters counts one more for so many numbers, two for each range in it.
 const numbersOfRanges = 32
 
+// What each class of Unicode counts at least.
+const sizeOfClass = 25
 // The last character that has another case, and how many of a range count for one.
 const lastWithCase = 0x1e943
 const charactersOfRange = 200
@@ -38,11 +40,10 @@ export function measurePattern (text: string, maxSize: number): number {
   return size
 }
 
-// What is known of a text without reading it as a pattern, which itself takes milliseconds for each of these: classes of
-// Unicode, and wide ranges without regard to case, which are gone through character by character.
+// What is known of a text without reading it as a pattern, which itself takes milliseconds for each of these: classes
+// of Unicode, and wide ranges without regard to case, which are gone through character by character.
 function estimateClasses (text: string): number {
-  let size = 0
-  for (const { length } of text.matchAll(/\\p/gi)) size += 10 * length
+  let size = sizeOfClass * [...text.matchAll(/\\p/gi)].length
   if (!/\(\?[a-z-]*i/i.test(text)) return size
   for (const [, hexadecimal, character] of text.matchAll(/-(?:\\x\{?([\da-f]+)|(.))/gisu)) {
     const end = hexadecimal === undefined ? (character as string).codePointAt(0) as number : parseInt(hexadecimal, 16)
@@ -53,23 +54,27 @@ function estimateClasses (text: string): number {
 
 // What is repeated is in the tree again and again, and measured once.
 function measure (syntax: Syntax, names: Operations, known: Map<Syntax, number>): number {
-  const { op, subs, runes } = syntax
-  let size = known.get(syntax)
-  if (size !== undefined) return size
-  size = 0
-  for (const sub of subs) size += measure(sub, names, known)
+  const before = known.get(syntax)
+  if (before !== undefined) return before
+  let size = measureAlone(syntax, names)
+  for (const sub of syntax.subs) size += measure(sub, names, known)
+  known.set(syntax, size)
+  return size
+}
+
+/** Without its parts. */
+function measureAlone ({ op, subs, runes }: Syntax, names: Operations): number {
   switch (names[op]) {
-    case 'LITERAL': size += runes.length
-      break
-    case 'CHAR_CLASS': size += 1 + Math.floor(runes.length / numbersOfRanges)
-      break
-    case 'CONCAT': break
-    case 'ALTERNATE': size += subs.length - 1
-      break
-    default: size += subs.length === 0 ? 1 : 2
+    case 'LITERAL': return Math.max(1, runes.length)
+    case 'CHAR_CLASS': return 1 + Math.floor(runes.length / numbersOfRanges)
+    case 'PLUS':
+    case 'QUEST': return 1
+    case 'CAPTURE':
+    case 'STAR': return 2
+    case 'CONCAT': return subs.length === 0 ? 1 : 0
+    case 'ALTERNATE': return Math.max(1, subs.length - 1)
+    default: return 1
   }
-  known.set(syntax, Math.max(1, size))
-  return Math.max(1, size)
 }
 
 type Operations = Readonly<Record<number, string>>
