@@ -36,6 +36,7 @@ export type {
 export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
+export type { MemoryOptions } from './storage/memory/memory-storage.js'
 export { pageOf } from './storage/page.js'
 export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {

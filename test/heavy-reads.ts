@@ -42,7 +42,7 @@ function * makePeople (count: number): Generator<object> {
   }
 }
 
-/** Runs this and returns what it brings, and the longest time in milliseconds that the event loop was held meanwhile. */
+/** What the work brings, and the longest time in milliseconds that the event loop was held meanwhile. */
 export async function measureStall<T> (work: () => Promise<T>): Promise<{ result: T, stall: number }> {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()

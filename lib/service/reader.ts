@@ -32,7 +32,7 @@ export class Reader {
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#storage
     const { name } = this.#family
-    return findText && ((query, members) => 
+    return findText && ((query, members) =>
       findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 

@@ -23,8 +23,8 @@ export interface CallOptions {
   /** For the log, for operations (`context.principal`), and for replays, which are bound to this name. */
   readonly principal?: string
   /**
-   * Ends the call: a read, or waiting to write. It is then rejected with the signal's reason, and nothing was changed. A
-   * commit that has begun is waited for.
+   * Ends the call: a read, or waiting to write. It is then rejected with the signal's reason, and nothing was changed.
+   * A commit that has begun is waited for.
    */
   readonly signal?: AbortSignal
 }

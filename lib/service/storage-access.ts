@@ -60,7 +60,7 @@ function guardStorage (storage: Storage): GuardedStorage {
   }
   return safe
 
-  // Who waits for a storage that does not heed the signal is told when it is over; what the storage does then, it knows.
+  // Who waits for a storage that does not heed the signal is told when it is over, whatever the storage does then.
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
       if (signal === undefined || isHeeding(storage)) return await work(signal)

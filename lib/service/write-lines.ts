@@ -71,7 +71,7 @@ export class WriteLines {
       const leave = (): void => {
         line.splice(line.indexOf(start), 1)
         this.#waiting--
-        reject(signal?.reason as Error)
+        reject((signal as AbortSignal).reason)
       }
       line.push(start)
       signal?.addEventListener('abort', leave, { once: true })

@@ -47,8 +47,8 @@ export interface Presence {
 }
 
 /**
- * How long one caller waits, as a signal that costs next to nothing where nobody looks at it: a real one takes longer to
- * make than a small read. It is looked at in two ways: between two steps of some work (`aborted`), or by listening.
+ * How long one caller waits, as a signal that costs next to nothing where nobody looks at it: a real one takes as long
+ * to make as a small read. It is looked at in two ways: between two steps of some work (`aborted`), or by listening.
  */
 export class Patience implements AbortSignal {
   endsAt: number
@@ -85,7 +85,10 @@ export class Patience implements AbortSignal {
   /** Waits for a commit. It cannot be taken back: where it takes too long, nobody knows whether it was made. */
   async waitForCommit (committing: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const end = (): void => { reject(this.deadlines.explain('unsure') as Error) }
+      const end = (): void => {
+        const reason = this.deadlines.explain('unsure')
+        reject(reason)
+      }
       const ending = { endsAt: this.endsAt, end }
       this.deadlines.add(ending)
       committing.then(resolve, reject).finally(() => { this.deadlines.delete(ending) })
@@ -147,7 +150,7 @@ export class Patience implements AbortSignal {
 export async function raceSignal<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   return await new Promise<T>((resolve, reject) => {
-    const stop = (): void => { reject(signal.reason as Error) }
+    const stop = (): void => { reject(signal.reason) }
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
     work.then(resolve, reject).finally(() => { signal.removeEventListener('abort', stop) })

@@ -48,13 +48,13 @@ export class WaitingLine {
   async #wait (signal: AbortSignal | undefined): Promise<void> {
     if (this.#waiting.length >= this.limits.maxWaitingReads) {
       this.refusals++
-      throw new BusyError(`${this.#waiting.length} heavy reads wait already; nothing was read`)
+      throw new BusyError(`Too many heavy reads wait already: ${this.#waiting.length}`)
     }
     this.waits++
     await new Promise<void>((resolve, reject) => {
       const stop = (): void => {
         this.#waiting.splice(this.#waiting.indexOf(start), 1)
-        reject(signal?.reason as Error)
+        reject((signal as AbortSignal).reason)
       }
       const start = (): void => {
         signal?.removeEventListener('abort', stop)

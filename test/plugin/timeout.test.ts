@@ -1,5 +1,5 @@
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
 import { deals, memoryStorage } from '../../lib/index.js'
@@ -7,8 +7,15 @@ import { createDeal, home } from '../deals/app.js'
 
 type Method = 'find' | 'get' | 'commit'
 
+interface HangingStorage {
+  readonly storage: Storage
+  readonly signals: unknown[]
+  hang (...methods: Method[]): void
+  letGo (): void
+}
+
 /** A storage in which methods can be made to hang until they are let go, and the signals that reads were given. */
-function hangingStorage (): { storage: Storage, hang (...methods: Method[]): void, letGo (): void, signals: unknown[] } {
+function hangingStorage (): HangingStorage {
   const inner = memoryStorage()
   let hanging: Method[] = []
   let waiting: (() => void)[] = []
@@ -90,7 +97,8 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   // The same items, with less time: who waits there waits behind the others.
   await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
   const { id } = await createDeal(app)
-  const put = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: { action: 'HoldDeal', params: { reason: 'a' } } }
+  const payload = { action: 'HoldDeal', params: { reason: 'a' } }
+  const put = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload }
   hang('commit')
   const [first, second] = await Promise.all([
     app.inject(put as never),
@@ -126,7 +134,8 @@ t.test('an export may take longer as a whole', async t => {
 })
 
 t.test('the times are checked at boot', async t => {
-  for (const options of [{ timeout: 0 }, { timeout: 1.5 }, { exportTimeout: -1 }, { timeout: 2 ** 31 }, { maxSkipped: 0 }]) {
+  const wrong = [{ timeout: 0 }, { timeout: 1.5 }, { exportTimeout: -1 }, { timeout: 2 ** 31 }, { maxSkipped: 0 }]
+  for (const options of wrong) {
     const [name] = Object.keys(options) as [string]
     await t.rejects(appOn(t, memoryStorage(), options), new RegExp(`the option "${name}" must be`))
   }

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { deals, memoryStorage } from '../../lib/index.js'
 import type { Storage } from '../../lib/index.js'
+import { deals, memoryStorage } from '../../lib/index.js'
 
 const reason = new Error('enough')
 

@@ -36,7 +36,9 @@ t.teardown(async () => {
   await dropSchema(schema)
 })
 
-async function serve (t: { teardown (close: () => Promise<unknown>): void }, storage: Storage): Promise<FastifyInstance> {
+interface Teardown { teardown (close: () => Promise<unknown>): void }
+
+async function serve (t: Teardown, storage: Storage): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
   await app.register(people, { storage })
@@ -140,7 +142,9 @@ for (const [name, storage] of Object.entries(storages)) {
       const item = { ...before, id: 5, name: `zzzz${n}`, revision: revision + n } as never
       await storage.commit([{ type: 'replace', family: 'customers', item, expected: revision + n - 1 }])
       const last = [{ field: 'age', op: 'ne', values: [200] }] as const
-      const order = [{ field: 'name', descending: true }, { field: 'age', descending: true }, { field: 'id', descending: false }]
+      const order = [
+        { field: 'name', descending: true }, { field: 'age', descending: true }, { field: 'id', descending: false }
+      ]
       const { items } = await storage.find('customers', { where: last, order, offset: 0, limit: 1, count: true })
       t.equal(items[0]?.['name'], `zzzz${n}`)
     }

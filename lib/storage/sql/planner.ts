@@ -33,8 +33,8 @@ export type Step =
   | { readonly type: 'look', readonly index: Index | undefined, readonly filters: readonly Condition[] } & Bounds &
     { readonly rows: number }
   /**
-   * Looks at the first rows along an index that has the order of the first field only: so many, and those that equal the
-   * last of them, if they are few. Settles a page that they fill.
+   * Looks at the first rows along an index that has the order of the first field only: so many, and those that equal
+   * the last of them, if they are few. Settles a page that they fill.
    */
   | { readonly type: 'window', readonly index: Index, readonly range: readonly Condition[], readonly rows: number } &
     { readonly maxEntries: number }

@@ -5,7 +5,7 @@ import { Turn } from '../turn.js'
 import { openReader } from './driver.js'
 import type { HeavyAnswer, HeavyQuestion } from './heavy-workers.js'
 import { endMessage } from './heavy-workers.js'
-import { sliceLimits, SlicedReader } from './sliced-reader.js'
+import { SlicedReader, sliceLimits } from './sliced-reader.js'
 import { ReadStatements } from './statements.js'
 
 // Nobody waits for this thread but those who asked it, so a slice only has to end soon when it is told to end.
@@ -19,7 +19,7 @@ let current: AbortController | undefined
 
 port.on('message', (message: HeavyQuestion | typeof endMessage) => {
   if (message === endMessage) current?.abort(new Error('nobody waits for it any more'))
-  else void answer(message).then(outcome => { port.postMessage(outcome) })
+  else answer(message).then(outcome => { port.postMessage(outcome) }, fail)
 })
 
 async function answer ({ layout, query }: HeavyQuestion): Promise<HeavyAnswer> {
@@ -40,4 +40,9 @@ async function answer ({ layout, query }: HeavyQuestion): Promise<HeavyAnswer> {
   } catch (error) {
     return { type: 'failed', error }
   }
+}
+
+// What cannot be sent, or said, ends this thread; who asked is told so.
+function fail (error: unknown): never {
+  throw error
 }

@@ -28,8 +28,8 @@ export interface ReadSettings {
 }
 
 /**
- * Reads a family's table. A statement of SQLite holds the event loop, so only what is bounded is read here at once; what
- * may take long is read elsewhere, or in slices.
+ * Reads a family's table. A statement of SQLite holds the event loop, so only what is bounded is read here at once;
+ * what may take long is read elsewhere, or in slices.
  */
 export class TableReader {
   readonly layout: Layout

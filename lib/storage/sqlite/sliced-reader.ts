@@ -85,7 +85,8 @@ export class SlicedReader {
       const rows = this.statements.readRows({ ...inSlice, ...isSmall ? { order, limit: wanted } : all }, columns)
       for (const row of rows) matches.add(decode(row))
     }
-    for await (const none of this.readSlices(where, false, turn, read)) void none
+    const slices = this.readSlices(where, false, turn, read)
+    while ((await slices.next()).done !== true) continue
     return matches.toPage().items.flatMap(({ id }) => this.statements.get(id) ?? [])
   }
 
