@@ -23,6 +23,21 @@ t.test('pageSize is the size where the client names none, maxPageSize the cap', 
   t.equal((await usual.inject('/customers?maxpagesize=5000')).json().items.length, 1000)
 })
 
+t.test('maxSkipped bounds how far a page number goes, and says how to go on', async t => {
+  const app = await customersApp(t, { count: 100, options: { maxSkipped: 20 } })
+  t.strictSame((await app.inject('/customers?page=5&maxpagesize=5')).json().items.length, 5)
+  for (const url of ['/customers?page=6&maxpagesize=5', '/customers?page=2', '/customers.csv?page=2&sort=age']) {
+    const refused = await app.inject(url)
+    t.match(refused.json(), {
+      status: 400,
+      errors: [{ parameter: 'page', detail: /at most 20 items \(maxSkipped\).*links\.next/ }]
+    }, url)
+  }
+  const usual = await customersApp(t, { count: 10 })
+  t.equal((await usual.inject('/customers?page=1000')).statusCode, 200)
+  t.equal((await usual.inject('/customers?page=1002')).statusCode, 400)
+})
+
 t.test('maxPageSize holds for logs and for lists of /query too', async t => {
   const app = Fastify()
   t.teardown(() => app.close())

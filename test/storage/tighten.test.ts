@@ -18,7 +18,8 @@ const table: Record<string, [Condition[], Condition[]]> = {
   'the least upper bound': [[where('age', 'lt', 9), where('age', 'lte', 5)], [where('age', 'lte', 5)]],
   'of two with one value, the one that excludes it': [
     [
-      where('age', 'gte', 5), where('age', 'gt', 5), where('age', 'gte', 5), where('age', 'lt', 8), where('age', 'lte', 8)
+      where('age', 'gte', 5), where('age', 'gt', 5), where('age', 'gte', 5),
+      where('age', 'lt', 8), where('age', 'lte', 8)
     ],
     [where('age', 'gt', 5), where('age', 'lt', 8)]
   ],

@@ -139,6 +139,19 @@ t.test('from an empty folder to a running application, by the README', async t =
     t.strictSame(JSON.parse(last.replace(time, '"…"')), JSON.parse(shown))
   })
 
+  await t.test('what takes long is read in a thread, whose file is in the package', async t => {
+    const { stdout, stderr } = await node(host, 'heavy.mjs', `
+      import { customers, loadItems } from 'fastify-dealbook'
+      import { sqliteStorage } from 'fastify-dealbook/sqlite'
+      let threads = 0
+      process.on('worker', () => { threads++ })
+      const storage = sqliteStorage({ file: 'heavy.db' })
+      await loadItems(storage, customers, Array.from({ length: 5000 }, (_, n) => ({ id: n + 1, age: 1, children: 1 })))
+      const { items } = await customers.service({ storage }).find('', { sort: '-updatedAt,-id', limit: 1 })
+      console.log(items[0].id, threads)`)
+    t.equal(stdout, '5000 1\n', stderr)
+  })
+
   await t.test('nothing ran at its installation', async t => {
     const { scripts } = JSON.parse(
       await readFile(join(host, 'node_modules/fastify-dealbook/package.json'), 'utf8')
