@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
@@ -39,6 +40,12 @@ export function canonicalize (fields: readonly Field[], members: Members): Membe
     else written[name] = value === 0 ? 0 : value
   }
   return written
+}
+
+/** Whether canonical members are the same; only what is nested takes the long way. */
+export function haveSameContent (fields: readonly Field[], a: Members, b: Members): boolean {
+  return fields.every(({ name, kind }) =>
+    a[name] === b[name] || (kind === 'json' && isDeepStrictEqual(a[name], b[name])))
 }
 
 /**

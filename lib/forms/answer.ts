@@ -11,11 +11,11 @@ import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 
 /** The item after the operation, at its own address. */
-export async function answerItem (exchange: Exchange, { item }: Outcome): Promise<FastifyReply> {
+export function answerItem (exchange: Exchange, { item }: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
   const after = item as Stored
   reply.header('content-location', urls.item(request, after.id))
-  return await sendPreferred(exchange, 200, family.singular, makePicker(family.members)(after))
+  return sendPreferred(exchange, 200, family.singular, makePicker(family.members)(after))
 }
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
@@ -28,22 +28,25 @@ export function describeItemAnswers (mount: Mount): Record<number, object> {
 }
 
 /** The command as a resource: created by the first PUT, the same again after every further one. */
-export async function answerCommand (exchange: Exchange, { record, replayed }: Outcome): Promise<FastifyReply> {
+export function answerCommand (
+  exchange: Exchange,
+  { record, replayed }: Outcome
+): FastifyReply | Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
   const self = urls.command(request, readTarget(family, record), record.id)
   if (!replayed) reply.header('location', self)
-  return await sendPreferred(exchange, replayed ? 200 : 201, 'command', linkCommand(exchange, record, self))
+  return sendPreferred(exchange, replayed ? 200 : 201, 'command', linkCommand(exchange, record, self))
 }
 
 /** Sends the whole answer, or no body where the client prefers that. */
-export async function sendPreferred (
+export function sendPreferred (
   { request, reply, choice }: Exchange,
   status: 200 | 201,
   name: string,
   document: Members
-): Promise<FastifyReply> {
+): FastifyReply | Promise<FastifyReply> {
   const preference = readPreference(request.headers)
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
   if (preference === 'minimal') return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
-  return await send(reply.code(status), choice, { kind: 'one', name, document })
+  return send(reply.code(status), choice, { kind: 'one', name, document })
 }

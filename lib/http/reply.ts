@@ -5,10 +5,16 @@ import { readWish, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
 
 /** Sends a view in the chosen representation. */
-export async function send (reply: FastifyReply, choice: Choice, view: OneView | PageView): Promise<FastifyReply> {
+export function send (
+  reply: FastifyReply,
+  choice: Choice,
+  view: OneView | PageView
+): FastifyReply | Promise<FastifyReply> {
   const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
   const written = write(view)
-  return sendText(reply, choice, typeof written === 'string' ? written : await written)
+  return typeof written === 'string'
+    ? sendText(reply, choice, written)
+    : written.then(text => sendText(reply, choice, text))
 }
 
 /** Sends what is written already. */

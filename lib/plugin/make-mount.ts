@@ -8,7 +8,7 @@ import type { Mount } from '../mount/mount.js'
 import { makeUrls } from '../mount/urls.js'
 import { compileGrammar } from '../query/grammar.js'
 import { representations as allRepresentations } from '../representations/all.js'
-import type { Caller, Committed, Grant } from '../service/caller.js'
+import type { Caller, Committed, Grant, Intent } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { logOrder } from '../service/log.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
@@ -60,11 +60,11 @@ async function makeCallerFactory (
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))
     : makeConstant(await access(storage))
+  const askHost = authorize && (async (request: FastifyRequest, intent: Intent) =>
+    checkGrant(family, await authorize(request, intent)))
 
   return request => ({
-    async authorize (intent) {
-      return authorize === undefined ? unlimited : checkGrant(family, await authorize(request, intent))
-    },
+    authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
@@ -76,8 +76,8 @@ async function makeCallerFactory (
   }
 }
 
-function makeConstant<T> (value: T): () => Promise<T> {
-  return async () => value
+function makeConstant<T> (value: T): () => T {
+  return () => value
 }
 
 // Nobody waits for it, and its failure is only logged.

@@ -8,7 +8,7 @@ import type { Parameter } from './query-string.js'
 import { splitQuery } from './query-string.js'
 
 /** Bounds of what a query may ask. */
-export interface QueryLimits extends FilterLimits {
+interface QueryLimits extends FilterLimits {
   readonly pageSize: number
   readonly maxPageSize: number
 }
@@ -21,7 +21,6 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
-  readonly format: string | undefined
   /** The parameters as they were sent, from which the links to other pages are made. */
   readonly parameters: readonly Parameter[]
 }
@@ -90,7 +89,6 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
-      format: settings.format,
       parameters
     }
   }

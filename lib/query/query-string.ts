@@ -34,6 +34,8 @@ function decode (text: string): string | undefined {
 
 /** Reads one parameter only, where the others do not matter. */
 export function readTextParameter (search: string, name: string): string | undefined {
+  // Most queries do not have it; where something is encoded, its name may be.
+  if (!search.includes(name) && !search.includes('%')) return undefined
   for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
   return undefined
 }

@@ -53,32 +53,32 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const item = await reader.get(intent.id as Id)
       return item === undefined ? undefined : { item, reader }
     },
-    async represent (exchange, { fields = family.members, refused }, { item, reader }) {
+    represent (exchange, { fields = family.members, refused }, { item, reader }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: makePicker(fields)(item),
         affordances: () => affordItem(exchange, item, reader, refused)
       }
-      if (refused === undefined) return await sendOne(exchange, item, view)
+      if (refused === undefined) return sendOne(exchange, item, view)
       const { reply, choice } = exchange
-      return await send(reply.code(refused.problem.statusCode).headers(refused.problem.headers), choice, view)
+      return send(reply.code(refused.problem.statusCode).headers(refused.problem.headers), choice, view)
     },
     miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
   }
 }
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
-export async function sendOne (
+export function sendOne (
   { request, reply, choice }: Exchange,
   item: Stored,
   view: OneView
-): Promise<FastifyReply> {
+): FastifyReply | Promise<FastifyReply> {
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
-  if (verdict === 'go') return await send(reply, choice, view)
+  if (verdict === 'go') return send(reply, choice, view)
   return reply.code(304).header('vary', 'Accept').header('cache-control', 'no-cache').send()
 }
 

@@ -51,9 +51,9 @@ export interface Committed {
 /** On whose behalf something is read or written: a request, or a call of the service. */
 export interface Caller {
   /** What the caller may do; a refusal is thrown. */
-  authorize (intent: Intent): Promise<Grant>
+  authorize (intent: Intent): Grant | Promise<Grant>
   /** Where the items are, prepared for the family. */
-  storage (): Promise<Storage>
+  storage (): Storage | Promise<Storage>
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields } from '../family/fields.js'
 import type { Context } from '../family/operation.js'
-import { canonicalize } from '../family/params.js'
+import { canonicalize, haveSameContent } from '../family/params.js'
 import { Problem } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -35,7 +34,7 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   const item = Object.freeze(known)
   const before = canonicalize(family.ownFields, item)
   const after = checkItem(family, operation.name, operation.apply(item, params, context))
-  if (isDeepStrictEqual(after, before)) return { outcome: 'unchanged' }
+  if (haveSameContent(family.ownFields, after, before)) return { outcome: 'unchanged' }
   if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
   const { id, createdAt } = current
   const service = { id, createdAt, revision: current.revision + 1, updatedAt: context.now }
@@ -58,10 +57,10 @@ function refuse (family: Family, name: string, item: Members): Problem {
 function splitMembers (family: Family, item: Stored): { known: Members, foreign: Members } {
   const known: Record<string, unknown> = {}
   const foreign: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(item)) {
+  for (const name of Object.keys(item)) {
     const isKnown = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
     const members = isKnown ? known : foreign
-    members[name] = value
+    members[name] = item[name]
   }
   return { known, foreign }
 }
@@ -71,8 +70,8 @@ const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 // What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
 function checkItem (family: Family, operation: string, item: Members): Members {
   const given: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(item)) {
-    if (value !== undefined && !serviceMembers.has(name)) given[name] = value
+  for (const name of Object.keys(item)) {
+    if (item[name] !== undefined && !serviceMembers.has(name)) given[name] = item[name]
   }
   const [flaw] = family.validate(given)
   if (flaw !== undefined) {

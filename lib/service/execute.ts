@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
-import type { Storage, Stored } from '../storage/storage.js'
+import type { Id, Storage, Stored } from '../storage/storage.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
@@ -60,14 +60,13 @@ async function attempt (execution: Execution): Promise<Outcome> {
     const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const loaded = target === undefined ? { ...execution, current: undefined } : await load(execution, target)
-  const { current, command, grant } = loaded
+  const { current, command, grant }: Loaded = target === undefined ? execution : await load(execution, target)
   const context: Context = { now: new Date().toISOString(), command: id ?? uuidv7(), principal: grant.principal }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
     ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
     : decide(family, current, command, context))
   const item = decision.outcome === 'done' ? decision.after : current
-  if (item !== undefined && !matcher(grant.where ?? [])(item)) {
+  if (item !== undefined && !isGranted(grant, item)) {
     throw new Problem('forbidden', `You may not make the ${family.singular} this`)
   }
   const decided = { command, context, current, decision }
@@ -92,18 +91,26 @@ function replay ({ family, storage, grant }: Execution, record: CommandRecord): 
 }
 
 /** The item as it is, what the command means for it, and what the caller may do with it. */
-async function load (execution: Execution, target: string | number): Promise<Execution & { current: Stored }> {
-  const { family, caller, command, grant, storage } = execution
+interface Loaded extends Pick<Execution, 'command' | 'grant'> {
+  /** Undefined where the command creates it. */
+  readonly current?: Stored
+}
+
+async function load ({ family, caller, command, grant, storage }: Execution, target: Id): Promise<Loaded> {
   const current = await storage.get(family.name, target)
-  if (current === undefined || !matcher(grant.where ?? [])(current)) throw notFound(family.singular, target)
+  if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
   command.precondition?.(current)
-  if (command.interpret === undefined) return { ...execution, current }
+  if (command.interpret === undefined) return { current, command, grant }
   const meant = { ...command, ...command.interpret(current) }
-  if (meant.action === undefined) return { ...execution, current, command: meant }
+  if (meant.action === undefined) return { current, command: meant, grant }
   // Reading was asked for at first; changing is another matter, with conditions of its own.
   const granted = await caller.authorize(intendCommand(family, meant))
-  if (!matcher(granted.where ?? [])(current)) throw notFound(family.singular, target)
-  return { ...execution, current, command: meant, grant: granted }
+  if (!isGranted(granted, current)) throw notFound(family.singular, target)
+  return { current, command: meant, grant: granted }
+}
+
+function isGranted ({ where }: Grant, item: Stored): boolean {
+  return where === undefined || matcher(where)(item)
 }
 
 async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {

@@ -15,16 +15,16 @@ import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
-export interface PostgresTable {
+interface PostgresTable {
   readonly layout: Layout
   readonly reader: TableReader
   readonly writer: TableWriter | undefined
 }
 
 /** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
-export type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
+type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
-export interface PostgresSettings extends PoolSettings {
+interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
   readonly maxWaitingCommits: number
 }
