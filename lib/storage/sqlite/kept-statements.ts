@@ -8,9 +8,9 @@ const replacing = 16
 
 /**
  * Statements that read, by key, each prepared once and kept. No driver ends a statement when it is told to: it waits
- * for the garbage collector, which finds young ones soon and old ones late, since it knows nothing of the 10 KB and more
- * that each holds outside of the heap. So what comes once is not kept, and what is kept is seldom dropped, however many
- * queries clients make up.
+ * for the garbage collector, which finds young ones soon and old ones late, since it knows nothing of the 10 KB and
+ * more that each holds outside of the heap. So what comes once is not kept, and what is kept is seldom dropped, however
+ * many queries clients make up.
  */
 export class KeptStatements {
   readonly #kept = new Map<string, ReadStatement>()
