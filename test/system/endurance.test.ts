@@ -77,7 +77,7 @@ t.test('hostile requests change nothing, break nothing and hold nobody up', asyn
   await runMany(requests.length, 8, async index => {
     const asked = requests[index] as HostileRequest
     const { status, body } = await sendTo(host.url, asked).catch(error => {
-      throw new Error(`${asked.method} ${asked.path} has no answer. ${host.complaints().slice(-2000)}`, { cause: error })
+      throw new Error(`${asked.method} ${asked.path}: no answer. ${host.complaints().slice(-2000)}`, { cause: error })
     })
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     if (status >= 500) t.fail(`${asked.method} ${asked.path}: ${status}`, { body, asked })
