@@ -29,7 +29,7 @@ export const stateFile = join(
 
 /** A PostgreSQL of its own, on a free port. */
 export async function startServer (): Promise<Server> {
-  const port = await freePort()
+  const port = await findFreePort()
   const folder = await mkdtemp(join(tmpdir(), 'dealbook-postgres-'))
   const log: string[] = []
   const server = new EmbeddedPostgres({
@@ -115,7 +115,7 @@ export function isAlive (pid: number): boolean {
  * A port below those that the system gives to outgoing connections, since it must still be free after initdb, and again
  * after a crash.
  */
-async function freePort (): Promise<number> {
+export async function findFreePort (): Promise<number> {
   for (;;) {
     const port = randomInt(10_000, 32_000)
     const probe = createServer()

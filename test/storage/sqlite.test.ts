@@ -333,6 +333,51 @@ t.test('over more rows than one slice: pages by number, counts, and what holds f
   t.same(await ids(storage, query({ where: [...halves, where('number', 'gt', rows)] })), [])
 })
 
+t.test('queries that a client makes up do not take the place of those that are asked again and again', async t => {
+  const database = new DatabaseSync(':memory:')
+  t.teardown(() => database.close())
+  const prepared = new Map<string, number>()
+  const counting: SqliteDatabase = {
+    exec: sql => { database.exec(sql) },
+    prepare (sql) {
+      prepared.set(sql, (prepared.get(sql) ?? 0) + 1)
+      return database.prepare(sql)
+    },
+    close: () => {}
+  }
+  const storage = sqliteStorage({ database: counting })
+  await storage.prepare(things)
+  const countPrepared = (limit: number): number =>
+    [...prepared].find(([sql]) => sql.includes(` LIMIT ${limit} `))?.[1] ?? 0
+  const ask = async (limit: number, times: number): Promise<void> => {
+    for (let asked = 0; asked < times; asked++) await storage.find('things', query({ limit }))
+  }
+  const often = 10_000
+  for (let limit = 1; limit <= 1000; limit++) await ask(limit, 1)
+  await ask(often, 3)
+  t.equal(countPrepared(often), 2, 'kept when it comes again')
+  for (let limit = 1001; limit <= 3000; limit++) {
+    await ask(limit, 3)
+    await ask(often, 1)
+  }
+  t.equal(countPrepared(often), 2, 'and never dropped')
+  const kept = Array.from({ length: 2000 }, (_, n) => countPrepared(1001 + n)).filter(times => times < 3).length
+  t.ok(kept > 200 && kept < 700, `${kept} of 2000 were kept; the others were let go of at once`)
+  await storage.close()
+})
+
+t.test('more commits than may wait are refused at once', async t => {
+  const storage = sqliteStorage({ file: newFile(), maxWaitingCommits: 10 })
+  t.teardown(() => storage.close())
+  await storage.prepare(things)
+  const attempts = Array.from({ length: 25 }, (_, id) => storage.commit(insert('things', thing(id))))
+  const { fulfilled, reasons } = await settle(attempts)
+  t.equal(fulfilled, 10)
+  t.ok(reasons.every(reason => (reason as Error).name === 'BusyError'))
+  await storage.commit(insert('things', thing(100)))
+  t.equal((await ids(storage, query())).length, 11, 'those that were refused were not made')
+})
+
 t.test('two versions of a family share one table with the fields of both', async t => {
   const storage = sqliteStorage({ file: newFile() })
   t.teardown(() => storage.close())

@@ -1,4 +1,3 @@
-import { BoundedCache } from '../../cache.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
@@ -8,8 +7,7 @@ import { sqliteDialect as dialect } from './dialect.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
 import { selectJson } from './json.js'
-
-const maxStatements = 300
+import { KeptStatements } from './kept-statements.js'
 
 /** What one SELECT reads. */
 export interface Select extends Omit<Query, 'count'> {
@@ -29,14 +27,15 @@ interface CountOptions {
   readonly limit?: number
 }
 
-/** The statements that read a family's table, each prepared once and kept. */
+/** The statements that read a family's table. */
 export class ReadStatements {
-  readonly #statements = new BoundedCache<ReadStatement>(maxStatements)
+  readonly #statements: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
     const { columns, table, id } = layout
+    this.#statements = new KeptStatements(database)
     this.#decode = makeRowDecoder(columns, dialect)
     this.#get = prepareRead(database, `SELECT ${listSelected(columns)} FROM ${table} WHERE ${id.equated} = ?`)
   }
@@ -68,9 +67,9 @@ export class ReadStatements {
     const key = `count ${limit ?? ''} ${index ?? ''} ${byKey === true}\n${makeTextKey(dialect, where)}`
     const statement = this.#statements.get(key, () => {
       const matching = `FROM ${this.#writeTable(index)}${new ClauseBuilder(this.layout, dialect).where(where, byKey)}`
-      return prepareRead(this.database, limit === undefined
+      return limit === undefined
         ? `SELECT count(*) ${matching}`
-        : `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${limit})`)
+        : `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${limit})`
     })
     return (statement(encodeParameters(this.layout, dialect, where)) as [[number]])[0][0]
   }
@@ -81,7 +80,7 @@ export class ReadStatements {
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
     const key = `${selected}\n${limit} ${index ?? ''} ${byKey === true} ${isDirect === true}\n` +
       `${makeTextKey(dialect, where, order)}\n${withinKey}`
-    const statement = this.#statements.get(key, () => prepareRead(this.database, write()))
+    const statement = this.#statements.get(key, write)
     const values = encodeParameters(this.layout, dialect, where)
     const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
     return statement([...inner, ...values, offset])
