@@ -6,6 +6,7 @@ import { completeDueDeals } from '../examples/job.js'
 import { buildApp as limits } from '../examples/limits.js'
 import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
+import { forgetOldCommands } from '../examples/prune.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { buildApp as tenants } from '../examples/tenants.js'
 import type { Storage } from '../lib/index.js'
@@ -182,6 +183,18 @@ for (const { name, make } of storages) {
     }
     const { refused } = await completeDueDeals(watched, '2030-02-02')
     t.equal(new Set(refused).size, 101, 'what is held is passed over')
+  })
+
+  t.test(`prune over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const book = deals.service({ storage })
+    const { item: { id } } = await book.create(tea)
+    t.equal(await forgetOldCommands(storage, 1), 0)
+    await new Promise(resolve => setTimeout(resolve, 5))
+    t.equal(await forgetOldCommands(storage, 0), 1)
+    t.match(await book.get(id), { revision: 1 }, 'the deal stays')
+    await t.rejects(forgetOldCommands(storage, -1), { code: 'FST_DEALBOOK_INVALID_PRUNE' })
   })
 
   t.test(`second-version over ${name}`, async t => {

@@ -1,7 +1,9 @@
 import { compareScalars } from '../storage/compare.js'
 import { compilePattern } from '../storage/match.js'
 import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
+import { readCursor } from './cursor.js'
 import type { Filter } from './names.js'
 import type { Parameter } from './query-string.js'
 import type { Read } from './values.js'
@@ -97,6 +99,7 @@ export interface Settings {
   fields?: string[]
   count?: boolean
   format?: string
+  after?: Members
 }
 
 /** Reads the text of a parameter into the settings, or returns what is wrong with it. */
@@ -107,11 +110,11 @@ export type SettingReader = (text: string, settings: Settings) => string | undef
  *
  * @param maxValues how many fields a list may name
  */
-export function makeSettingReaders (fields: readonly Field[], maxValues: number): ReadonlyMap<string, SettingReader> {
+export function makeSettingReaders (fields: readonly Field[], maxValues: number): Map<string, SettingReader> {
   const showable = fields.map(({ name }) => name)
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
 
-  const readers: Record<keyof Settings, SettingReader> = {
+  const readers: Record<Exclude<keyof Settings, 'after'>, SettingReader> = {
     page: readPositive('page'),
 
     maxpagesize: readPositive('maxpagesize'),
@@ -142,6 +145,16 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
     }
   }
   return new Map(Object.entries(readers))
+}
+
+/** The reader of a cursor, where an order has them. */
+export function makeCursorReader (fields: readonly Field[], order: readonly Order[]): SettingReader {
+  return (text, settings) => {
+    const after = readCursor(fields, order, text)
+    if (after === undefined) return 'must be as it stands in the link to the next page'
+    settings.after = after
+    return undefined
+  }
 }
 
 function readPositive (name: 'page' | 'maxpagesize'): SettingReader {

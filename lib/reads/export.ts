@@ -5,9 +5,10 @@ import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Rows } from '../representations/representation.js'
+import { findAfter } from '../service/find-after.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
 import type { Listing } from './listing.js'
-import { isByKey, refuseEmpty } from './listing.js'
+import { findFrom, isByKey, refuseEmpty } from './listing.js'
 
 const batchSize = 500
 
@@ -17,7 +18,7 @@ export async function loadExport (listing: Listing, parsed: ParsedQuery): Promis
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
     throw invalidQuery([{ parameter: 'sort', detail }])
   }
-  const first = await listing.find(makeBatchQuery(parsed))
+  const first = await findFrom(listing, parsed, makeBatchQuery(parsed))
   refuseEmpty(listing, first.items.length)
   return first
 }
@@ -44,22 +45,15 @@ async function * writeLines (
   for await (const items of batches) yield items.map(item => rows.row(show(item), members)).join('')
 }
 
-// By key, so that no batch costs more than the first and what is added meanwhile moves nothing; logs, which have
-// another order and are short, by number.
+// Each goes on after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
 async function * readBatches (listing: Listing, parsed: ParsedQuery, first: Found): AsyncGenerator<readonly Stored[]> {
   const query = makeBatchQuery(parsed)
-  const op = query.order[0]?.descending === true ? 'lt' : 'gt'
+  const find = (query: Query) => listing.find(query)
   let { items } = first
-  let { offset } = query
   while (items.length > 0) {
     yield items
     if (items.length < batchSize) return
-    offset += batchSize
-    const last = items.at(-1) as Stored
-    const next = isByKey(parsed)
-      ? { ...query, offset: 0, where: [...query.where, { field: 'id', op, value: last.id } as const] }
-      : { ...query, offset }
-    items = (await listing.find(next)).items
+    items = (await findAfter(find, query, items.at(-1) as Stored)).items
   }
 }
 

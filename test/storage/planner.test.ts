@@ -29,7 +29,18 @@ const walk: Step = { type: 'walk' }
 const table: Record<string, [Query, Index[], Step[]]> = {
   'no conditions': [query(), all, [read]],
   'bounds of the id alone': [query({ where: [after7, upTo9] }), all, [read]],
-  'another order': [query({ where: [is30], sort: ['name'] }), all, [read]],
+  'another order': [query({ where: [is30], sort: ['height'] }), all, [read]],
+  'an order that comes after one value in an index': [
+    query({ where: [is30, where('name', 'gt', 'm')], sort: ['-age', '-name', '-id'], offset: 100 }),
+    all,
+    [{ type: 'read-index', index: ageAndName, equal: [is30], range: [where('name', 'gt', 'm')] }]
+  ],
+  'the same, and more': [
+    query({ where: [is30, tall], sort: ['name'] }),
+    all,
+    [{ type: 'look', index: ageAndName, equal: [is30], range: [], filters: [tall], rows: 20 }, read]
+  ],
+  'an order that no index has in both directions': [query({ where: [is30], sort: ['-name', 'id'] }), all, [read]],
   'ids that are named': [query({ where: [where('id', 'eq', 1, 2), adult] }), all, [read]],
   'one value of an index': [
     query({ where: [is30, after7], offset: 100 }),

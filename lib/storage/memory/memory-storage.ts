@@ -14,8 +14,11 @@ export function memoryStorage (): Storage {
   const families = new Map<string, SortedItems>()
 
   return {
-    async prepare ({ name }) {
-      if (!families.has(name)) families.set(name, new SortedItems())
+    async prepare ({ name, indexes }) {
+      const items = families.get(name) ?? new SortedItems()
+      families.set(name, items)
+      // Those that end with the id are orders in which pages are read; the others would cost more than they save here.
+      for (const fields of indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
     },
 
     async find (family, query) {
@@ -71,9 +74,11 @@ async function search (family: SortedItems, query: Query): Promise<Found> {
     return query.count ? { items, total: Math.max(0, to - from) } : { items }
   }
 
-  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
+  const walk = byId ? undefined : family.planWalk(query)
+  const matches = new FirstMatches(byId || walk?.isOrdered === true ? [] : query.order, query.offset + query.limit)
   await family.read(async items => {
-    await collectMatches(iterate(items, from, to, backwards), rest, matches, query.count)
+    if (walk === undefined) await collectMatches(iterate(items, from, to, backwards), rest, matches, query.count)
+    else await collectMatches(walk.items, query.where, matches, query.count)
   })
   return matches.toPage(query)
 }

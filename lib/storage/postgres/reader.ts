@@ -2,7 +2,7 @@ import type { Layout } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import type { Bounds, Index, IndexChoice, PlanLimits, Step } from '../sql/planner.js'
-import { hasPatterns, planPage } from '../sql/planner.js'
+import { hasPatterns, makeIndex, planPage } from '../sql/planner.js'
 import type { Condition, Found, Id, Order, Query, Scalar, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { ReadStatements, RowWindow } from './statements.js'
@@ -20,7 +20,7 @@ export class TableReader {
     this.layout = statements.layout
     const { mapped, indexes } = this.layout
     // Of a mapped table nothing is known. PostgreSQL takes no names of indexes: they are suggested by the order.
-    this.#indexes = mapped ? [] : indexes.map(fields => ({ name: fields.join(), fields, sortedById: true }))
+    this.#indexes = mapped ? [] : indexes.map(fields => makeIndex(fields.join(), fields, true))
   }
 
   async get (id: Id): Promise<Stored | undefined> {
@@ -109,6 +109,9 @@ function followIndex ({ equal, range }: Bounds, order: readonly Order[]): { wher
   })
   return {
     where: [...range, ...ranges],
-    order: [...equal.map(({ field }) => ({ field, descending })), { field: 'id', descending }]
+    order: [
+      ...equal.map(({ field }) => ({ field, descending })),
+      ...order.filter(({ field }) => !equal.some(each => each.field === field))
+    ]
   }
 }

@@ -8,6 +8,13 @@ export interface Index {
   readonly sortedById: boolean
 }
 
+/** Every index ends with the id, whether that is said or not; here it is not. */
+export function makeIndex (name: string, fields: readonly string[], sortedById: boolean): Index {
+  return fields.length > 1 && fields.at(-1) === 'id'
+    ? { name, fields: fields.slice(0, -1), sortedById: true }
+    : { name, fields, sortedById }
+}
+
 /** Bounds of what a step may cost. */
 export interface PlanLimits {
   /** Rows that a first look may pass: most pages are full long before. */
@@ -22,7 +29,7 @@ export const planLimits: PlanLimits = { lookRows: 2000, fewEntries: 4000 }
 export type Step =
   /** Reads the page as the database likes. */
   | { readonly type: 'read' }
-  /** Reads the page along an index in which its rows are in the order of the id. */
+  /** Reads the page along an index in which its rows are in the wanted order. */
   | { readonly type: 'read-index', readonly index: Index } & Bounds
   /** Looks at so many rows along such an index, or along the key, filtered by what is left; settles a page it fills. */
   | { readonly type: 'look', readonly index: Index | undefined, readonly filters: readonly Condition[] } & Bounds &
@@ -36,7 +43,7 @@ export type Step =
 export interface Bounds {
   /** One value for each field of the index. */
   readonly equal: readonly Equality[]
-  /** Bounds of the id. */
+  /** Bounds of what comes next in it: the id, or a field of the order. */
   readonly range: readonly Condition[]
 }
 
@@ -56,6 +63,12 @@ export interface IndexChoice {
  * need the first alone.
  */
 export function * planPage (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, void> {
+  const followed = query.order[0]?.field === 'id' ? undefined : followIndex(indexes, query)
+  if (followed?.filters.length === 0) {
+    const { filters: none, ...along } = followed
+    return yield { type: 'read-index', ...along }
+  }
+  if (followed !== undefined && query.offset === 0) yield { type: 'look', ...followed, rows: limits.lookRows }
   const range: Condition[] = []
   const filters: Condition[] = []
   for (const condition of query.where) (isRangeOfId(condition) ? range : filters).push(condition)
@@ -71,6 +84,35 @@ export function * planPage (query: Query, indexes: readonly Index[], limits: Pla
   const choices = listChoices(indexes, filters)
   if (choices.length > 0) yield { type: 'fewest', choices, maxEntries: limits.fewEntries }
   yield { type: 'walk' }
+}
+
+/**
+ * The index that has the order of a page after fields with one given value, as it is with a log, and what is left to
+ * check along it.
+ */
+function followIndex (
+  indexes: readonly Index[],
+  { where, order }: Query
+): { readonly index: Index, readonly filters: readonly Condition[] } & Bounds | undefined {
+  for (const index of indexes) {
+    if (!index.sortedById) continue
+    const given = index.fields.map(field => where.find(condition => condition.field === field && isOneValue(condition)))
+    const depth = given.findIndex(condition => condition === undefined)
+    const equal = given.slice(0, depth === -1 ? given.length : depth) as Equality[]
+    const wanted = order.filter(({ field }) => !equal.some(each => each.field === field))
+    const rest = [...index.fields.slice(equal.length), 'id']
+    const isInOrder = wanted.length === rest.length &&
+      wanted.every(({ field, descending }, at) => field === rest[at] && descending === wanted[0]?.descending)
+    if (!isInOrder) continue
+    const range = where.filter(({ field, op }) => field === rest[0] && isRange(op))
+    const filters = where.filter(condition => !range.includes(condition) && !equal.includes(condition as Equality))
+    return { index, equal, range, filters }
+  }
+  return undefined
+}
+
+function isOneValue (condition: Condition): boolean {
+  return condition.op === 'eq' && condition.values.length === 1
 }
 
 /** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */
@@ -101,7 +143,11 @@ export function listChoices (indexes: readonly Index[], where: readonly Conditio
 }
 
 export function isRangeOfId ({ field, op }: Condition): boolean {
-  return field === 'id' && op !== 'eq' && op !== 'ne' && op !== 'regex'
+  return field === 'id' && isRange(op)
+}
+
+function isRange (op: Condition['op']): boolean {
+  return op !== 'eq' && op !== 'ne' && op !== 'regex'
 }
 
 export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {
