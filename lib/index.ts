@@ -36,6 +36,8 @@ export type {
   CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, LogOptions, LogPage, RunOptions, Service,
   ServiceOptions
 } from './service/service.js'
+export { checkHealth, readMetrics } from './service/watch.js'
+export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'

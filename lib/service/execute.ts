@@ -10,6 +10,8 @@ import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import type { CommandId } from './command-id.js'
 import { identifyCommand } from './command-id.js'
+import type { Counters } from './counters.js'
+import { getCounters } from './counters.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
 import { isCounted, makeNewId } from './new-id.js'
@@ -49,8 +51,17 @@ export async function execute (family: Family, caller: Caller, command: Command)
   const storage = await caller.storage()
   const identity = identifyCommand(command, grant.principal)
   const execution = { family, caller, command, identity, grant, storage }
-  const work = () => retryConflicts(() => attempt(execution))
-  return await getWriteLines(storage).run(nameLine(execution), caller.waiting, work)
+  const counters = getCounters(storage)
+  const work = () => retryConflicts(() => attempt(execution), counters)
+  try {
+    const outcome = await getWriteLines(storage).run(nameLine(execution), caller.waiting, work)
+    if (outcome.replayed) counters.replays++
+    else counters.outcomes[outcome.record.outcome]++
+    return outcome
+  } catch (error) {
+    counters.countFailure(error)
+    throw error
+  }
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
@@ -140,12 +151,13 @@ function tellCaller (
 const maxAttempts = 30
 
 /** Decides again from what is there now, as long as another writer was faster. */
-async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
+async function retryConflicts<T> (attempt: () => Promise<T>, counters: Counters): Promise<T> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
       return await attempt()
     } catch (error) {
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+      counters.retries++
       if (failures > 2) await pause(Math.random() * 2 * failures)
     }
   }

@@ -6,7 +6,9 @@ import type { FamilyShape, Storage } from '../storage/storage.js'
 import { ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<Storage> {
+export function makeStorageAccess (
+  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+): (storage: Storage) => Promise<Storage> {
   const shapes = writable ? [shape, commandsShape] : [shape]
   const prepared = new WeakMap<Storage, Promise<Storage>>()
 
@@ -31,7 +33,7 @@ async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[])
 const guarded = new WeakMap<Storage, Storage>()
 
 /** The storage, whose failures are problems. */
-function guardStorage (storage: Storage): Storage {
+export function guardStorage (storage: Storage): Storage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
     const { findText } = storage
