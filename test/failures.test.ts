@@ -1,9 +1,11 @@
+import { DatabaseSync } from '@photostructure/sqlite'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { Storage } from '../lib/index.js'
 import { ConflictError, deals, defineFamily, memoryStorage } from '../lib/index.js'
+import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 import type { TestRequest } from './deals/app.js'
 import { createDeal, dealsApp, home, snapshot } from './deals/app.js'
 import { forms } from './deals/forms.js'
@@ -92,6 +94,21 @@ t.test('a tenant whose storage cannot be prepared is 503, and served when it can
   t.notMatch(answer.body, secret)
   broken = false
   t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })).statusCode, 201)
+})
+
+t.test('a tenant whose tables do not fit the family is 500: it is not better the next time', async t => {
+  const database = new DatabaseSync(':memory:')
+  database.exec('CREATE TABLE deals (id TEXT PRIMARY KEY, price INTEGER)')
+  const storage = sqliteStorage({ database, tables: { deals: { table: 'deals' } } })
+  t.teardown(async () => { await storage.close(); database.close() })
+  const app = await dealsApp(storage, { storage: () => storage })
+  for (const request of [{ method: 'POST', url: home, payload: { name: 'a', price: 1 } }, { url: home }] as const) {
+    const answer = await app.inject(request)
+    t.equal(answer.statusCode, 500)
+    t.match(answer.json(), { type: 'urn:dealbook:problem:internal', status: 500 })
+    t.equal(answer.headers['retry-after'], undefined)
+    t.notMatch(answer.body, 'column', 'what does not fit stays inside')
+  }
 })
 
 t.test('an operation that fails is 500, and nothing has happened', async t => {

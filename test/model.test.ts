@@ -86,7 +86,7 @@ for (const { name, make } of storages) {
       }
       const suffix = `.${run++}`
       for (const each of steps) {
-        await take(app, model, ids, each, suffix)
+        await take(app, model, each, { ids, suffix })
         for (const [index, id] of ids.entries()) await compare(app, model.deals[index] as ModelDeal, id)
       }
     }), { numRuns: runs[name] ?? 10 })
@@ -97,9 +97,8 @@ for (const { name, make } of storages) {
 async function take (
   app: FastifyInstance,
   model: Model,
-  ids: readonly string[],
   { deal, form: formIndex, said, name, keyed, match }: Step,
-  suffix: string
+  { ids, suffix }: { readonly ids: readonly string[], readonly suffix: string }
 ): Promise<void> {
   const id = ids[deal] as string
   const form = forms[formIndex] as Form
@@ -120,7 +119,7 @@ async function take (
   }
   const answer = await app.inject({ ...request, headers })
   const expected = model.take({ deal, ...said, name: sort === undefined ? undefined : { sort, text }, match })
-  const status = statusOf(form, said.operation, expected.status, expected.replayed, sort)
+  const status = statusOf(form, said.operation, expected, sort)
   if (answer.statusCode !== status) {
     throw new Error(
       `${said.operation} as ${form.name}: ${answer.statusCode} where the model has ${status}: ${answer.body}`
@@ -156,8 +155,7 @@ function deletion (id: string, { name }: Form): TestRequest {
 function statusOf (
   form: Form,
   name: string,
-  outcome: string,
-  replayed: boolean,
+  { status: outcome, replayed }: { readonly status: string, readonly replayed: boolean },
   sort: 'command' | 'key' | undefined
 ): number {
   switch (outcome) {

@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { readCommandId, readItemId } from '../mount/urls.js'
+import { readCommandId } from '../mount/urls.js'
 import { describeCommandAnswers, describeLinkedCommand, describeWriteProblems } from '../openapi/answers.js'
 import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import { answerCommand } from './answer.js'
-import { getJsonBody } from './body.js'
-import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -15,14 +14,11 @@ export const command: Form<'command'> = {
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
-    const readEnvelope = compileEnvelope(family)
+    const readItemEnvelope = compileItemEnvelope(family)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id/commands/:command',
-      read (request) {
-        const { action, params } = readEnvelope(getJsonBody(request))
-        return { action, params, target: readItemId(family, request), id: readCommandId(request) }
-      },
+      read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
       schema: describeRoute(mount, `put-${family.singular}-command`, {
         summary: `Command a ${family.singular}, under an id that the client chooses`,

@@ -1,13 +1,17 @@
 import type { TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
 import type { CompiledOperation, Family } from '../family/family.js'
 import { compileParams, readParams } from '../family/params.js'
+import { readItemId } from '../mount/urls.js'
 import { invalidBody } from '../problems.js'
+import type { Command } from '../service/command.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
+import { getJsonBody } from './body.js'
 
 /** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */
-export interface Envelope {
+interface Envelope {
   readonly action: string
   readonly params: Members
   /** Members besides action and params. */
@@ -23,6 +27,15 @@ export function compileEnvelope (family: Family, others: TProperties = {}): (bod
     const { action, params = {}, ...rest } = readParams(envelope, body) as { action: string, params?: Members }
     const { params: expected } = getOperationByAction(family, action)
     return { action, params: readParams(expected, params, '/params'), others: rest }
+  }
+}
+
+/** Reads a request with such a body, for the item that its path names. */
+export function compileItemEnvelope (family: Family): (request: FastifyRequest) => Command {
+  const readEnvelope = compileEnvelope(family)
+  return request => {
+    const { action, params } = readEnvelope(getJsonBody(request))
+    return { action, params, target: readItemId(family, request) }
   }
 }
 

@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { readItemId } from '../mount/urls.js'
 import { describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import { answerItem, describeItemAnswers } from './answer.js'
-import { getJsonBody, hasMember } from './body.js'
-import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import { hasMember } from './body.js'
+import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
 
@@ -15,15 +14,11 @@ export const update: Form<'update'> = {
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
-    const readEnvelope = compileEnvelope(family)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id',
       accepts: body => hasMember(body, 'action'),
-      read (request) {
-        const { action, params } = readEnvelope(getJsonBody(request))
-        return { action, params, target: readItemId(family, request) }
-      },
+      read: compileItemEnvelope(family),
       answer: answerItem,
       schema: describeRoute(mount, `update-${family.singular}`, {
         summary: `Change a ${family.singular}`,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import { Problem } from '../problems.js'
+import { hashText } from '../values/ids.js'
 import { findJsonFlaws } from '../values/json.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
@@ -50,10 +50,6 @@ export class FormBody {
     this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
     // With the content, so that a form that was corrected is another request.
-    this.key = key === undefined ? undefined : hash(JSON.stringify([key, ...entries]))
+    this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
-}
-
-function hash (text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Representation } from '../representations/representation.js'
+import { hashText } from '../values/ids.js'
 import { readHttpDate } from './dates.js'
 
 /** A strong tag: the stored revision and the representation; of the content where no revision is stored. */
@@ -9,22 +9,18 @@ export function makeEtag (
   document: object,
   { name }: Representation
 ): string {
-  const state = revision > 0 ? revision : hash(JSON.stringify(document))
+  const state = revision > 0 ? revision : hashText(JSON.stringify(document)).slice(0, 22)
   return `"${state}-${name}"`
 }
 
-function hash (text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22)
-}
-
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */
-export interface Validators {
+interface Validators {
   readonly etag: string
   /** `YYYY-MM-DDTHH:mm:ss.sssZ` */
   readonly updatedAt: string
 }
 
-export type Verdict = 'go' | 'not-modified' | 'failed'
+type Verdict = 'go' | 'not-modified' | 'failed'
 
 /** Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2. */
 export function judgeRead (headers: IncomingHttpHeaders, current: Validators): Verdict {

@@ -30,7 +30,7 @@ export function readIdempotencyKey (headers: IncomingHttpHeaders): string | unde
 }
 
 /** How much of an answer the client wants. */
-export type Preference = 'minimal' | 'representation'
+type Preference = 'minimal' | 'representation'
 
 /** What `Prefer: return=…` (RFC 7240) asks for; the first that is understood counts. */
 export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | undefined {

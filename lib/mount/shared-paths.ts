@@ -53,7 +53,7 @@ interface Claim<T> {
  * Names that each belong to one family, and of its mounts to the first, or to the one that asks for them. A mount that
  * has ended leaves them to the next.
  */
-export class SharedNames<T> {
+class SharedNames<T> {
   // The first of each is whose it is.
   readonly #claims = new Map<string, Claim<T>[]>()
   readonly #schemas = new Map<string, RouteSchema>()

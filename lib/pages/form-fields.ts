@@ -17,7 +17,7 @@ export interface Submission {
 type Entered = Partial<Pick<Submission, 'entered' | 'problem'>>
 
 /** The fields of a form, from the schema of what it sends. */
-export function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
+function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
   return listFields(schema).map(({ name, kind, optional, values }) => {
     const { description, minimum, maxLength } = schema.properties[name] as TSchema
     return {
@@ -36,7 +36,7 @@ export function makeFormFields (schema: TObject, sent: Entered | undefined): For
 
 /** The fields to filter by: one choice for what has few values, bounds for what has an order, a pattern for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
-  return fields.flatMap(field => listFilters(field).map(({ name, label }) => ({
+  return fields.flatMap(field => listFilterInputs(field).map(({ name, label }) => ({
     name,
     label,
     // A moment is asked for by its day.
@@ -47,7 +47,7 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
   })))
 }
 
-function listFilters (field: Field): { name: string, label: string }[] {
+function listFilterInputs (field: Field): { name: string, label: string }[] {
   const { name, kind } = field
   if (kind === 'json') return []
   if (!isOrdered(field)) return [{ name, label: name }]

@@ -2,11 +2,12 @@ import type { TObject } from '@sinclair/typebox'
 import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import type { Exchange } from '../mount/mount.js'
-import type { FormAffordance, ItemAffordances, Kinds, Link, Representation } from '../representations/representation.js'
+import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
+import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import { showCommand } from '../service/record.js'
-import type { Field, Id, Stored } from '../storage/storage.js'
+import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeForm } from './form-fields.js'
@@ -59,11 +60,6 @@ export function affordEntry ({ mount, request }: Exchange, target: Id, self: str
     others: linkOthers(representations, self),
     operations: []
   }
-}
-
-/** What kinds of values the members have. */
-export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind]))
 }
 
 function linkOthers (representations: readonly Representation[], self: string): Link[] {

@@ -2,15 +2,14 @@ import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { Link, PageAffordances } from '../representations/representation.js'
-import { canShow } from '../representations/representation.js'
+import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
-import { listKinds } from './item-affordances.js'
 
 /** The rows of a page, and where they lead. */
-export interface RowLinks {
+interface RowLinks {
   readonly fields: readonly Field[]
   readonly hasNext: boolean
   /** The page after this one, where it has no number. */

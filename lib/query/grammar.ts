@@ -9,7 +9,7 @@ import type { Parameter } from './query-string.js'
 import { splitQuery } from './query-string.js'
 
 /** Bounds of what a query may ask. */
-export interface QueryLimits extends FilterLimits {
+interface QueryLimits extends FilterLimits {
   readonly pageSize: number
   readonly maxPageSize: number
 }
@@ -22,7 +22,6 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
-  readonly format: string | undefined
   /** Whether pages go on by a cursor: the order is that of the grammar, and not one that the client chose. */
   readonly byCursor: boolean
   /** The place after which to begin: the values of the fields of the order there. */
@@ -108,7 +107,6 @@ export function compileGrammar (
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
-      format: settings.format,
       byCursor: hasCursors && settings.sort === undefined,
       after: settings.after,
       parameters

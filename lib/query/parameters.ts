@@ -6,7 +6,7 @@ import { didYouMean } from '../values/nearest.js'
 import { readCursor } from './cursor.js'
 import type { Filter } from './names.js'
 import type { Parameter } from './query-string.js'
-import type { Read } from './values.js'
+import type { ReadResult } from './values.js'
 import { readInteger, readText, readValue } from './values.js'
 
 /** Bounds of what filters may ask. */
@@ -17,7 +17,7 @@ export interface FilterLimits {
 }
 
 /** A filter as one parameter uses it. */
-export interface FilterUse {
+interface FilterUse {
   readonly filter: Filter
   /** Values under the same key are alternatives; different keys must all hold. */
   readonly key: string
@@ -63,7 +63,7 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLi
   return undefined
 }
 
-function readPattern (text: string, maxLength: number): Read {
+function readPattern (text: string, maxLength: number): ReadResult {
   if (text.length > maxLength) return { expected: `must have at most ${maxLength} characters` }
   const read = readText(text)
   if ('expected' in read) return read
@@ -103,7 +103,7 @@ export interface Settings {
 }
 
 /** Reads the text of a parameter into the settings, or returns what is wrong with it. */
-export type SettingReader = (text: string, settings: Settings) => string | undefined
+type SettingReader = (text: string, settings: Settings) => string | undefined
 
 /**
  * Makes the readers of all parameters that do not filter.

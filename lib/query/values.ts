@@ -3,17 +3,17 @@ import { isDate, readDateTime } from '../values/dates.js'
 import { findTextFlaw } from '../values/json.js'
 
 /** A value, or what was expected instead. */
-export type Read<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
+export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
 
 /** Reads text (of a query or a form) as a value of the field's kind. */
-export function readValue (field: Field, text: string): Read {
+export function readValue (field: Field, text: string): ReadResult {
   if (field.values !== undefined) {
     return field.values.includes(text) ? { value: text } : { expected: `must be one of ${field.values.join(', ')}` }
   }
   return readers[field.kind](text)
 }
 
-const readers: Record<Field['kind'], (text: string) => Read> = {
+const readers: Record<Field['kind'], (text: string) => ReadResult> = {
   integer: readInteger,
 
   number (text) {
@@ -43,7 +43,7 @@ const readers: Record<Field['kind'], (text: string) => Read> = {
 }
 
 /** Reads an integer that a double holds exactly. */
-export function readInteger (text: string): Read<number> {
+export function readInteger (text: string): ReadResult<number> {
   const value = /^-?\d+$/.test(text) ? Number(text) : NaN
   // Adding 0 turns -0 into 0.
   if (Number.isSafeInteger(value)) return { value: value + 0 }
@@ -51,7 +51,7 @@ export function readInteger (text: string): Read<number> {
 }
 
 /** Reads text that every storage can keep. */
-export function readText (text: string): Read<string> {
+export function readText (text: string): ReadResult<string> {
   const flaw = findTextFlaw(text)
   return flaw === undefined ? { value: text } : { expected: flaw }
 }

@@ -28,7 +28,7 @@ export interface Read<Q, L> {
 }
 
 /** What the path names, and the suffix that chooses the representation. */
-export interface Location {
+interface Location {
   readonly name: string
   /** Where the route has it apart. */
   readonly suffix?: string | undefined

@@ -1,4 +1,4 @@
-import type { Kind } from '../storage/storage.js'
+import type { Field, Kind } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
@@ -162,4 +162,9 @@ export interface Representation {
 /** Whether a representation can show this kind of view. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
+}
+
+/** What kinds of values the members have. */
+export function listKinds (fields: readonly Field[]): Kinds {
+  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind]))
 }

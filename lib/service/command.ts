@@ -23,7 +23,7 @@ export interface Command {
 }
 
 /** What became of a command. */
-export type CommandOutcome = 'done' | 'unchanged' | 'refused'
+type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
 /** A command as it stands in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {

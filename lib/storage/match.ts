@@ -3,7 +3,7 @@ import { BoundedCache } from '../cache.js'
 import { compareScalars } from './compare.js'
 import type { Condition, Scalar, Stored } from './storage.js'
 
-export type Predicate = (item: Stored) => boolean
+type Predicate = (item: Stored) => boolean
 
 /** The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own. */
 export function matcher (where: readonly Condition[]): Predicate {

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 
 /** Ids that are text, of items and of commands: no encoding in a URL, and no longer than Fastify's `maxParamLength`. */
 export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
@@ -23,6 +23,11 @@ export function readId (kind: 'integer' | 'string', text: string): string | numb
   const value = Number(text)
   // Only the one spelling that we write ourselves, so that an item has one address.
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined
+}
+
+/** A name for a text that no other text has. */
+export function hashText (text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 let last = 0

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { Entry, TestResponse } from '../deals/app.js'
+import type { Entry, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
+import { recordingStorage } from '../recording-storage.js'
 import { storages } from '../storages.js'
 
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
@@ -373,6 +374,28 @@ for (const { name, make } of storages) {
     })
   })
 }
+
+t.test('an answer is given again from the log, and the deal is not read for it', async t => {
+  const events: string[] = []
+  const app = await dealsApp(recordingStorage(events))
+  const { id } = await createDeal(app)
+  const unhold = { action: 'UnholdDeal', params: {} }
+  const withKey = (): { headers: Record<string, string> } => ({ headers: { 'idempotency-key': randomUUID() } })
+  const requests: TestRequest[] = [
+    { method: 'PUT', url: `${home}/${id}/commands/c1`, payload: holdIt },
+    { method: 'PUT', url: '/rest/commands/c2', payload: { deal: id, ...unhold } },
+    { method: 'POST', url: `${home}/${id}/holds`, payload: holdIt.params, ...withKey() },
+    { method: 'POST', url: '/command/UnholdDeal/', payload: { id }, ...withKey() },
+    { method: 'POST', url: home, payload: { name: 'a', price: 1 }, ...withKey() }
+  ]
+  for (const request of requests) {
+    const name = `${String(request.method)} ${String(request.url)}`
+    t.equal((await app.inject(request)).headers['idempotent-replayed'], undefined, name)
+    events.length = 0
+    t.equal((await app.inject(request)).headers['idempotent-replayed'], 'true', name)
+    t.strictSame(events, ['get commands'], name)
+  }
+})
 
 /** What differs from the deal is turned into the operation that it stands for. */
 async function attributes (

@@ -29,7 +29,7 @@ for (const { name, make } of storages) {
     for (const state of states) {
       t.test(`what a deal that is ${state} allows`, async t => {
         for (const described of operations) {
-          for (const form of forms) await checkInState(t, app, described, form, state)
+          for (const form of forms) await checkInState(t, app, { described, form, state })
         }
       })
     }
@@ -68,17 +68,14 @@ async function checkDone (t: Checks, app: FastifyInstance, described: ExpectedOp
   if (hasCommandId(form)) t.equal(id, command, `${label} the id is the client's`)
 
   t.equal(answer.statusCode, form.done, `${label} the status`)
-  checkAnswer(t, label, form, described, answer, after, entry)
+  checkAnswer(t, label, { form, described, answer }, { deal: after, entry })
 }
 
 function checkAnswer (
   t: Checks,
   label: string,
-  form: Form,
-  described: ExpectedOperation,
-  answer: TestResponse,
-  deal: Item,
-  entry: Entry
+  { form, described, answer }: { form: Form, described: ExpectedOperation, answer: TestResponse },
+  { deal, entry }: { deal: Item, entry: Entry }
 ): void {
   const { headers } = answer
   // What was sent is not what is stored: no validators (RFC 9110, 9.3.4).
@@ -147,9 +144,7 @@ async function checkUnchanged (
 async function checkInState (
   t: Checks,
   app: FastifyInstance,
-  described: ExpectedOperation,
-  form: Form,
-  state: State
+  { described, form, state }: { described: ExpectedOperation, form: Form, state: State }
 ): Promise<void> {
   const before = await createDealAfter(app, stepsTo[state])
   const request = form.request(described, before.id, randomUUID(), otherParams(described))

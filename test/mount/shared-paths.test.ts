@@ -104,6 +104,31 @@ t.test('of two versions at one prefix, the first has them, or the one that asks'
   }
 })
 
+// The shared paths begin like the path of such a family, and are not its own.
+for (const name of ['q', 'query', 'co']) {
+  t.test(`the end of /${name} is not that of /query and /command`, async t => {
+    const family = defineFamily({
+      name,
+      singular: 'entry',
+      fields: Type.Object({ id: Type.Integer() }),
+      create: []
+    })
+    const app = Fastify()
+    const storage = memoryStorage()
+    app.register(family, { storage, sunset: '2020-01-01' })
+    app.register(family, { storage, version: 'v2' })
+    t.equal((await app.inject({ method: 'POST', url: `/rest/v2/${name}`, payload: {} })).statusCode, 201)
+
+    const queried = await app.inject(`/query/${name}/1`)
+    t.equal(queried.statusCode, 200, queried.body)
+    t.equal(queried.json<unknown[]>().length, 1)
+    const commanded = await app.inject({ method: 'POST', url: '/command/CreateEntry', payload: {} })
+    t.equal(commanded.statusCode, 200, commanded.body)
+    t.equal(commanded.headers.location, `/rest/v2/${name}/2`, 'the second mount answers')
+    for (const url of [`/${name}`, `/${name}/1`]) t.equal((await app.inject(url)).statusCode, 410, url)
+  })
+}
+
 t.test('deals under a path with a parameter, each tenant with a storage', async t => {
   const tenants: Record<string, FamilyOptions['storage']> = { a: memoryStorage(), b: memoryStorage() }
   const app = Fastify()

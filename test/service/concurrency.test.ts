@@ -35,7 +35,7 @@ const races: Readonly<Record<string, Race>> = {
       answers.every(({ statusCode, headers }) => (statusCode === 200) === (headers['idempotent-replayed'] === 'true')),
       'the others say that they repeat'
     )
-    await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
+    await check(t, apps, id, ['CreateDeal', 'HoldDeal'])
   },
 
   async '100 parallel changes of one deal' (t, apps) {
@@ -51,7 +51,7 @@ const races: Readonly<Record<string, Race>> = {
       Array.from({ length: 100 }, (_, index) => index + 2),
       'each has a revision of its own'
     )
-    await check(t, apps, id, 101, ['CreateDeal', ...Array<string>(100).fill('ChangeDealPrice')])
+    await check(t, apps, id, ['CreateDeal', ...Array<string>(100).fill('ChangeDealPrice')])
     const log = await readLog(apps[0] as FastifyInstance, id)
     t.equal(
       log.at(-1)?.params?.['newPrice'],
@@ -69,7 +69,7 @@ const races: Readonly<Record<string, Race>> = {
       payload: { newPrice: 1000 + index, reason: 'haggling' }
     }))
     t.strictSame(countByStatus(answers), { 200: 1, 412: 19 }, 'one was right')
-    await check(t, apps, id, 2, ['CreateDeal', 'ChangeDealPrice'])
+    await check(t, apps, id, ['CreateDeal', 'ChangeDealPrice'])
   },
 
   async '100 parallel creations with one Idempotency-Key' (t, apps) {
@@ -109,7 +109,7 @@ const races: Readonly<Record<string, Race>> = {
     }))
     t.strictSame(countByStatus(answers), { 201: 100 })
     t.equal(new Set(answers.map(({ body, headers }) => `${headers.location} ${body}`)).size, 1, 'all say the same')
-    await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
+    await check(t, apps, id, ['CreateDeal', 'HoldDeal'])
   },
 
   async 'one command id for two deals' (t, apps) {
@@ -135,7 +135,7 @@ const races: Readonly<Record<string, Race>> = {
       payload: { reason: `reason ${index}` }
     }))
     t.strictSame(countByStatus(answers), { 201: 1, 409: 19 }, 'a deal is held once')
-    await check(t, apps, id, 2, ['CreateDeal', 'HoldDeal'])
+    await check(t, apps, id, ['CreateDeal', 'HoldDeal'])
   },
 
   async '40 parallel attribute updates' (t, apps) {
@@ -237,16 +237,15 @@ function countByStatus (answers: readonly TestResponse[]): Record<number, number
   return counts
 }
 
-/** The deal and its log, as every application sees them. */
+/** That these changes and no others were made of the deal, as every application sees it. */
 async function check (
   t: Checks,
   apps: readonly FastifyInstance[],
   id: string,
-  revision: number,
   actions: readonly string[]
 ): Promise<void> {
   for (const app of apps) {
-    t.equal((await readDeal(app, id)).revision, revision, 'the revision')
+    t.equal((await readDeal(app, id)).revision, actions.length, 'the revision')
     t.strictSame(
       (await readLog(app, id)).map(entry => [entry.revision, entry.action, entry.outcome]),
       actions.map((action, index) => [index + 1, action, 'done']),

@@ -40,6 +40,15 @@ async function commitLast (storage: Storage, changes: readonly Change[]): Promis
   await storage.commit([...last.values()])
 }
 
+/** Half of the changes, and the others after a pause. */
+const commitHalves = (pause: () => Promise<void>) => committing(async (storage, changes) => {
+  const half = Math.floor(changes.length / 2)
+  await pause()
+  await storage.commit(changes.slice(0, half))
+  await pause()
+  await storage.commit(changes.slice(half))
+})
+
 // Each fault, a case that must notice it, and a storage with it.
 const faults: Record<string, [noticed: string, make: () => Storage]> = {
   'gt means gte': ['filter integer: gt',
@@ -72,6 +81,10 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     withMember('number', number => Number(Number(number).toPrecision(15)))],
   'commits one change after the other': ['atomic: a conflict at the end undoes all before it',
     committing(async (storage, changes) => { for (const change of changes) await storage.commit([change]) })],
+  'a pause within a commit, of a promise': ['concurrent: a reader sees a commit whole or not at all',
+    commitHalves(async () => {})],
+  'a pause within a commit, of a turn': ['concurrent: a reader sees a commit whole or not at all',
+    commitHalves(() => new Promise(resolve => setImmediate(resolve)))],
   'refusals swallowed': ['concurrent: of 100 inserts of one id exactly one succeeds',
     committing((storage, changes) => storage.commit(changes).catch(() => {}))],
   'values taken too late': ['what the caller changes after a commit does not change what is stored',

@@ -22,11 +22,11 @@ for (const [name, open] of Object.entries(places)) {
     const at = (n: number) => servers[n % 2]?.url as string
     const send = async (
       n: number,
-      method: string,
-      path: string,
+      route: `${'POST' | 'PUT'} /${string}`,
       body: unknown,
       headers: Record<string, string> = {}
     ) => {
+      const [method, path] = route.split(' ') as [string, string]
       const answer = await fetch(at(n) + path, {
         method,
         headers: { 'content-type': 'application/json', ...headers },
@@ -36,16 +36,16 @@ for (const [name, open] of Object.entries(places)) {
     }
     const many = async <T>(count: number, work: (n: number) => Promise<T>) =>
       await Promise.all(Array.from({ length: count }, (_, n) => work(n)))
-    const deal = JSON.parse((await send(0, 'POST', '/rest/v1/deals', { name: 'shared', price: 0 })).body) as {
+    const deal = JSON.parse((await send(0, 'POST /rest/v1/deals', { name: 'shared', price: 0 })).body) as {
       id: string
     }
-    const path = `/rest/v1/deals/${deal.id}`
+    const path = `/rest/v1/deals/${deal.id}` as const
     const revision = async () => (await (await fetch(at(0) + path)).json() as { revision: number }).revision
 
     const same = await many(
       100,
       async n =>
-        await send(n, 'PUT', '/rest/commands/once', {
+        await send(n, 'PUT /rest/commands/once', {
           deal: deal.id,
           action: 'ChangeDealPrice',
           params: { newPrice: 1, reason: 'once' }
@@ -58,14 +58,14 @@ for (const [name, open] of Object.entries(places)) {
 
     const created = await many(
       50,
-      async n => await send(n, 'POST', '/rest/v1/deals', { name: 'keyed', price: 1 }, { 'idempotency-key': 'a key' })
+      async n => await send(n, 'POST /rest/v1/deals', { name: 'keyed', price: 1 }, { 'idempotency-key': 'a key' })
     )
     t.strictSame(new Set(created.map(({ status }) => status)), new Set([201]))
     t.equal(new Set(created.map(({ body }) => body)).size, 1, 'one key, one deal')
 
     const changes = await many(
       100,
-      async n => await send(n, 'PUT', `${path}/change-price`, { newPrice: 10 + n, reason: 'many' })
+      async n => await send(n, `PUT ${path}/change-price`, { newPrice: 10 + n, reason: 'many' })
     )
     t.strictSame(new Set(changes.map(({ status }) => status)), new Set([200]), 'without a condition, all succeed')
     t.equal(await revision(), 102)
@@ -83,8 +83,7 @@ for (const [name, open] of Object.entries(places)) {
       async n =>
         await send(
           n,
-          'PUT',
-          `${path}/change-price`,
+          `PUT ${path}/change-price`,
           { newPrice: 200 + n, reason: 'one of them' },
           { 'if-match': '"102"' }
         )

@@ -5,7 +5,7 @@ import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderValue, toLabel } from './values.js'
 
-export interface Table {
+interface Table {
   readonly caption: string
   readonly items: readonly Members[]
   readonly members: readonly string[]

@@ -97,18 +97,23 @@ export const concurrency: readonly Case[] = [
   {
     name: 'concurrent: a reader sees a commit whole or not at all',
     async run ({ storage }) {
-      const write = async (): Promise<void> => {
-        for (let from = 0; from < 100; from += 10) {
-          await storage.commit(insert('things', ...hundred.slice(from, from + 10).map(id => thing(id))))
+      const readAfter = async (pauses: number): Promise<void> => {
+        for (let paused = 0; paused < pauses; paused++) await null
+        assert.equal((await ids(storage, query())).length % 10, 0)
+      }
+      const readWhile = async (state: { readonly committing: boolean }): Promise<void> => {
+        while (state.committing) {
+          // A commit may pause for no longer than a promise, or for turns of the event loop.
+          await Promise.all(hundred.slice(0, 20).map(readAfter))
+          await new Promise(resolve => setImmediate(resolve))
         }
       }
-      const state = { writing: true }
-      const written = write().finally(() => { state.writing = false })
-      while (state.writing) {
-        assert.equal((await ids(storage, query())).length % 10, 0)
-        await new Promise(resolve => setImmediate(resolve))
+      for (let from = 0; from < 100; from += 10) {
+        const state = { committing: true }
+        const changes = insert('things', ...hundred.slice(from, from + 10).map(id => thing(id)))
+        const committed = storage.commit(changes).finally(() => { state.committing = false })
+        await Promise.all([committed, readWhile(state)])
       }
-      await written
     }
   },
   {

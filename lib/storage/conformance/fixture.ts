@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Change, Condition, FamilyShape, Field, Id, Kind, Order, Query, Storage, Stored } from '../storage.js'
 
 /** What a case works with: an empty storage with the families `things` and `notes` prepared. */
-export interface CaseContext {
+interface CaseContext {
   readonly storage: Storage
   /** Closes the storage and opens what it kept. Only for cases that need it. */
   reopen (): Promise<Storage>

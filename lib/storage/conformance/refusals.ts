@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
-import type { Change, Id, Storage } from '../storage.js'
+import type { Change, Storage } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Case } from './fixture.js'
 import { insert, note, query, remove, replace, thing } from './fixture.js'
 
-/** Asserts that the commit is refused for this item and that nothing of it was done. */
+/** Asserts that the commit is refused in this way, for this item, and that nothing of it was done. */
 async function assertRefused (
   storage: Storage,
   changes: Change[],
-  kind: typeof ConflictError | typeof DuplicateError,
-  family: string,
-  id: Id
+  expected: ConflictError | DuplicateError
 ): Promise<void> {
   const before = await readAll(storage)
   await assert.rejects(storage.commit(changes), error => {
-    assert.ok(error instanceof kind, `${String(error)} is no ${kind.name}`)
-    assert.deepEqual([error.family, error.id], [family, id])
+    assert.ok(error instanceof expected.constructor, `${String(error)} is no ${expected.name}`)
+    const { family, id } = error as ConflictError | DuplicateError
+    assert.deepEqual([family, id], [expected.family, expected.id])
     return true
   })
   assert.deepEqual(await readAll(storage), before)
@@ -31,38 +30,38 @@ export const refusals: readonly Case[] = [
     name: 'conflict: a replacement that expects another revision',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, {}, 3)))
-      await assertRefused(storage, [replace('things', thing(1, {}, 3), 2)], ConflictError, 'things', 1)
-      await assertRefused(storage, [replace('things', thing(1, {}, 5), 4)], ConflictError, 'things', 1)
+      await assertRefused(storage, [replace('things', thing(1, {}, 3), 2)], new ConflictError('things', 1))
+      await assertRefused(storage, [replace('things', thing(1, {}, 5), 4)], new ConflictError('things', 1))
     }
   },
   {
     name: 'conflict: a replacement of what is not there',
     async run ({ storage }) {
-      await assertRefused(storage, [replace('notes', { ...note('a'), revision: 2 })], ConflictError, 'notes', 'a')
+      await assertRefused(storage, [replace('notes', { ...note('a'), revision: 2 })], new ConflictError('notes', 'a'))
     }
   },
   {
     name: 'conflict: a deletion that expects another revision',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1)))
-      await assertRefused(storage, [remove('things', 1, 2)], ConflictError, 'things', 1)
+      await assertRefused(storage, [remove('things', 1, 2)], new ConflictError('things', 1))
     }
   },
   {
     name: 'conflict: a deletion of what is not there, and twice',
     async run ({ storage }) {
-      await assertRefused(storage, [remove('things', 1)], ConflictError, 'things', 1)
+      await assertRefused(storage, [remove('things', 1)], new ConflictError('things', 1))
       await storage.commit(insert('things', thing(1)))
       await storage.commit([remove('things', 1)])
-      await assertRefused(storage, [remove('things', 1)], ConflictError, 'things', 1)
+      await assertRefused(storage, [remove('things', 1)], new ConflictError('things', 1))
     }
   },
   {
     name: 'duplicate: the id of an insert is taken',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(0, { integer: 1 })), ...insert('notes', note('a', 'first'))])
-      await assertRefused(storage, insert('things', thing(0, { integer: 2 })), DuplicateError, 'things', 0)
-      await assertRefused(storage, insert('notes', note('a', 'second')), DuplicateError, 'notes', 'a')
+      await assertRefused(storage, insert('things', thing(0, { integer: 2 })), new DuplicateError('things', 0))
+      await assertRefused(storage, insert('notes', note('a', 'second')), new DuplicateError('notes', 'a'))
     }
   },
   {
@@ -75,7 +74,7 @@ export const refusals: readonly Case[] = [
         remove('notes', 'a'),
         replace('things', thing(2, {}, 9), 8)
       ]
-      await assertRefused(storage, changes, ConflictError, 'things', 2)
+      await assertRefused(storage, changes, new ConflictError('things', 2))
     }
   },
   {
@@ -87,7 +86,7 @@ export const refusals: readonly Case[] = [
         ...insert('things', thing(2)),
         ...insert('notes', note('b'), note('a'))
       ]
-      await assertRefused(storage, changes, DuplicateError, 'notes', 'a')
+      await assertRefused(storage, changes, new DuplicateError('notes', 'a'))
     }
   },
   {
@@ -99,7 +98,7 @@ export const refusals: readonly Case[] = [
         replace('things', thing(1, { integer: 1 }, 2)),
         ...insert('things', thing(2))
       ]
-      await assertRefused(storage, changes, DuplicateError, 'notes', 'a')
+      await assertRefused(storage, changes, new DuplicateError('notes', 'a'))
     }
   },
   {
@@ -108,15 +107,15 @@ export const refusals: readonly Case[] = [
       await storage.commit([...insert('things', thing(1), thing(2)), ...insert('notes', note('a'))])
       const stale = replace('things', thing(2, {}, 9), 8)
       const [taken] = insert('notes', note('a')) as [Change]
-      await assertRefused(storage, [stale, taken], ConflictError, 'things', 2)
-      await assertRefused(storage, [taken, stale], DuplicateError, 'notes', 'a')
-      await assertRefused(storage, [...insert('things', thing(3), thing(2), thing(1))], DuplicateError, 'things', 2)
+      await assertRefused(storage, [stale, taken], new ConflictError('things', 2))
+      await assertRefused(storage, [taken, stale], new DuplicateError('notes', 'a'))
+      await assertRefused(storage, insert('things', thing(3), thing(2), thing(1)), new DuplicateError('things', 2))
     }
   },
   {
     name: 'duplicate: two inserts with one id in one commit',
     async run ({ storage }) {
-      await assertRefused(storage, insert('things', thing(1), thing(2), thing(1)), DuplicateError, 'things', 1)
+      await assertRefused(storage, insert('things', thing(1), thing(2), thing(1)), new DuplicateError('things', 1))
     }
   },
   {

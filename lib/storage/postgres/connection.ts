@@ -12,16 +12,16 @@ import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
-export interface PostgresTable {
+interface PostgresTable {
   readonly layout: Layout
   readonly reader: TableReader
   readonly writer: TableWriter | undefined
 }
 
 /** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
-export type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
+type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
-export interface PostgresSettings extends PoolSettings {
+interface PostgresSettings extends PoolSettings {
   readonly schema: string | undefined
 }
 
@@ -42,7 +42,7 @@ export async function openConnection (
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
-      const layout = await prepareTable(pool, runner, shape, mapping, schema)
+      const layout = await prepareTable(runner, shape, mapping, schema)
       return {
         layout,
         reader: new TableReader(new ReadStatements(runner, layout), limits),

@@ -14,8 +14,8 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, kind) => `$${n}::${parameterTypes[kind]}`,
-  inList: (column, n, _, kind, negated) =>
-    `${column} ${negated ? '<> ALL' : '= ANY'} ($${n}::${parameterTypes[kind]}[])`,
+  inList: ({ column, kind, from, negated }) =>
+    `${column} ${negated ? '<> ALL' : '= ANY'} ($${from}::${parameterTypes[kind]}[])`,
   listsAreOneParameter: true,
   withoutIndex: '',
   // Texts of their own for dates, since a session may have any DateStyle and TimeZone.

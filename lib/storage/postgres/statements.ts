@@ -9,7 +9,7 @@ import type { StatementRunner } from './driver.js'
 const maxTexts = 300
 
 /** What one SELECT reads. */
-export interface Select extends Omit<Query, 'count'> {
+interface Select extends Omit<Query, 'count'> {
   readonly within?: RowWindow
 }
 
@@ -32,7 +32,8 @@ export class ReadStatements {
     this.#decode = makeRowDecoder(columns, dialect)
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
     this.#get = `${select} ${id.equated} = ${dialect.parameter(1, id.kind)}`
-    this.#getMany = `${select} ${dialect.inList(id.equated, 1, 1, id.kind, false)}`
+    const { equated: column, kind } = id
+    this.#getMany = `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`
   }
 
   async get (id: Id): Promise<Stored | undefined> {

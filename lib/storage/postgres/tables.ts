@@ -4,7 +4,7 @@ import { layOutMappedTable, layOutOwnTable, nameIndexes } from '../sql/layout.js
 import { quoteName } from '../sql/names.js'
 import type { FamilyShape, Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { PostgresPool, Run, StatementRunner } from './driver.js'
+import type { Run, StatementRunner } from './driver.js'
 import { runInTransaction } from './driver.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
@@ -27,7 +27,6 @@ const mappableTypes: Record<Kind, RegExp> = {
 
 /** Makes what is missing of the family's table, and returns how the family is kept. */
 export async function prepareTable (
-  pool: PostgresPool,
   runner: StatementRunner,
   shape: FamilyShape,
   mapping: TableMapping | undefined,
@@ -44,7 +43,7 @@ export async function prepareTable (
 
   const layout = layOutOwnTable(shape, dialect, schema)
   if ((await listMissing(run, layout, schema)).length > 0) {
-    await runInTransaction(pool, async run => {
+    await runInTransaction(runner.pool, async run => {
       // Whoever comes second waits here, and then finds everything made.
       await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
       const statements = await listMissing(run, layout, schema)

@@ -50,7 +50,7 @@ export function makeRefusal ({ expected, layout: { family }, id }: Write): Error
 }
 
 /** The writes of all commits in a batch to one table. */
-export interface TableBatch {
+interface TableBatch {
   readonly layout: Layout
   readonly types: ReadonlySet<Change['type']>
   /** The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects. */

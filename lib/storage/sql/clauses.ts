@@ -46,7 +46,8 @@ export class ClauseBuilder {
     if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column)}`
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    return this.dialect.inList(prefix + column.equated, from, values.length, column.kind, negated)
+    const { equated, kind } = column
+    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated })
   }
 }
 

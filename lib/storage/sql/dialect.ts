@@ -1,13 +1,26 @@
 import type { Kind } from '../storage.js'
 
+/** Whether a column has one of several values. */
+interface ListTest {
+  /** As it stands in SQL. */
+  readonly column: string
+  readonly kind: Kind
+  /** The number of the first parameter, from 1. */
+  readonly from: number
+  /** How many values there are. */
+  readonly length: number
+  /** Whether it must have none of them. */
+  readonly negated: boolean
+}
+
 /** What databases do differently, as data for whatever writes SQL. */
 export interface Dialect {
   /** The type of a new column. */
   readonly types: Readonly<Record<Kind, string>>
   /** The n-th parameter (from 1) as a value of this kind. */
   parameter (n: number, kind: Kind): string
-  /** `column IN (…)`, or `NOT IN`, with so many values from the n-th parameter on. */
-  inList (column: string, n: number, length: number, kind: Kind, negated: boolean): string
+  /** `column IN (…)`, or `NOT IN`. */
+  inList (test: ListTest): string
   /** Whether a list of several values is one parameter, not one for each. */
   readonly listsAreOneParameter: boolean
   /** Written before a column so that no index is used for the condition; empty where a database has no such thing. */

@@ -67,7 +67,7 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     fieldsByColumn.set(name, field.name)
     return makeColumn(field, name, dialect, false)
   })
-  return makeLayout(shape, toSnakeCase(shape.name), schema, columns, false)
+  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false })
 }
 
 /** The layout of a family in a table that somebody else made, with these columns. */
@@ -93,15 +93,13 @@ export function layOutMappedTable (
     if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  return makeLayout(shape, table, mapping.schema, columns, true)
+  return makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
 }
 
 function makeLayout (
   shape: FamilyShape,
-  tableName: string,
-  schema: string | undefined,
   columns: readonly Column[],
-  mapped: boolean
+  { name, schema, mapped }: { readonly name: string, readonly schema: string | undefined, readonly mapped: boolean }
 ): Layout {
   const id = columns.find(({ field }) => field.name === 'id')
   if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
@@ -109,8 +107,8 @@ function makeLayout (
   return {
     serial: ++layoutsMade,
     family: shape.name,
-    tableName,
-    table: schema === undefined ? quoteName(tableName) : `${quoteName(schema)}.${quoteName(tableName)}`,
+    tableName: name,
+    table: schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`,
     mapped,
     writable: revision?.name !== undefined,
     columns,

@@ -13,7 +13,7 @@ export interface CandidateQuery {
 }
 
 /** How a search reads a table. */
-export interface CandidateSource {
+interface CandidateSource {
   readonly layout: Layout
   /** The rows, part by part, so that not all have to be in memory. */
   readCandidates (query: CandidateQuery): AsyncIterable<readonly unknown[][]>

@@ -4,7 +4,7 @@ import { checkChanges, ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
-export interface SqlTable<Write> {
+interface SqlTable<Write> {
   readonly layout: Layout
   readonly reader: {
     get (id: Id): Stored | undefined | Promise<Stored | undefined>

@@ -14,14 +14,14 @@ import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
-export interface SqliteTable {
+interface SqliteTable {
   readonly layout: Layout
   readonly reader: TableReader
   readonly writer: TableWriter | undefined
 }
 
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
-export type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
+type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
 /** An open database with its queue of commits. */
 export async function openConnection (

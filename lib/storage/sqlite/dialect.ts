@@ -12,7 +12,7 @@ export const sqliteDialect: Dialect = {
     json: 'TEXT'
   },
   parameter: (_, kind) => writeParameter(kind),
-  inList: (column, _, length, kind, negated) =>
+  inList: ({ column, kind, length, negated }) =>
     `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(writeParameter(kind)).join(', ')})`,
   listsAreOneParameter: false,
   // The unary plus makes an expression of a column, and no index is over that.

@@ -21,7 +21,7 @@ export interface Select extends Omit<Query, 'count'> {
 }
 
 /** How rows are counted: by an index or the key, and no further than `limit`. */
-export interface CountOptions {
+interface CountOptions {
   readonly index?: string | undefined
   readonly byKey?: boolean
   readonly limit?: number

@@ -1,0 +1,197 @@
+import { Agent, request as send } from 'node:http'
+import type { Test } from 'tap'
+import t from 'tap'
+import { sendAndLeave, writeRequest } from '../endurance/cut.js'
+import type { Host } from '../endurance/host.js'
+import { startHost } from '../endurance/host.js'
+import type { HostileRequest } from '../endurance/hostile.js'
+import { makeHostileRequests, makeRandom } from '../endurance/hostile.js'
+
+// `npm run test:long` does all of it; in `npm test` there is a little of each, and a machine that may be busy.
+const isLong = process.env['TEST_LONG'] === 'true'
+const amounts = isLong
+  ? { hostile: 20_000, cut: 1000, mixed: 200_000, connections: 1000, seconds: 20, stall: 250 }
+  : { hostile: 600, cut: 100, mixed: 3000, connections: 200, seconds: 1, stall: 5000 }
+const home = '/rest/v1/deals'
+
+interface Sent {
+  readonly status: number
+  readonly body: string
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+t.teardown(() => agent.destroy())
+
+async function sendTo (url: string, asked: HostileRequest, by = agent): Promise<Sent> {
+  const { method, path, headers, body } = asked
+  return await new Promise((resolve, reject) => {
+    const sent = send(url + path, { method, headers, agent: by }, response => {
+      let text = ''
+      response.setEncoding('utf8')
+        .on('data', (part: string) => { text += part })
+        .on('error', reject)
+        .on('end', () => resolve({ status: response.statusCode as number, body: text }))
+    })
+    sent.on('error', (error: NodeJS.ErrnoException) => {
+      // A server may close a connection just when it is used again; every client has to send anew then.
+      if (error.code === 'ECONNRESET' && sent.reusedSocket) resolve(sendTo(url, asked, by))
+      else reject(error)
+    }).end(body)
+  })
+}
+
+async function create (url: string, name: string, by?: Agent): Promise<string> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ name, price: 1 })
+  return JSON.parse((await sendTo(url, { method: 'POST', path: home, headers, body }, by)).body).id
+}
+
+/** All that a refused request must leave as it was. */
+async function readAll (url: string, id: string): Promise<unknown> {
+  const read = async (path: string) => (await sendTo(url, { method: 'GET', path, headers: {} })).body
+  return [await read(`${home}?count=exact&maxpagesize=1000`), await read(`${home}/${id}/commands?count=exact`)]
+}
+
+/** Runs the work for 0, 1, 2 … of so many, several at a time. */
+async function runMany (amount: number, width: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0
+  await Promise.all(Array.from({ length: width }, async () => {
+    while (next < amount) await work(next++)
+  }))
+}
+
+function checkAlive (t: Pick<Test, 'equal'>, host: Host): void {
+  t.equal(host.exitCode(), undefined, 'the host is alive')
+  t.equal(host.complaints(), '', 'and has nothing to complain of')
+}
+
+t.test('hostile requests change nothing, break nothing and hold nobody up', async t => {
+  const host = await startHost(t)
+  const id = await create(host.url, 'stays as it is')
+  const before = await readAll(host.url, id)
+  await host.readState()
+  const statuses = new Map<number, number>()
+  const seed = isLong ? Date.now() % 1e9 : 1
+  t.comment(`seed ${seed}`)
+  const requests = makeHostileRequests(seed, amounts.hostile, id)
+  await runMany(requests.length, 8, async index => {
+    const asked = requests[index] as HostileRequest
+    const { status, body } = await sendTo(host.url, asked).catch(error => {
+      throw new Error(`${asked.method} ${asked.path}: no answer. ${host.complaints().slice(-2000)}`, { cause: error })
+    })
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    if (status >= 500) t.fail(`${asked.method} ${asked.path}: ${status}`, { body, asked })
+    if (body.length > 100_000 && status >= 400) t.fail(`${asked.method} ${asked.path}: a problem of ${body.length}`)
+  })
+  t.comment(Object.fromEntries(statuses))
+  t.ok((statuses.get(400) ?? 0) > amounts.hostile / 10, 'many were refused for what they say')
+  t.ok((statuses.get(200) ?? 0) > amounts.hostile / 100, 'and some were read')
+  t.strictSame(await readAll(host.url, id), before, 'nothing has changed')
+  const { longestStall } = await host.readState()
+  t.comment(`longest stall: ${longestStall} ms`)
+  t.ok(longestStall < amounts.stall, `no stall over ${amounts.stall} ms`, { longestStall })
+  checkAlive(t, host)
+})
+
+t.test('connections that are cut at any byte leave nothing behind', async t => {
+  const host = await startHost(t)
+  const random = makeRandom(2)
+  await create(host.url, 'the first')
+  const { handles } = await host.readState()
+  await runMany(amounts.cut, 20, async index => {
+    const bytes = writeRequest({
+      method: 'POST',
+      path: home,
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ name: `cut ${index}`, price: index })
+    })
+    // Some are whole, and only the answer is not waited for.
+    const end = Math.min(bytes.length, Math.floor(random() * bytes.length * 1.2))
+    await sendAndLeave(host.url, bytes.subarray(0, end), random() < 0.5)
+  })
+  await waitUntil(async () => (await host.readState()).handles <= handles)
+  const { items } = JSON.parse((await sendTo(host.url, {
+    method: 'GET',
+    path: `${home}?maxpagesize=1000`,
+    headers: {}
+  })).body) as { items: { id: string, name: string, price: number, revision: number }[] }
+  for (const { id, name, price, revision } of items.filter(({ name }) => name.startsWith('cut '))) {
+    const path = `${home}/${id}/commands`
+    const log = JSON.parse((await sendTo(host.url, { method: 'GET', path, headers: {} })).body)
+    const isWhole = name === `cut ${price}` && revision === 1 && log.items.length === 1
+    if (!isWhole) t.fail('half a creation', { id, name, price, log })
+  }
+  t.comment(`${items.length} were created after all`)
+  checkAlive(t, host)
+})
+
+t.test('memory and connections stay level over many requests', async t => {
+  const host = await startHost(t)
+  const ids = await Promise.all(Array.from({ length: 20 }, (_, n) => create(host.url, `deal ${n}`)))
+  const json = { 'content-type': 'application/json' }
+  const kinds: ((n: number) => HostileRequest)[] = [
+    n => ({ method: 'GET', path: `/customers?min-age=30&gt=${n % 15_000}`, headers: {} }),
+    n => ({ method: 'GET', path: `/customers/${1 + n % 20_000}`, headers: { accept: 'text/html' } }),
+    n => ({ method: 'GET', path: `${home}?name.regex=${n % 500}&format=xml`, headers: {} }),
+    n => ({ method: 'GET', path: `/customers?age=${n}&children.ne=${n % 7}&sort=-age`, headers: {} }),
+    n => ({ method: 'PATCH', path: `${home}/${ids[n % 20]}`, headers: json, body: '{"nonsense":1}' }),
+    n => ({
+      method: 'PUT',
+      path: `${home}/${ids[n % 20]}/change-price`,
+      headers: json,
+      body: JSON.stringify({ newPrice: n, reason: 'r' })
+    }),
+    n => ({ method: 'GET', path: `${home}/${ids[n % 20]}/commands?maxpagesize=5`, headers: {} })
+  ]
+  const failed: number[] = []
+  const run = (from: number, amount: number) => runMany(amount, 8, async index => {
+    const { status } = await sendTo(host.url, (kinds[index % kinds.length] as typeof kinds[0])(from + index))
+    if (status >= 500) failed.push(status)
+  })
+  // Code is compiled and caches are filled by the first quarter.
+  await run(0, amounts.mixed / 4)
+  const first = await host.readState()
+  await run(amounts.mixed / 4, amounts.mixed * 3 / 4)
+  const last = await host.readState()
+  const megabytes = (last.heapUsed - first.heapUsed) / 2 ** 20
+  t.comment({ first, last })
+  t.strictSame(failed, [], 'none failed')
+  t.ok(megabytes < 15, 'the heap is level', { megabytes })
+  t.ok(last.handles <= first.handles + 2, 'and so are the connections', { first, last })
+  checkAlive(t, host)
+})
+
+t.test('many more connections than at the peak are served as fast', async t => {
+  const host = await startHost(t)
+  const measure = async (connections: number) => {
+    const by = new Agent({ keepAlive: true, maxSockets: connections })
+    const end = Date.now() + amounts.seconds * 1000
+    let answered = 0
+    let n = 0
+    await Promise.all(Array.from({ length: connections }, async () => {
+      while (Date.now() < end) {
+        const path = `/customers?min-age=30&gt=${n++ % 15_000}&maxpagesize=10`
+        const { status } = await sendTo(host.url, { method: 'GET', path, headers: {} }, by)
+        if (status !== 200) t.fail(`answered ${status}`)
+        answered++
+      }
+    }))
+    by.destroy()
+    return answered / amounts.seconds
+  }
+  await measure(50)
+  const before = await host.readState()
+  const peak = await measure(50)
+  const flooded = await measure(amounts.connections)
+  await waitUntil(async () => (await host.readState()).handles <= before.handles + 2)
+  const after = await host.readState()
+  t.comment({ peak, flooded, before, after })
+  // How fast is a matter of the machine, which only the long test has for itself.
+  if (isLong) t.ok(flooded >= 0.8 * peak, 'the flood costs little', { peak, flooded })
+  t.ok(after.heapUsed - before.heapUsed < 15 * 2 ** 20, 'and memory is back to normal', { before, after })
+  checkAlive(t, host)
+})
+
+async function waitUntil (holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200 && !await holds(); tries++) await new Promise(resolve => setTimeout(resolve, 50))
+}
