@@ -16,7 +16,7 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
     if (kind !== 'commands' || item.family !== family) return item
     return {
       ...item,
-      params: rename(item.params as Members, to),
+      ...(item.params === undefined ? {} : { params: rename(item.params as Members, to) }),
       ...(item.result === undefined ? {} : { result: rename(item.result as Members, to) })
     }
   }

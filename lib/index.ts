@@ -30,9 +30,14 @@ export type {
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'
+export { prune } from './service/prune.js'
+export type { PruneOptions } from './service/prune.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
+  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, LogOptions, LogPage, RunOptions, Service,
+  ServiceOptions
 } from './service/service.js'
+export { checkHealth, readMetrics } from './service/watch.js'
+export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/storage.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'

@@ -4,8 +4,10 @@ import { buildApp as basicAuth } from '../examples/basic-auth.js'
 import { buildApp as bearerAuth } from '../examples/bearer-auth.js'
 import { completeDueDeals } from '../examples/job.js'
 import { buildApp as limits } from '../examples/limits.js'
+import { buildApp as metrics } from '../examples/metrics.js'
 import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
+import { forgetOldCommands } from '../examples/prune.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { buildApp as tenants } from '../examples/tenants.js'
 import type { Storage } from '../lib/index.js'
@@ -182,6 +184,33 @@ for (const { name, make } of storages) {
     }
     const { refused } = await completeDueDeals(watched, '2030-02-02')
     t.equal(new Set(refused).size, 101, 'what is held is passed over')
+  })
+
+  t.test(`metrics over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await running(t, metrics(storage))
+    const { id } = (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: tea })).json()
+    await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/unhold` })
+    const text = (await app.inject('/metrics')).body
+    t.match(text, '# TYPE dealbook_commands_done_total counter\ndealbook_commands_done_total 1\n')
+    t.match(text, 'dealbook_commands_unchanged_total 1\n')
+    t.match(text, '# TYPE dealbook_writers_waiting gauge\ndealbook_writers_waiting 0\n')
+    t.match(text, /^(# TYPE \w+ (counter|gauge)\n\w+ [\d.]+\n)+$/)
+    const health = await app.inject('/health')
+    t.strictSame([health.statusCode, health.json()], [200, { healthy: true }])
+  })
+
+  t.test(`prune over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const book = deals.service({ storage })
+    const { item: { id } } = await book.create(tea)
+    t.equal(await forgetOldCommands(storage, 1), 0)
+    await new Promise(resolve => setTimeout(resolve, 5))
+    t.equal(await forgetOldCommands(storage, 0), 1)
+    t.match(await book.get(id), { revision: 1 }, 'the deal stays')
+    await t.rejects(forgetOldCommands(storage, -1), { code: 'FST_DEALBOOK_INVALID_PRUNE' })
   })
 
   t.test(`second-version over ${name}`, async t => {

@@ -181,7 +181,7 @@ async function compare (app: FastifyInstance, kept: ModelDeal, id: string): Prom
   else same(withoutOwn(answer), shown(kept))
   const log = (await readLog(app, id)).map(({ action, params, outcome, revision }) => ({
     action,
-    params,
+    ...(params === undefined ? {} : { params }),
     outcome,
     revision
   }))

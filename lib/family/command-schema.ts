@@ -6,13 +6,17 @@ import { listFields } from './fields.js'
 export const CommandMembers = Type.Object({
   id: Type.String({ description: 'The id of the command' }),
   action: Type.String({ description: 'The operation' }),
-  params: Type.Object({}, { additionalProperties: true, description: 'The parameters of the operation' }),
+  params: Type.Optional(Type.Object({}, {
+    additionalProperties: true,
+    description: 'The parameters of the operation, where it changed something'
+  })),
   outcome: Type.Union([Type.Literal('done'), Type.Literal('unchanged'), Type.Literal('refused')], {
     description: 'What became of it'
   }),
   revision: Type.Integer({ description: 'The revision of the item after it' }),
   createdAt: Type.String({ format: 'date-time', description: 'When it was decided' }),
   principal: Type.Optional(Type.String({ description: 'Who asked for it' })),
+  chosenId: Type.Optional(Type.String({ description: 'The id that its principal knows it by, where that is another' })),
   problem: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Why it was refused' }))
 })
 
@@ -27,7 +31,9 @@ export const commandsShape: FamilyShape = {
     family: Type.String(),
     target: Type.String(),
     result: Type.Optional(Type.Object({})),
+    digest: Type.Optional(Type.String()),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  indexes: [['family', 'target', 'revision']]
+  // The order of a log, and that of time.
+  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['createdAt', 'id']]
 }

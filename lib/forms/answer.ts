@@ -5,7 +5,6 @@ import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, minimal } from '../openapi/answers.js'
 import { linkCommand } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
-import { readTarget } from '../service/record.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
@@ -30,12 +29,12 @@ export function describeItemAnswers (mount: Mount): Record<number, object> {
 /** The command as a resource: created by the first PUT, the same again after every further one. */
 export function answerCommand (
   exchange: Exchange,
-  { record, replayed }: Outcome
+  outcome: Outcome
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply } = exchange
-  const self = urls.command(request, readTarget(family, record), record.id)
-  if (!replayed) reply.header('location', self)
-  return sendPreferred(exchange, replayed ? 200 : 201, 'command', linkCommand(exchange, record, self))
+  const document = linkCommand(exchange, outcome)
+  if (outcome.replayed) return sendPreferred(exchange, 200, 'command', document)
+  exchange.reply.header('location', document.links.self)
+  return sendPreferred(exchange, 201, 'command', document)
 }
 
 /** Sends the whole answer, or no body where the client prefers that. */

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../http/routes.js'
+import { toProblem } from '../http/to-problem.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { readCommandId, requireId } from '../mount/urls.js'
@@ -10,14 +11,13 @@ import {
 import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { invalidBody, notFound } from '../problems.js'
-import type { EntryQuery } from '../reads/log.js'
+import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
 import { addHint, answerRead, parseFields } from '../reads/read.js'
 import { intendToRead } from '../service/caller.js'
-import type { CommandRecord } from '../service/command.js'
 import { Reader } from '../service/reader.js'
-import { readTarget } from '../service/record.js'
+import { nameRecord, readTarget } from '../service/record.js'
 import { answerCommand } from './answer.js'
 import { getJsonBody, hasMember } from './body.js'
 import { commandRule } from './command.js'
@@ -112,7 +112,7 @@ function makePutHandler (mount: Mount): Endpoint['handler'] {
   })
 }
 
-type CommandRead = Read<EntryQuery, CommandRecord>
+type CommandRead = Read<EntryQuery, LoadedEntry>
 
 function makeRead (commands: SharedPaths['commands'], singular: string): CommandRead {
   const { mount } = commands.getOwner(singular)
@@ -126,16 +126,24 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
     async load ({ caller, reader, intent, name }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
+      const { principal } = reader
+      const entry = { record, id: nameRecord(record, principal) }
       // Only now it is known which item it is about.
       const id = readTarget(family, record)
-      const grant = await caller.authorize({ ...intent, id })
-      if ((grant.where ?? []).length === 0) return record
-      const item = await new Reader(family, await caller.storage(), grant).get(id)
-      return item === undefined ? undefined : record
+      try {
+        const grant = await caller.authorize({ ...intent, id })
+        if ((grant.where ?? []).length === 0) return entry
+        const item = await new Reader(family, await caller.storage(), grant).get(id)
+        return item === undefined ? undefined : entry
+      } catch (error) {
+        // Of what others did, a refusal would tell that it was done.
+        if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+        return undefined
+      }
     },
-    represent (exchange, fields, record) {
+    represent (exchange, fields, entry) {
       commands.retire(singular, exchange.reply)
-      return sendEntry(exchange, fields, record)
+      return sendEntry(exchange, fields, entry)
     },
     miss: (name, refusal) => addHint(notFound('command', name), refusal)
   }

@@ -12,7 +12,6 @@ import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } fro
 import { describeRoute } from '../openapi/route.js'
 import { linkCommand, logEndpoints } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
-import { readTarget } from '../service/record.js'
 import { sendPreferred } from './answer.js'
 import { readKey, readSentParams } from './body.js'
 import type { Form } from './form.js'
@@ -43,12 +42,11 @@ export const noun: Form<'noun'> = {
 }
 
 /** An entry of the noun's sub-collection; only a change makes one. */
-async function answerNoun (exchange: Exchange, { record, recorded }: Outcome, noun: string): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply } = exchange
-  const self = recorded ? urls.command(request, readTarget(family, record), record.id, noun) : undefined
-  const isDone = record.outcome === 'done'
-  if (isDone) reply.header('location', self)
-  return await sendPreferred(exchange, isDone ? 201 : 200, 'command', linkCommand(exchange, record, self))
+async function answerNoun (exchange: Exchange, outcome: Outcome, noun: string): Promise<FastifyReply> {
+  const document = linkCommand(exchange, outcome, noun)
+  if (outcome.record.outcome !== 'done') return await sendPreferred(exchange, 200, 'command', document)
+  exchange.reply.header('location', document.links.self)
+  return await sendPreferred(exchange, 201, 'command', document)
 }
 
 function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {

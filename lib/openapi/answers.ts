@@ -25,7 +25,7 @@ const PageLinks = Type.Object({
   self: Type.String(),
   first: Type.String(),
   next: Type.Optional(Type.String({
-    description: 'By key where the order is by id, so that a crawl misses nothing and repeats nothing'
+    description: 'By key where the order is by id, and in a log, so that a crawl misses nothing and repeats nothing'
   })),
   prev: Type.Optional(Type.String())
 })

@@ -52,11 +52,14 @@ export function describeFieldsAndFormat (mount: Mount, grammar: Grammar, members
   return Type.Object({ fields, format }, { additionalProperties: false })
 }
 
-function describeSettings ({ representations }: Mount, { limits }: Grammar, members: readonly string[]) {
+function describeSettings ({ representations }: Mount, { limits, hasCursors }: Grammar, members: readonly string[]) {
   const { pageSize, maxPageSize } = limits
   const list = members.join(', ')
   return {
     page: Type.Optional(Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' })),
+    ...(hasCursors && {
+      after: Type.Optional(Type.String({ description: 'Where the page begins, as the link to it has it' }))
+    }),
     maxpagesize: Type.Optional(Type.Integer({
       minimum: 1,
       default: pageSize,

@@ -43,7 +43,7 @@ export async function affordItem (
     ...(family.writable && {
       log: {
         href: `${self}/commands`,
-        entries: await findLastChanges(family, reader, item.id),
+        entries: await findLastChanges(family, reader, item),
         kinds: listKinds(logFields)
       }
     }),
@@ -68,14 +68,18 @@ function linkOthers (representations: readonly Representation[], self: string): 
     .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
 }
 
-// What changed nothing is in the whole log; here the page stays the same as long as the revision does.
-async function findLastChanges (family: Family, reader: Reader, id: Id): Promise<Members[]> {
+const shownChanges = 10
+
+// What changed nothing is in the whole log; here the page stays the same as long as the revision does. Each revision is
+// one change, which is found by it among any number of other entries.
+async function findLastChanges (family: Family, reader: Reader, { id, revision }: Stored): Promise<Members[]> {
+  const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
   const { items } = await reader.findLog(id, {
-    where: [{ field: 'outcome', op: 'eq', values: ['done'] }],
+    where: [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: ['done'] }],
     order: [{ field: 'revision', descending: true }, { field: 'id', descending: false }],
     offset: 0,
-    limit: 10,
+    limit: shownChanges,
     count: false
   })
-  return items.map(entry => showCommand(family, entry as CommandRecord))
+  return items.map(entry => showCommand(family, entry as CommandRecord, entry.id as string))
 }

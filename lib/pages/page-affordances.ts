@@ -12,6 +12,8 @@ import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 interface RowLinks {
   readonly fields: readonly Field[]
   readonly hasNext: boolean
+  /** The page after this one, where it has no number. */
+  readonly next?: string | undefined
   /** What the page belongs to. */
   readonly up?: Link
   /** Where the item in this row is. */
@@ -38,13 +40,13 @@ export function affordCollection (
 }
 
 // Settings that no longer hold when other filters are chosen.
-const dropped = ['page', 'gt', 'lt']
+const dropped = ['page', 'gt', 'lt', 'after']
 
 /** The same for any page: filters, order, and the pages around it. */
 export function affordRows (
   { mount: { urls, representations }, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, hasNext, up, address }: RowLinks,
+  { fields, hasNext, next, up, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { parameters, page } = parsed
@@ -64,12 +66,14 @@ export function affordRows (
     }),
     page,
     hasNext,
+    ...(next === undefined ? {} : { next }),
     filters,
     // What filters in other spellings stays, as long as it is seen in the address.
     kept: parameters.filter(({ name }) => isKept(name)).map(({ name, value }) => [name, value] as const),
     sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
     sort: parameters.find(({ name }) => name === 'sort')?.value,
-    url: changes => makePageUrl(path, parsed, Object.keys(changes), Object.entries(changes)
+    // Pages are counted from the first, not from a cursor.
+    url: changes => makePageUrl(path, parsed, [...Object.keys(changes), 'after'], Object.entries(changes)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
     address,

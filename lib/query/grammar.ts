@@ -1,9 +1,10 @@
 import type { Field, Order, Query } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
 import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
-import { addFilter, findFilter, makeSettingReaders, toConditions } from './parameters.js'
+import { addFilter, findFilter, makeCursorReader, makeSettingReaders, toConditions } from './parameters.js'
 import type { Parameter } from './query-string.js'
 import { splitQuery } from './query-string.js'
 
@@ -23,6 +24,10 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
+  /** Whether pages go on by a cursor: the order is that of the grammar, and not one that the client chose. */
+  readonly byCursor: boolean
+  /** The place after which to begin: the values of the fields of the order there. */
+  readonly after: Members | undefined
   /** The parameters as they were sent, from which the links to other pages are made. */
   readonly parameters: readonly Parameter[]
 }
@@ -37,6 +42,8 @@ export interface Grammar {
   readonly limits: QueryLimits
   /** Every name that filters, for documentation. */
   readonly filters: ReadonlyMap<string, Filter>
+  /** Whether a page may be asked for by a cursor. */
+  readonly hasCursors: boolean
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
@@ -45,13 +52,21 @@ const maxParameters = 100
 /**
  * Compiles the query grammar of a family: a pure function from query string to query.
  *
- * @param order the order where the client asks for none; by id unless given
+ * @param ownOrder the order where the client asks for none; by id unless given. With one of its own, pages go on by a
+ *   cursor.
  */
-export function compileGrammar (fields: readonly Field[], limits: QueryLimits, order: readonly Order[] = []): Grammar {
+export function compileGrammar (
+  fields: readonly Field[],
+  limits: QueryLimits,
+  ownOrder: readonly Order[] = []
+): Grammar {
   const filters = listFilters(fields)
+  const hasCursors = ownOrder.length > 0
+  const order = toTotalOrder(ownOrder)
   const settingReaders = makeSettingReaders(fields, limits.maxValues)
+  if (hasCursors) settingReaders.set('after', makeCursorReader(fields, order))
 
-  return { limits, filters, parse }
+  return { limits, filters, hasCursors, parse }
 
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
@@ -78,12 +93,15 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
     if (offset > limits.maxSkipped) flaws.push({ parameter: 'page', detail: describeDepth(limits) })
+    if (settings.after !== undefined && (settings.page ?? settings.sort) !== undefined) {
+      flaws.push({ parameter: 'after', detail: 'after has no place beside page or sort' })
+    }
     if (flaws.length > 0) return { flaws }
 
     return {
       query: {
         where: toConditions(given),
-        order: toTotalOrder(settings.sort ?? order),
+        order: settings.sort === undefined ? order : toTotalOrder(settings.sort),
         offset,
         limit,
         count: settings.count ?? false
@@ -91,6 +109,8 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
+      byCursor: hasCursors && settings.sort === undefined,
+      after: settings.after,
       parameters
     }
   }
@@ -112,9 +132,10 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
 
   function describeUnknown (name: string): string {
     const hint = didYouMean(name, [...settingReaders.keys(), ...filters.keys()])
+    const others = hasCursors ? [...reservedNames, 'after'] : reservedNames
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
     return `Unknown parameter "${name.slice(0, 50)}".${hint} ` +
-      `Fields that can be filtered: ${names}; other parameters: ${reservedNames.join(', ')}`
+      `Fields that can be filtered: ${names}; other parameters: ${others.join(', ')}`
   }
 }
 

@@ -1,6 +1,8 @@
 import { compareScalars } from '../storage/compare.js'
 import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
+import { readCursor } from './cursor.js'
 import type { Filter } from './names.js'
 import type { PatternLimits } from './patterns.js'
 import { describeTooMany, readPattern } from './patterns.js'
@@ -89,6 +91,7 @@ export interface Settings {
   fields?: string[]
   count?: boolean
   format?: string
+  after?: Members
 }
 
 /** Reads the text of a parameter into the settings, or returns what is wrong with it. */
@@ -99,11 +102,11 @@ export type SettingReader = (text: string, settings: Settings) => string | undef
  *
  * @param maxValues how many fields a list may name
  */
-export function makeSettingReaders (fields: readonly Field[], maxValues: number): ReadonlyMap<string, SettingReader> {
+export function makeSettingReaders (fields: readonly Field[], maxValues: number): Map<string, SettingReader> {
   const showable = fields.map(({ name }) => name)
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
 
-  const readers: Record<keyof Settings, SettingReader> = {
+  const readers: Record<Exclude<keyof Settings, 'after'>, SettingReader> = {
     page: readPositive('page'),
 
     maxpagesize: readPositive('maxpagesize'),
@@ -134,6 +137,16 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
     }
   }
   return new Map(Object.entries(readers))
+}
+
+/** The reader of a cursor, where an order has them. */
+export function makeCursorReader (fields: readonly Field[], order: readonly Order[]): SettingReader {
+  return (text, settings) => {
+    const after = readCursor(fields, order, text)
+    if (after === undefined) return 'must be as it stands in the link to the next page'
+    settings.after = after
+    return undefined
+  }
 }
 
 function readPositive (name: 'page' | 'maxpagesize'): SettingReader {

@@ -5,9 +5,10 @@ import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Rows } from '../representations/representation.js'
+import { findAfter } from '../service/find-after.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
 import type { Listing } from './listing.js'
-import { isByKey, refuseEmpty } from './listing.js'
+import { findFrom, isByKey, refuseEmpty } from './listing.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
@@ -21,7 +22,7 @@ export async function loadExport (listing: Listing, parsed: ParsedQuery): Promis
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
     throw invalidQuery([{ parameter: 'sort', detail }])
   }
-  const first = await listing.find(makeBatchQuery(parsed, firstRows))
+  const first = await findFrom(listing, parsed, makeBatchQuery(parsed, firstRows))
   refuseEmpty(listing, first.items.length)
   return first
 }
@@ -38,8 +39,7 @@ export function exportRows (
   return reply.send(Readable.from(writeBatches(choice.representation.rows as Rows, listing, parsed, first)))
 }
 
-// By key, so that no batch costs more than the first and what is added meanwhile moves nothing; logs, which have
-// another order and are short, by number.
+// Each goes on after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
 async function * writeBatches (
   rows: Rows,
   listing: Listing,
@@ -49,28 +49,22 @@ async function * writeBatches (
   const { members, show } = listing
   const head = rows.head(members)
   if (head !== '') yield head
+  const find = (query: Query) => listing.find(query)
   let query = makeBatchQuery(parsed, firstRows)
   let { items } = first
   while (items.length > 0) {
     const text = items.map(item => rows.row(show(item), members)).join('')
     yield text
     if (items.length < query.limit) return
-    query = makeNextQuery(parsed, query, items, chooseRows(query.limit, text.length / items.length))
+    query = makeBatchQuery(parsed, chooseRows(query.limit, text.length / items.length))
     listing.renewTime()
-    items = (await listing.find(query)).items
+    items = (await findAfter(find, query, items.at(-1) as Stored)).items
   }
 }
 
 /** As many as make a batch, if they are like those before, but not many more than were read so far. */
 function chooseRows (before: number, lengthOfRow: number): number {
   return Math.max(1, Math.min(maxRows, 5 * before, Math.floor(batchLength / lengthOfRow)))
-}
-
-function makeNextQuery (parsed: ParsedQuery, query: Query, items: readonly Stored[], limit: number): Query {
-  if (!isByKey(parsed)) return { ...query, offset: query.offset + items.length, limit }
-  const op = query.order[0]?.descending === true ? 'lt' : 'gt'
-  const after = { field: 'id', op, value: (items.at(-1) as Stored).id } as const
-  return { ...query, offset: 0, limit, where: [...parsed.query.where, after] }
 }
 
 function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {

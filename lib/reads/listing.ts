@@ -1,9 +1,11 @@
 import { formatLink } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import { Problem } from '../problems.js'
+import { writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { PageAffordances } from '../representations/representation.js'
+import { findAfter } from '../service/find-after.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
@@ -50,21 +52,42 @@ export function isByKey ({ query: { order } }: ParsedQuery): boolean {
   return order[0]?.field === 'id'
 }
 
-/** @param last the id of the last item; undefined where there is none */
-export function makePageLinks (path: string, parsed: ParsedQuery, last: Id | undefined, hasNext: boolean): PageLinks {
-  const { query, page } = parsed
-  // By key wherever the order is by id, so that no page costs more than the first; by number in every other order.
-  const key = query.order[0]?.descending === true ? 'lt' : 'gt'
-  const next = isByKey(parsed) && last !== undefined
-    ? makePageUrl(path, parsed, ['page', key], [`${key}=${encodeURIComponent(last)}`])
-    : makePageUrl(path, parsed, ['page'], [`page=${page + 1}`])
-
+/** @param last the last item, of which the fields of the order are needed; undefined where there is none */
+export function makePageLinks (
+  path: string,
+  parsed: ParsedQuery,
+  last: LastItem | undefined,
+  hasNext: boolean
+): PageLinks {
+  const { page } = parsed
   return {
     self: makePageUrl(path, parsed),
-    first: makePageUrl(path, parsed, ['page']),
-    ...(hasNext ? { next } : {}),
+    first: makePageUrl(path, parsed, ['page', 'after']),
+    ...(hasNext ? { next: makeNextUrl(path, parsed, last) } : {}),
     ...(page > 1 ? { prev: makePageUrl(path, parsed, ['page'], [`page=${page - 1}`]) } : {})
   }
+}
+
+type LastItem = Members & { readonly id: Id }
+
+/**
+ * The page after this item: by key where the order is by id, by cursor in the order of a log, so that no page costs
+ * more than the first; by number in every other order.
+ */
+export function makeNextUrl (path: string, parsed: ParsedQuery, last: LastItem | undefined): string {
+  const { query: { order }, page, byCursor } = parsed
+  if (last !== undefined && isByKey(parsed)) {
+    const key = order[0]?.descending === true ? 'lt' : 'gt'
+    return makePageUrl(path, parsed, ['page', key], [`${key}=${encodeURIComponent(last.id)}`])
+  }
+  return last !== undefined && byCursor
+    ? makePageUrl(path, parsed, ['page', 'after'], [`after=${writeCursor(order, last)}`])
+    : makePageUrl(path, parsed, ['page'], [`page=${page + 1}`])
+}
+
+/** Finds what a query asks for, after the place that it names. */
+export async function findFrom (listing: Listing, { after }: ParsedQuery, query: Query): Promise<Found> {
+  return await (after === undefined ? listing.find(query) : findAfter(query => listing.find(query), query, after))
 }
 
 /** The links as a header (RFC 8288). */

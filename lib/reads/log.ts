@@ -16,11 +16,12 @@ import { notFound } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
-import { readTarget, showCommand } from '../service/record.js'
-import type { Id } from '../storage/storage.js'
+import { nameRecord, readTarget, showCommand } from '../service/record.js'
+import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
+import { makeNextUrl } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
@@ -65,6 +66,7 @@ async function loadLog (
   await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
   const pick = makePicker(members)
+  const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
   return await loadPage({
     name: operation?.noun ?? 'commands',
     singular: 'command',
@@ -72,12 +74,13 @@ async function loadLog (
     emptyList: mount.emptyList,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
-    show: entry => pick(showCommand(family, entry as CommandRecord)),
+    show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
       fields: logFields,
       hasNext,
+      next: parsed.after && makeNextUrl(urls.self(exchange.request), parsed, items.at(-1)),
       up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
-      address: index => urls.command(exchange.request, id, items[index]?.id as string, operation?.noun)
+      address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), operation?.noun)
     })
   }, parsed, representation)
 }
@@ -85,7 +88,7 @@ async function loadLog (
 // The member that names the item comes after the id.
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
-function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, CommandRecord> {
+function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, LoadedEntry> {
   const { family } = mount
   return {
     mount,
@@ -96,9 +99,10 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
     async load ({ reader, intent, name }) {
       const id = intent.id as Id
       await reader.checkLog(id)
-      return await reader.getFromLog(id, name, operation)
+      const record = await reader.getFromLog(id, name, operation)
+      return record && { record, id: nameRecord(record, reader.principal) }
     },
-    represent: (exchange, fields, record) => sendEntry(exchange, fields, record, operation?.noun),
+    represent: (exchange, fields, entry) => sendEntry(exchange, fields, entry, operation?.noun),
     miss: (name, refusal) => addHint(notFound('command', name), refusal)
   }
 }
@@ -106,21 +110,27 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
 /** The members that are wanted of a command; undefined for all. */
 export type EntryQuery = readonly string[] | undefined
 
+/** A command that was found, and the id by which it was. */
+export interface LoadedEntry {
+  readonly record: CommandRecord
+  readonly id: string
+}
+
 /** The command that a path names, with or without a suffix. */
-export const locateCommand: Read<EntryQuery, CommandRecord>['locate'] = request =>
+export const locateCommand: Read<EntryQuery, LoadedEntry>['locate'] = request =>
   ({ name: (request.params as { command: string }).command, isSuffixed: true })
 
 /** Answers with one command. */
 export async function sendEntry (
   exchange: Exchange,
   fields: EntryQuery,
-  record: CommandRecord,
+  { record, id }: LoadedEntry,
   noun?: string
 ): Promise<FastifyReply> {
   const { mount: { family, urls }, request } = exchange
   const target = readTarget(family, record)
-  const self = urls.command(request, target, record.id, noun)
-  const document = linkCommand(exchange, record, self)
+  const self = urls.command(request, target, id, noun)
+  const document = linkCommand(exchange, { record, id }, noun)
   return await sendOne(exchange, record, {
     kind: 'one',
     name: 'command',
@@ -129,12 +139,16 @@ export async function sendEntry (
   })
 }
 
-/** A command with its links; one that is not in the log has no address. */
-export function linkCommand ({ mount, request }: Exchange, record: CommandRecord, self: string | undefined): Members {
+/** A command with its links; one that is not in the log has no id, and no address. */
+export function linkCommand (
+  { mount, request }: Exchange,
+  { record, id }: Pick<LoadedEntry, 'record'> & { readonly id: string | undefined },
+  noun?: string
+): Members & { readonly links: { readonly self?: string } } {
   const { family, urls } = mount
-  const item = urls.item(request, readTarget(family, record))
-  const links = { ...(self === undefined ? {} : { self }), [family.singular]: item }
-  return { ...showCommand(family, record, self !== undefined), links }
+  const target = readTarget(family, record)
+  const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
+  return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
 }
 
 function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
@@ -142,7 +156,8 @@ function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema
   const part = operation?.noun ?? 'commands'
   return describeRoute(mount, `list-${singular}-${part}`, {
     summary: `Read the ${operation?.noun ?? 'log'} of a ${singular}`,
-    description: 'In the order of the changes; the log outlives the item.',
+    description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
+      'the log outlives the item.',
     params: Type.Object({ id: describeId(mount) }),
     querystring: describePaging(mount, logGrammar, Object.keys(CommandMembers.properties)),
     response: {

@@ -7,7 +7,7 @@ import type { Found, FoundText } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { exportRows, loadExport } from './export.js'
 import type { Listing, LoadedItems, PageLinks } from './listing.js'
-import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
+import { findFrom, formatLinks, makePageLinks, refuseEmpty } from './listing.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
@@ -30,7 +30,7 @@ export async function loadPage (
   }
   const { limit } = parsed.query
   // One item more than the page has, to know whether there is a next one without counting.
-  const { items, total } = await listing.find({ ...parsed.query, limit: limit + 1 })
+  const { items, total } = await findFrom(listing, parsed, { ...parsed.query, limit: limit + 1 })
   const hasNext = items.length > limit
   // To a person, an empty list is still the place to make the first item.
   if (representation.interactive !== true) refuseEmpty(listing, items.length)
@@ -55,7 +55,8 @@ function sendPageText (
   { listing, text: found }: { listing: Listing, text: FoundText }
 ): FastifyReply {
   const { mount: { urls }, request, reply, choice } = exchange
-  const links = makePageLinks(urls.self(request), parsed, found.last, found.more)
+  const last = found.last === undefined ? undefined : { id: found.last }
+  const links = makePageLinks(urls.self(request), parsed, last, found.more)
   addLink(reply, formatLinks(links))
   const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
   const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
@@ -70,7 +71,7 @@ async function sendItems (
   const { mount: { urls }, request, reply, choice } = exchange
   const { name, singular, members } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
-  const links = makePageLinks(urls.self(request), parsed, page.items.at(-1)?.id, page.hasNext)
+  const links = makePageLinks(urls.self(request), parsed, page.items.at(-1), page.hasNext)
   addLink(reply, formatLinks(links))
   const items = page.items.map(listing.show)
   const { rows } = choice.representation

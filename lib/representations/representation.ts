@@ -69,6 +69,8 @@ export interface PageAffordances {
   readonly others: readonly Link[]
   readonly page: number
   readonly hasNext: boolean
+  /** The page after this one, where it has no number. */
+  readonly next?: string
   /** Fields to filter by. */
   readonly filters: readonly FormField[]
   /** Parameters that stay when other filters are chosen. */

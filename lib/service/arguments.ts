@@ -4,16 +4,16 @@ import type { Params } from '../family/params.js'
 import { readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
-import type { Grammar, QueryFlaw } from '../query/grammar.js'
+import type { Grammar, ParsedQuery, QueryFlaw } from '../query/grammar.js'
 import type { FilterLimits } from '../query/parameters.js'
 import { describeTooMany } from '../query/patterns.js'
-import type { Condition, Query } from '../storage/storage.js'
+import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { escapePointer, findJsonFlaws, findTextFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Command } from './command.js'
-import type { CallOptions, CreateOptions, FindOptions, RunOptions, ServiceOptions } from './service.js'
+import type { CallOptions, CreateOptions, FindOptions, LogOptions, RunOptions, ServiceOptions } from './service.js'
 import { isStorage } from './storage-access.js'
 
 // What a caller of the service hands over, judged as strictly as what a client sends.
@@ -46,12 +46,14 @@ export const callOptions = {
   get: ['principal', 'signal'],
   create: ['principal', 'signal', 'key'],
   run: ['principal', 'signal', 'key', 'command', 'revision'],
-  find: ['principal', 'signal', 'limit', 'page', 'sort', 'count']
+  find: ['principal', 'signal', 'limit', 'page', 'sort', 'count'],
+  log: ['principal', 'signal', 'limit', 'page', 'sort', 'count', 'after']
 } satisfies {
   get: (keyof CallOptions)[]
   create: (keyof CreateOptions)[]
   run: (keyof RunOptions)[]
   find: (keyof FindOptions)[]
+  log: (keyof LogOptions)[]
 }
 
 /** Checks the names of a call's options: a misspelt key would not make anything safe to repeat. */
@@ -121,14 +123,16 @@ export function refuseInCreation (options: RunOptions): void {
 const limitParameter = 'maxpagesize'
 
 /** The query of a text and of the options beside it, or the problem that names all that is wrong with them. */
-export function parseQuery (grammar: Grammar, search: string, { limit, page, sort, count }: FindOptions): Query {
-  const settings = Object.entries({ [limitParameter]: limit, page, sort, count: count === true ? 'exact' : undefined })
+export function parseQuery (grammar: Grammar, search: string, options: LogOptions): ParsedQuery {
+  const { limit, page, sort, count, after } = options
+  const exact = count === true ? 'exact' : undefined
+  const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encode(value)}`)
   const parsed = grammar.parse([search, ...settings].join('&'))
   if ('flaws' in parsed) throw invalidQuery(limit === undefined ? parsed.flaws : parsed.flaws.map(nameLimit))
   const misplaced = parsed.parameters.map(({ name }) => name).filter(name => name === 'fields' || name === 'format')
-  if (misplaced.length === 0) return parsed.query
+  if (misplaced.length === 0) return parsed
   throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} has no place here` })))
 }
 

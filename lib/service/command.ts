@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Family } from '../family/family.js'
 import type { ProblemCode } from '../problems.js'
@@ -26,12 +27,18 @@ type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
 /** A command as it stands in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {
+  /** That of its row. */
   readonly id: string
+  /** The id by which its principal knows it, where that is another. */
+  readonly chosenId?: string
   readonly family: string
   /** The id of the item, as text. */
   readonly target: string
   readonly action: string
-  readonly params: Members
+  /** Of a command that changed something. */
+  readonly params?: Members
+  /** Of any other in their place: enough to know them again, however large they were. */
+  readonly digest?: string
   readonly outcome: CommandOutcome
   readonly principal?: string
   /** Why it was refused. */
@@ -51,5 +58,21 @@ export function isSameCommand (
     record.action === command.action &&
     record.principal === principal &&
     (command.target === undefined || record.target === String(command.target)) &&
-    isDeepStrictEqual(record.params, command.params)
+    (record.digest === undefined
+      ? isDeepStrictEqual(record.params, command.params)
+      : record.digest === digestParams(command.params))
+}
+
+/** The same text for the same content, whatever the order of its members. */
+export function digestParams (params: Members): string {
+  const text = JSON.stringify(params, (_name, value: unknown) => isObject(value) ? sortMembers(value) : value)
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function isObject (value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function sortMembers (value: object): Members {
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1))
 }

@@ -41,11 +41,14 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   return { outcome: 'done', after: { ...foreign, ...after, ...service } }
 }
 
+const maxStateLength = 100
+
 function refuse (family: Family, name: string, item: Members): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => operation.allowed?.(item) !== false)
     .map(operation => operation.name)
-  const state = family.state?.(item)
+  // The refusal may have to be kept, whatever the host calls a state.
+  const state = family.state?.(item).slice(0, maxStateLength).toWellFormed()
   const when = state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`
   const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
   return new Problem('wrong-state', `${name} is not allowed ${when}; ${others}`, {

@@ -8,20 +8,24 @@ import { ConflictError, DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
+import type { CommandId } from './command-id.js'
+import { identifyCommand } from './command-id.js'
+import type { Counters } from './counters.js'
+import { getCounters } from './counters.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
 import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
-import { makeChanges, makeRecord, readTarget, restoreProblem } from './record.js'
-import { findReplay, makeIdOfKey } from './replay.js'
+import { makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
+import { findReplay } from './replay.js'
 import { bindSignal } from './storage-access.js'
 import { getWriteLines } from './write-lines.js'
 
 /** What became of a command. */
 export interface Outcome {
   readonly record: CommandRecord
-  /** Whether the record stands in the log. */
-  readonly recorded: boolean
+  /** The id by which the caller finds the record; undefined where it is not in the log. */
+  readonly id: string | undefined
   /** The item after it; undefined where it is gone. Of an earlier answer that is given again, only what it created. */
   readonly item: Stored | undefined
   /** Where an earlier answer is given again: the item as it is now, if the caller may see it. */
@@ -35,36 +39,47 @@ export interface Outcome {
 interface Execution {
   readonly family: Family
   readonly caller: Caller
-  /** With the id under which it is recorded, where the client has one for it. */
   readonly command: Command
+  /** Under which it is done once, where the client has one for it. */
+  readonly identity: CommandId | undefined
   readonly grant: Grant
   readonly storage: Storage
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
-export async function execute (family: Family, caller: Caller, asked: Command): Promise<Outcome> {
-  const grant = await caller.authorize(intendCommand(family, asked))
+export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+  const grant = await caller.authorize(intendCommand(family, command))
   const storage = await caller.storage()
-  const command = asked.key === undefined ? asked : { ...asked, id: makeIdOfKey(asked.key, grant.principal) }
-  const execution = { family, caller, command, grant, storage: bindSignal(storage, caller.signal) }
-  const work = () => retryConflicts(() => attempt(execution))
-  return await getWriteLines(storage).run(nameLine(family, command), caller.waiting, caller.signal, work)
+  const identity = identifyCommand(command, grant.principal)
+  const execution = { family, caller, command, identity, grant, storage: bindSignal(storage, caller.signal) }
+  const counters = getCounters(storage)
+  const work = () => retryConflicts(() => attempt(execution), counters)
+  try {
+    const outcome = await getWriteLines(storage).run(nameLine(execution), caller.waiting, caller.signal, work)
+    if (outcome.replayed) counters.replays++
+    else counters.outcomes[outcome.record.outcome]++
+    return outcome
+  } catch (error) {
+    counters.countFailure(error)
+    throw error
+  }
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
-function nameLine (family: Family, { target, id }: Command): string | undefined {
+function nameLine ({ family, command: { target }, identity }: Execution): string | undefined {
   if (target !== undefined) return `${family.name}/${target}`
-  return isCounted(family) ? family.name : id
+  return isCounted(family) ? family.name : identity?.row
 }
 
 async function attempt (execution: Execution): Promise<Outcome> {
-  const { family, caller, storage, command: { id, target } } = execution
-  if (id !== undefined) {
-    const earlier = await findReplay(storage, family, { ...execution.command, id }, execution.grant)
+  const { family, caller, storage, identity, command: { target } } = execution
+  if (identity !== undefined) {
+    const earlier = await findReplay(storage, family, { ...execution.command, ...identity }, execution.grant)
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const { current, command, grant }: Loaded = target === undefined ? execution : await load(execution, target)
-  const context: Context = { now: new Date().toISOString(), command: id ?? uuidv7(), principal: grant.principal }
+  const name = identity?.id ?? uuidv7()
+  const context: Context = { now: new Date().toISOString(), command: name, principal: grant.principal }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
     ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
     : decide(family, current, command, context))
@@ -73,19 +88,19 @@ async function attempt (execution: Execution): Promise<Outcome> {
     throw new Problem('forbidden', `You may not make the ${family.singular} this`)
   }
   const decided = { command, context, current, decision }
-  const record = makeRecord(family, decided)
+  const record = makeRecord(family, decided, identity?.row)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
-  const recorded = decision.outcome === 'done' || id !== undefined
+  const recorded = decision.outcome === 'done' || identity !== undefined
   if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record)))
   if (decision.outcome === 'done') tellCaller(family, caller, record, { before: current, after: item })
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
-  return { record, recorded, item, replayed: false, problem }
+  return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }
 }
 
 function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {
   return {
     record,
-    recorded: true,
+    id: nameRecord(record, grant.principal),
     item: record.result,
     loadItem: () => new Reader(family, storage, grant).get(readTarget(family, record)),
     replayed: true,
@@ -127,8 +142,9 @@ function tellCaller (
   items: { readonly before: Stored | undefined, readonly after: Stored | undefined }
 ): void {
   if (caller.committed === undefined) return
-  const { action, id: command, params, principal, revision, createdAt: at } = record
+  const { action, params = {}, principal, revision, createdAt: at } = record
   const id = readTarget(family, record)
+  const command = nameRecord(record, principal)
   caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
 }
 
@@ -136,12 +152,13 @@ function tellCaller (
 const maxAttempts = 150
 
 /** Decides again from what is there now, as long as another writer was faster. */
-async function retryConflicts<T> (attempt: () => Promise<T>): Promise<T> {
+async function retryConflicts<T> (attempt: () => Promise<T>, counters: Counters): Promise<T> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
       return await attempt()
     } catch (error) {
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+      counters.retries++
       if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }

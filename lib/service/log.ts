@@ -1,6 +1,6 @@
 import type { Family } from '../family/family.js'
 import type { NounOperation } from '../family/operation.js'
-import type { Condition, Id } from '../storage/storage.js'
+import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { CommandRecord } from './command.js'
 
 /**
@@ -25,5 +25,15 @@ export function isInLog (record: CommandRecord, { name }: Family, id: Id, operat
     (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
 }
 
-/** The order of the log where a client asks for none: that of the changes. */
-export const logOrder = [{ field: 'revision', descending: false }, { field: 'createdAt', descending: false }]
+/** Whether there is anything in the log of an item, which need not be there any more. */
+export async function hasLog (storage: Storage, family: Family, id: Id): Promise<boolean> {
+  const order = [...logOrder, { field: 'id', descending: false }]
+  const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }
+  return (await storage.find('commands', query)).items.length > 0
+}
+
+/**
+ * The order of the log where a client asks for none: that of the changes; of one revision, the change that made it,
+ * then what was refused, then what changed nothing. So the changes are found among any number of the others.
+ */
+export const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))

@@ -2,6 +2,7 @@ import { errorCodes } from '../errors.js'
 import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { notFound, preconditionFailed } from '../problems.js'
+import { writeCursor } from '../query/cursor.js'
 import { compileGrammar } from '../query/grammar.js'
 import type { Found, Id, Query, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -15,10 +16,11 @@ import type { Caller } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
+import { findAfter } from './find-after.js'
 import { logOrder } from './log.js'
 import { authorizeReader } from './reader.js'
-import { showCommand } from './record.js'
-import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
+import { nameRecord, showCommand } from './record.js'
+import type { CallOptions, Done, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
@@ -75,19 +77,26 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
       const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intent)
       const find = (query: Query) => reader.find(query)
-      if (typeof query === 'string') return await findPage(parseQuery(grammar, query, options), find, pick)
+      if (typeof query === 'string') return await findPage(parseQuery(grammar, query, options).query, find, pick)
       checkConditions(family, grammar, query)
-      return await findPage({ ...parseQuery(grammar, '', options), where: query }, find, pick)
+      return await findPage({ ...parseQuery(grammar, '', options).query, where: query }, find, pick)
     },
 
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intendToRead(family, target))
-      const query = parseQuery(logGrammar, '', options)
+      const reader = await authorizeReader(family, makeCaller(options, callOptions.log), intendToRead(family, target))
+      const { query, after, byCursor } = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
-      const show = (record: Members) => showCommand(family, record as CommandRecord)
-      return await findPage(query, query => reader.findLog(target, query), show)
+      const find = (query: Query) => reader.findLog(target, query)
+      const page = await readPage(query, after ? query => findAfter(find, query, after) : find)
+      const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
+      const last = page.items.at(-1)
+      return {
+        ...page,
+        items: page.items.map(entry => show(entry as CommandRecord) as LoggedCommand),
+        ...(byCursor && page.hasNext && last ? { next: writeCursor(query.order, last) } : {})
+      }
     }
   }
 
@@ -99,12 +108,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
     const asked = { ...command, ...readIds(options), precondition }
     const outcome = await execute(family, makeCaller(options, names), asked)
-    const { record, recorded, replayed, problem } = outcome
+    const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
     return {
       item: (item && pick(item)) as never,
-      command: showCommand(family, record, recorded) as Done<never>['command'],
+      command: showCommand(family, record, outcome.id) as Done<never>['command'],
       changed: record.outcome === 'done',
       replayed
     }
@@ -137,16 +146,19 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 }
 
-async function findPage<T> (
-  query: Query,
-  find: (query: Query) => Promise<Found>,
-  show: (item: Members) => Members
-): Promise<ItemPage<T>> {
+async function findPage<T> (query: Query, find: Find, show: (item: Members) => Members): Promise<ItemPage<T>> {
+  const { items, ...page } = await readPage(query, find)
+  return { items: items.map(show) as T[], ...page }
+}
+
+type Find = (query: Query) => Promise<Found>
+
+async function readPage (query: Query, find: Find): Promise<ItemPage<Stored>> {
   const { limit } = query
   // One more than is wanted, to know whether there are more without counting.
   const { items, total } = await find({ ...query, limit: limit + 1 })
   return {
-    items: items.slice(0, limit).map(show) as T[],
+    items: items.slice(0, limit),
     hasNext: items.length > limit,
     ...(total === undefined ? {} : { total })
   }

@@ -6,7 +6,8 @@ import { Patience } from '../storage/patience.js'
 import type { Condition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { CommandRecord } from './command.js'
-import { isInLog, selectLog } from './log.js'
+import { nameRow } from './command-id.js'
+import { hasLog, isInLog, selectLog } from './log.js'
 
 /** What a caller may see of a family: its items under the conditions of the grant, and their logs. */
 export class Reader {
@@ -14,12 +15,15 @@ export class Reader {
   readonly #storage: Storage
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
+  /** Who reads, and finds his own commands by the ids that he chose. */
+  readonly principal: string | undefined
 
   /** @param signal ends what is read, and the waiting for it */
-  constructor (family: Family, storage: Storage, { where = [] }: Grant, signal?: AbortSignal) {
+  constructor (family: Family, storage: Storage, { where = [], principal }: Grant, signal?: AbortSignal) {
     this.#family = family
     this.#storage = storage
     this.#where = where
+    this.principal = principal
     this.#signal = signal
   }
 
@@ -49,28 +53,45 @@ export class Reader {
 
   /** Part of the log of an item that `checkLog` has let through. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
-    const where = [...selectLog(this.#family, id, operation), ...query.where]
+    const asked = query.where.map(condition => this.#addRows(condition))
+    const where = [...selectLog(this.#family, id, operation), ...asked]
     return await this.#storage.find('commands', { ...query, where }, this.#signal)
   }
 
   /** A command in the log of an item that `checkLog` has let through. */
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
-    const record = await this.#storage.get('commands', command, this.#signal) as CommandRecord | undefined
-    return record !== undefined && isInLog(record, this.#family, id, operation) ? record : undefined
+    return await this.#getRecord(command, record => isInLog(record, this.#family, id, operation))
   }
 
   /** A command of the family by its id alone, whatever item it is about. */
   async getCommand (command: string): Promise<CommandRecord | undefined> {
-    const record = await this.#storage.get('commands', command, this.#signal) as CommandRecord | undefined
-    return record?.family === this.#family.name ? record : undefined
+    return await this.#getRecord(command, ({ family }) => family === this.#family.name)
+  }
+
+  /** The reader's own command of this id, or the one of this row. */
+  async #getRecord (
+    command: string,
+    holds: (record: CommandRecord) => boolean
+  ): Promise<CommandRecord | undefined> {
+    for (const row of new Set([nameRow(command, this.principal), command])) {
+      const record = await this.#storage.get('commands', row, this.#signal) as CommandRecord | undefined
+      if (record !== undefined && holds(record)) return record
+    }
+    return undefined
+  }
+
+  /** A condition on ids as they are shown to the reader. */
+  #addRows (condition: Condition): Condition {
+    if (condition.field !== 'id' || !(condition.op === 'eq' || condition.op === 'ne')) return condition
+    const ids = condition.values as readonly string[]
+    return { ...condition, values: [...ids, ...ids.map(id => nameRow(id, this.principal))] }
   }
 
   /** Refuses where the item is not there for this caller. A log outlives its item, but no condition can judge that. */
   async checkLog (id: Id): Promise<void> {
     if (await this.get(id) !== undefined) return
     if (this.#where.length === 0) {
-      const { items } = await this.findLog(id, { where: [], order: byId, offset: 0, limit: 1, count: false })
-      if (items.length > 0) return
+      if (await hasLog(this.#storage, this.#family, id)) return
     }
     throw notFound(this.#family.singular, id)
   }
@@ -80,8 +101,6 @@ export class Reader {
     return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
 }
-
-const byId = [{ field: 'id', descending: false }]
 
 /** Asks whether the caller may, and answers what may be read then. */
 export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {

@@ -4,6 +4,7 @@ import { Problem } from '../problems.js'
 import type { Change, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Command, CommandRecord } from './command.js'
+import { digestParams } from './command.js'
 import type { Decision } from './decide.js'
 
 /** What was asked for, by whom and when, and the item that it was decided on. */
@@ -15,16 +16,23 @@ export interface Decided {
   readonly decision: Decision
 }
 
-/** The entry of a command in the log. */
-export function makeRecord (family: Family, { command, context, current, decision }: Decided): CommandRecord {
+/**
+ * The entry of a command in the log. What changed nothing can be said by anybody at any length and any number of times,
+ * so of that only as much is kept as is needed to answer it again.
+ *
+ * @param row its id in the storage; unless given, the one by which its caller knows it
+ */
+export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
+  const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
   const item = after ?? current as Stored
   return {
-    id: context.command,
+    id: row ?? context.command,
+    ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
     action: command.action ?? '',
-    params: command.params,
+    ...(decision.outcome === 'done' ? { params: command.params } : { digest: digestParams(command.params) }),
     outcome: decision.outcome,
     // A deletion is a change like any other, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
@@ -64,18 +72,24 @@ export function readTarget (family: Family, { target }: CommandRecord): Id {
   return family.idKind === 'integer' ? Number(target) : target
 }
 
-/** What clients see of a command; one that is not in the log has no id to be found by. */
-export function showCommand (family: Family, record: CommandRecord, recorded = true): Members {
-  const { id, action, params, outcome, revision, createdAt, principal, problem } = record
+/** The id by which somebody finds an entry: the one that he chose himself, or that of its row. */
+export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, reader: string | undefined): string {
+  return principal === reader ? chosenId : id
+}
+
+/** What clients see of a command. @param id by which it is found; undefined where it is not in the log */
+export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
+  const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem } = record
   return {
-    ...(recorded ? { id } : {}),
+    ...(id === undefined ? {} : { id }),
     [family.singular]: readTarget(family, record),
     action,
-    params,
+    ...(params === undefined ? {} : { params }),
     outcome,
     revision,
     createdAt,
     ...(principal === undefined ? {} : { principal }),
+    ...(chosenId === id ? {} : { chosenId }),
     ...(problem === undefined ? {} : { problem: restoreProblem(record)?.document() })
   }
 }

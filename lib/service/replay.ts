@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
@@ -6,6 +5,7 @@ import type { Storage } from '../storage/storage.js'
 import type { Grant } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { isSameCommand } from './command.js'
+import type { CommandId } from './command-id.js'
 import { readTarget } from './record.js'
 
 /**
@@ -15,10 +15,10 @@ import { readTarget } from './record.js'
 export async function findReplay (
   storage: Storage,
   family: Family,
-  command: Command & { readonly id: string },
+  command: Command & CommandId,
   grant: Grant
 ): Promise<CommandRecord | undefined> {
-  const record = await storage.get('commands', command.id) as CommandRecord | undefined
+  const record = await getRecord(storage, command, grant.principal)
   if (record === undefined) return undefined
   const { target, key } = command
   const isVisible = await mayHear(storage, family, record, grant)
@@ -32,6 +32,19 @@ export async function findReplay (
   return record
 }
 
+/** The record of a command by the id of its principal; what others did under the same id is not there. */
+async function getRecord (
+  storage: Storage,
+  { id, row }: CommandId,
+  principal: string | undefined
+): Promise<CommandRecord | undefined> {
+  if (row === id) return await storage.get('commands', row) as CommandRecord | undefined
+  // An id was once its row's for all; what a principal did then is still done.
+  const [own, shared] = await Promise.all([storage.get('commands', row), storage.get('commands', id)])
+  const record = own ?? (shared?.principal === principal ? shared : undefined)
+  return record as CommandRecord | undefined
+}
+
 // A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
 async function mayHear (
   storage: Storage,
@@ -42,13 +55,4 @@ async function mayHear (
   if (where.length === 0) return true
   const item = await storage.get(family.name, readTarget(family, record))
   return item === undefined ? record.principal !== undefined : matcher(where)(item)
-}
-
-/** The command id that a key stands for: always the same for one principal, and no other principal's. */
-export function makeIdOfKey (key: string, principal: string | undefined): string {
-  const hash = createHash('sha256').update(JSON.stringify([principal ?? null, key])).digest('hex')
-  // In the shape of a UUID of version 8, which is free for such uses.
-  const variant = (8 | parseInt(hash[16] as string, 16) & 3).toString(16)
-  const [version, rest] = [`8${hash.slice(13, 16)}`, `${variant}${hash.slice(17, 20)}`]
-  return [hash.slice(0, 8), hash.slice(8, 12), version, rest, hash.slice(20, 32)].join('-')
 }

@@ -55,6 +55,12 @@ export interface FindOptions extends CallOptions {
   readonly count?: boolean
 }
 
+/** Which part of a log is wanted. */
+export interface LogOptions extends FindOptions {
+  /** Begins after this place, which is the `next` of another page; in place of `page` and `sort`. */
+  readonly after?: string
+}
+
 /** A command as it stands in the log; the member named like the family's singular holds the id of the item. */
 export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown }
 
@@ -83,6 +89,12 @@ export interface ItemPage<T> {
   readonly total?: number
 }
 
+/** Part of a log. */
+export interface LogPage extends ItemPage<LoggedCommand> {
+  /** Where the next page begins, for `after`: it costs the same however long the log is. */
+  readonly next?: string
+}
+
 /** The parameters of an operation, which may be left out where all of them are optional. */
 type ParamsAndOptions<T extends TObject> = {} extends Static<T>
   ? [params?: Static<T>, options?: RunOptions]
@@ -105,5 +117,5 @@ export interface Service<P extends TProperties = TProperties, O extends Operatio
   /** Items by the grammar of the query string, or by conditions, of which all must hold. */
   find (query?: string | readonly Condition[], options?: FindOptions): Promise<ItemPage<ItemOf<P>>>
   /** What was done with an item, in the order of the changes; the log outlives its item. */
-  log (id: Id, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+  log (id: Id, options?: LogOptions): Promise<LogPage>
 }

@@ -7,7 +7,9 @@ import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess ({ shape, writable }: Family): (storage: Storage) => Promise<GuardedStorage> {
+export function makeStorageAccess (
+  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+): (storage: Storage) => Promise<GuardedStorage> {
   const shapes = writable ? [shape, commandsShape] : [shape]
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
@@ -37,7 +39,7 @@ export interface GuardedStorage extends Storage {
   commit (changes: readonly Change[], signal?: AbortSignal): Promise<void>
 }
 
-function guardStorage (storage: Storage): GuardedStorage {
+export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
     const { findText } = storage

@@ -26,7 +26,10 @@ export interface FamilyShape {
   readonly name: string
   /** All fields; `id`, `revision`, `createdAt` and `updatedAt` are always among them. */
   readonly fields: readonly Field[]
-  /** Fields, or rows of fields, that are often filtered or ordered by. */
+  /**
+   * Fields, or rows of fields, that are often filtered or ordered by. A row that ends with the id is an order in which
+   * pages are read, one after another, however many there are: to go on at any place in it should cost the same.
+   */
   readonly indexes: readonly (readonly string[])[]
 }
 

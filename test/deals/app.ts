@@ -16,7 +16,8 @@ export interface Item {
 export interface Entry {
   readonly id: string
   readonly action: string
-  readonly params: Readonly<Record<string, unknown>>
+  /** Of what changed something. */
+  readonly params?: Readonly<Record<string, unknown>>
   readonly outcome: string
   readonly revision: number
   readonly createdAt: string

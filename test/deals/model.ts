@@ -15,7 +15,8 @@ export interface ModelRequest {
 
 export interface ModelEntry {
   readonly action: string
-  readonly params: Readonly<Record<string, unknown>>
+  /** Of what changed something. */
+  readonly params?: Readonly<Record<string, unknown>>
   readonly outcome: 'done' | 'unchanged' | 'refused'
   readonly revision: number
 }
@@ -78,7 +79,8 @@ export class Model {
     const outcome = this.#change(deal, operation, params)
     if (key !== undefined) this.#past.set(key, { deal: index, operation, params: JSON.stringify(params), outcome })
     if (outcome === 'done' || key !== undefined) {
-      deal.log.push({ action: actions[operation] as string, params, outcome, revision: deal.revision })
+      const kept = outcome === 'done' ? { params } : {}
+      deal.log.push({ action: actions[operation] as string, ...kept, outcome, revision: deal.revision })
     }
     return { status: outcome, replayed: false }
   }

@@ -54,7 +54,7 @@ const races: Readonly<Record<string, Race>> = {
     await check(t, apps, id, ['CreateDeal', ...Array<string>(100).fill('ChangeDealPrice')])
     const log = await readLog(apps[0] as FastifyInstance, id)
     t.equal(
-      log.at(-1)?.params['newPrice'],
+      log.at(-1)?.params?.['newPrice'],
       (await readDeal(apps[0] as FastifyInstance, id))['price'],
       'the last of the log is what the deal is'
     )

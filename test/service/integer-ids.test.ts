@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily } from '../../lib/index.js'
+import { deals, defineFamily } from '../../lib/index.js'
 import type { TestResponse } from '../deals/app.js'
 import { storages } from '../storages.js'
 
@@ -86,6 +86,36 @@ for (const { name, make } of storages) {
     t.equal(again.body, once.body)
     t.equal(again.headers.location, once.headers.location)
     t.equal(again.headers['idempotent-replayed'], 'true')
+  })
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: ids that a host makes`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    // A counter, which begins again with the process.
+    const start = async (): Promise<FastifyInstance> => {
+      let next = 0
+      const app = Fastify()
+      t.teardown(() => app.close())
+      app.register(deals.extend({ makeId: () => `D-${++next}` }), { storage, version: 'v1' })
+      await app.ready()
+      return app
+    }
+    const create = async (app: FastifyInstance): Promise<string> => {
+      const answer = await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'Tea', price: 1 } })
+      t.equal(answer.statusCode, 201)
+      return answer.json<{ id: string }>().id
+    }
+    const first = await start()
+    t.strictSame([await create(first), await create(first)], ['D-1', 'D-2'])
+    await first.inject({ method: 'PUT', url: '/rest/v1/deals/D-1/hold', payload: { reason: 'a secret' } })
+    await first.inject({ method: 'DELETE', url: '/rest/v1/deals/D-1' })
+    const second = await start()
+    t.equal(await create(second), 'D-3', 'neither the id of what is there nor of what is gone')
+    const { items } = (await second.inject('/rest/v1/deals/D-3/commands')).json<{ items: { action: string }[] }>()
+    t.strictSame(items.map(({ action }) => action), ['CreateDeal'], 'and so no log but its own')
+    t.equal((await second.inject('/rest/v1/deals/D-1/commands')).json<{ items: [] }>().items.length, 3)
   })
 }
 

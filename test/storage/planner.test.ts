@@ -31,6 +31,31 @@ const table: Record<string, [Query, Index[], Step[]]> = {
   'no conditions': [query(), all, [read]],
   'bounds of the id alone': [query({ where: [after7, upTo9] }), all, [read]],
   'very far down': [query({ offset: 1000, limit: 1 }), all, [heavy]],
+  'an order that comes after one value in an index': [
+    query({ where: [is30, where('name', 'gt', 'm')], sort: ['-age', '-name', '-id'], offset: 100 }),
+    all,
+    [{ type: 'read-index', index: ageAndName, equal: [is30], range: [where('name', 'gt', 'm')] }]
+  ],
+  'the same, and more': [
+    query({ where: [is30, tall], sort: ['name'] }),
+    all,
+    [
+      { type: 'look', index: ageAndName, equal: [is30], range: [], filters: [tall], rows: 20 },
+      { type: 'fewest', choices: [{ index: age, where: [is30] }], maxEntries: 40 },
+      few,
+      heavy
+    ]
+  ],
+  'an order that no index has in both directions': [
+    query({ where: [is30], sort: ['-name', 'id'], limit: 10 }),
+    all,
+    [
+      { type: 'window', index: name, range: [], rows: 20, maxEntries: 60 },
+      { type: 'fewest', choices: [{ index: age, where: [is30] }], maxEntries: 40 },
+      few,
+      heavy
+    ]
+  ],
   'ids that are named': [query({ where: [where('id', 'eq', 1, 2), adult] }), all, [read]],
   'ids that are named, in another order': [query({ where: [where('id', 'eq', 1, 2)], sort: ['name'] }), all, [read]],
   'one value of an index': [

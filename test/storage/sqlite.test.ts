@@ -85,7 +85,7 @@ t.test('a table has a typed column per field, in snake case', async t => {
     (await rowsOf(file, "SELECT name FROM pragma_index_list('things') ORDER BY name")).map(
       row => (row as { name: string }).name
     ),
-    ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx']
+    ['things_integer_idx', 'things_mood_date_idx', 'things_string_idx', 'things_string_integer_number_id_idx']
   )
 })
 

@@ -33,7 +33,7 @@ function renderPaging (affordances: PageAffordances, total: number | undefined):
   const { page, hasNext } = affordances
   // The first page has no number in its address.
   const previous = page > 1 && affordances.url({ page: page === 2 ? undefined : String(page - 1) })
-  const next = hasNext && affordances.url({ page: String(page + 1) })
+  const next = hasNext && (affordances.next ?? affordances.url({ page: String(page + 1) }))
   return markup`<nav class="pages" aria-label="Pages">
 ${previous !== false && markup`<a rel="prev" href="${previous}">Previous</a>`}
 <span>Page ${page}${total !== undefined && `, ${total} in all`}</span>

@@ -42,7 +42,7 @@ export const things = shape('things', 'integer', [
   { name: 'dateTime', kind: 'date-time', optional: true },
   { name: 'mood', kind: 'string', optional: true, values: ['calm', 'glad', 'wild'] },
   { name: 'json', kind: 'json', optional: true }
-], [['integer'], ['string'], ['mood', 'date']])
+], [['integer'], ['string'], ['mood', 'date'], ['string', 'integer', 'number', 'id']])
 
 /** String ids. */
 export const notes = shape('notes', 'string', [{ name: 'text', kind: 'string', optional: false }], [['text']])

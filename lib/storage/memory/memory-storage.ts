@@ -27,8 +27,11 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   const line = new WaitingLine(readLineLimits(options))
 
   return markHeeding<Storage>({
-    async prepare ({ name }) {
-      if (!families.has(name)) families.set(name, new SortedItems())
+    async prepare ({ name, indexes }) {
+      const items = families.get(name) ?? new SortedItems()
+      families.set(name, items)
+      // Those that end with the id are orders in which pages are read; the others would cost more than they save here.
+      for (const fields of indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
     },
 
     async find (family, query, signal) {
@@ -91,13 +94,15 @@ async function search (family: SortedItems, query: Query, turn: Turn): Promise<F
     return query.count ? { items, total: Math.max(0, to - from) } : { items }
   }
 
-  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
-  const add = (item: Stored): boolean => matches.add(item)
   const named = findNamed(family, query.where, backwards)
+  const walk = byId || named !== undefined ? undefined : family.planWalk(query)
+  const matches = new FirstMatches(byId || walk?.isOrdered === true ? { ...query, order: [] } : query)
+  const add = (item: Stored): boolean => matches.add(item)
   if (named !== undefined) await collectMatches(named, query.where, turn, add)
   else {
     await family.read(async items => {
-      await collectMatches(iterate(items, from, to, backwards), rest, turn, add)
+      if (walk !== undefined) await collectMatches(walk.items, query.where, turn, add)
+      else await collectMatches(iterate(items, from, to, backwards), rest, turn, add)
     })
   }
   return matches.toPage()

@@ -1,12 +1,15 @@
 import { compareScalars } from '../compare.js'
-import type { Id, Stored } from '../storage.js'
+import type { Id, Query, Stored } from '../storage.js'
+import type { Walk } from './sorted-index.js'
+import { SortedIndex } from './sorted-index.js'
 
 // Up to so many insertions and deletions, moving what comes after each is cheaper than writing the whole array anew.
 const fewEdits = 8
 
-/** The items of a family in one array, ordered by id. */
+/** The items of a family in one array, ordered by id, and in the orders of some indexes. */
 export class SortedItems {
   #items: Stored[] = []
+  #indexes: SortedIndex[] = []
   #readers = 0
 
   get items (): readonly Stored[] {
@@ -16,6 +19,20 @@ export class SortedItems {
   get (id: Id): Stored | undefined {
     const item = this.#items[countBelow(this.#items, id)]
     return item?.id === id ? item : undefined
+  }
+
+  /** Keeps the items in the order of these fields too, the last of which is the id. */
+  addIndex (fields: readonly string[]): void {
+    if (this.#indexes.some(index => index.fields.join() === fields.join())) return
+    const index = new SortedIndex(fields)
+    for (const item of this.#items) index.add(item)
+    this.#indexes.push(index)
+  }
+
+  /** How a query is answered along an index: in its order if there is one, else by those that can match. */
+  planWalk (query: Query): Walk | undefined {
+    const walks = this.#indexes.flatMap(index => index.plan(query) ?? [])
+    return walks.find(({ isOrdered }) => isOrdered) ?? walks[0]
   }
 
   /** Runs a search that may pause. Until it ends, changes are made to a copy, so that it sees one state throughout. */
@@ -33,8 +50,10 @@ export class SortedItems {
   apply (edits: ReadonlyMap<Id, Stored | undefined>): void {
     if (this.#readers > 0) {
       this.#items = this.#items.slice()
+      this.#indexes = this.#indexes.map(index => index.copy())
       this.#readers = 0
     }
+    for (const index of this.#indexes) this.#applyToIndex(index, edits)
     const moving = new Map<Id, Stored | undefined>()
     for (const [id, item] of edits) {
       const at = countBelow(this.#items, id)
@@ -44,6 +63,14 @@ export class SortedItems {
     }
     if (moving.size <= fewEdits) for (const [id, item] of moving) this.#move(id, item)
     else this.#items = merge(this.#items, moving)
+  }
+
+  #applyToIndex (index: SortedIndex, edits: ReadonlyMap<Id, Stored | undefined>): void {
+    for (const [id, item] of edits) {
+      const before = this.get(id)
+      if (before !== undefined) index.remove(before)
+      if (item !== undefined) index.add(item)
+    }
   }
 
   #move (id: Id, item: Stored | undefined): void {

@@ -2,7 +2,7 @@ import type { Layout } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import type { Bounds, Index, IndexChoice, PlanLimits, Step } from '../sql/planner.js'
-import { hasPatterns, isRangeOfId, planPage } from '../sql/planner.js'
+import { hasPatterns, isRangeOfId, makeIndex, planPage } from '../sql/planner.js'
 import { tighten } from '../sql/tighten.js'
 import type { Condition, Found, Id, Order, Query, Scalar, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
@@ -23,7 +23,7 @@ export class TableReader {
     this.layout = statements.layout
     const { mapped, indexes } = this.layout
     // Of a mapped table nothing is known. PostgreSQL takes no names of indexes: they are suggested by the order.
-    this.#indexes = mapped ? [] : indexes.map(fields => ({ name: fields.join(), fields, sortedById: true }))
+    this.#indexes = mapped ? [] : indexes.map(fields => makeIndex(fields.join(), fields, true))
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
@@ -148,14 +148,16 @@ export class TableReader {
  * all.
  */
 function followIndex ({ equal, range }: Bounds, order: readonly Order[]): { where: Condition[], order: Order[] } {
-  if (order[0]?.field !== 'id') return { where: [...range], order: [...order] }
-  const { descending } = order[0]
+  const descending = order[0]?.descending === true
   const ranges = equal.flatMap(({ field, values }): Condition[] => {
     const value = values[0] as Scalar
     return [{ field, op: 'gte', value }, { field, op: 'lte', value }]
   })
   return {
     where: [...range, ...ranges],
-    order: [...equal.map(({ field }) => ({ field, descending })), { field: 'id', descending }]
+    order: [
+      ...equal.map(({ field }) => ({ field, descending })),
+      ...order.filter(({ field }) => !equal.some(each => each.field === field))
+    ]
   }
 }

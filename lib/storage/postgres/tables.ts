@@ -1,7 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
-import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
-import { nameIndex, quoteName } from '../sql/names.js'
+import { layOutMappedTable, layOutOwnTable, nameIndexes } from '../sql/layout.js'
+import { quoteName } from '../sql/names.js'
 import type { FamilyShape, Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { Run, StatementRunner } from './runner.js'
@@ -62,14 +62,16 @@ async function listMissing (run: Run, layout: Layout, schema: string | undefined
   const present = await readColumns(run, layout.table)
   statements.push(...present.size === 0 ? [writeCreate(layout)] : listMissingColumns(layout, present))
   const there = await readIndexNames(run, layout)
-  for (const fields of layout.indexes) {
-    const columns = fields.map(field => getColumn(layout, field).name as string)
-    const name = nameIndex(layout.tableName, columns)
+  const { made, replaced } = nameIndexes(layout)
+  const place = schema === undefined ? '' : `${quoteName(schema)}.`
+  for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX ${place}${quoteName(name)}`)
+  for (const [name, columns] of made) {
     if (there.has(name)) continue
     // In the order of pages: absent first, ties by id.
-    const terms = [...columns.map(column => `${quoteName(column)} NULLS FIRST`), quoteName(layout.id.name as string)]
+    const id = layout.id.name as string
+    const others = columns.filter(column => column !== id).map(column => `${quoteName(column)} NULLS FIRST`)
+    const terms = [...others, quoteName(id)]
     statements.push(`CREATE INDEX ${quoteName(name)} ON ${layout.table} (${terms.join(', ')})`)
-    there.add(name)
   }
   return statements
 }

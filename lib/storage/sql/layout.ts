@@ -1,7 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import type { FamilyShape, Field, Kind, Stored } from '../storage.js'
 import type { Dialect } from './dialect.js'
-import { quoteName, toSnakeCase } from './names.js'
+import { nameIndex, quoteName, toSnakeCase } from './names.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -140,6 +140,18 @@ export function getColumn ({ family, columns }: Layout, field: string): Column {
   const column = columns.find(column => column.field.name === field)
   if (column === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_FIELD(family, field)
   return column
+}
+
+/** The columns of each index, and the names of those made earlier that are the beginning of one of them. */
+export function nameIndexes (layout: Layout): { made: ReadonlyMap<string, readonly string[]>, replaced: Set<string> } {
+  const made = new Map<string, readonly string[]>()
+  for (const fields of layout.indexes) {
+    const columns = fields.map(field => getColumn(layout, field).name as string)
+    made.set(nameIndex(layout.tableName, columns), columns)
+  }
+  const beginnings = [...made.values()].flatMap(columns => columns.slice(0, -1).map((_, end) =>
+    nameIndex(layout.tableName, columns.slice(0, end + 1))))
+  return { made, replaced: new Set(beginnings.filter(name => !made.has(name))) }
 }
 
 /** A function from the values of a row, in the order of the columns, to the item. NULL is an absent member. */

@@ -8,6 +8,13 @@ export interface Index {
   readonly sortedById: boolean
 }
 
+/** Every index ends with the id, whether that is said or not; here it is not. */
+export function makeIndex (name: string, fields: readonly string[], sortedById: boolean): Index {
+  return fields.length > 1 && fields.at(-1) === 'id'
+    ? { name, fields: fields.slice(0, -1), sortedById: true }
+    : { name, fields, sortedById }
+}
+
 /** Bounds of what a step may cost. */
 export interface PlanLimits {
   /** Rows that a first look may pass: most pages are full long before. */
@@ -49,7 +56,7 @@ export type Step =
 export interface Bounds {
   /** One value for each field of the index. */
   readonly equal: readonly Equality[]
-  /** Bounds of what comes next in it: the id, or its first field where nothing is equal. */
+  /** Bounds of what comes next in it: the id, or a field of the order. */
   readonly range: readonly Condition[]
 }
 
@@ -92,37 +99,56 @@ export function * planPage (query: Query, indexes: readonly Index[], limits: Pla
   yield { type: 'heavy' }
 }
 
-/** Along an index by whose first field the page is ordered. Returns whether its last step settles the page for sure. */
+/** Along an index in the order of the page. Returns whether its last step settles the page for sure. */
 function * planOrder (query: Query, indexes: readonly Index[], limits: PlanLimits): Generator<Step, boolean> {
   const { where, order, offset, limit } = query
-  const first = order[0] as Order
-  const index = chooseOrderedIndex(indexes, order)
-  if (index === undefined) return false
-  const range = where.filter(({ field, op }) => field === first.field && isRange(op))
-  const filters = where.filter(condition => !range.includes(condition))
-  if (isInOrder(index, order)) {
-    if (filters.length === 0) {
-      yield { type: 'read-index', index, equal: [], range }
-      return true
-    }
-    if (offset === 0) yield { type: 'look', index, equal: [], range, filters, rows: limits.lookRows }
-  } else if (offset === 0 || filters.length === 0) {
+  const followed = followIndex(indexes, query)
+  if (followed?.filters.length === 0) {
+    const { filters: none, ...along } = followed
+    yield { type: 'read-index', ...along }
+    return true
+  }
+  if (followed !== undefined) {
+    if (offset === 0) yield { type: 'look', ...followed, rows: limits.lookRows }
+    return false
+  }
+  const { field: first } = order[0] as Order
+  const index = indexes.find(({ fields }) => fields[0] === first)
+  const range = where.filter(({ field, op }) => field === first && isRange(op))
+  if (index !== undefined && (offset === 0 || range.length === where.length)) {
     const rows = Math.max(limits.lookRows, offset + limit)
     yield { type: 'window', index, range, rows, maxEntries: rows + limits.fewEntries }
   }
   return false
 }
 
-/** The first index over the first field of the order, or one that has the whole order. */
-function chooseOrderedIndex (indexes: readonly Index[], order: readonly Order[]): Index | undefined {
-  return indexes.find(index => isInOrder(index, order)) ?? indexes.find(({ fields }) => fields[0] === order[0]?.field)
+/**
+ * The index that has the order of a page after fields with one given value, as it is with a log, and what is left to
+ * check along it.
+ */
+function followIndex (
+  indexes: readonly Index[],
+  { where, order }: Query
+): { readonly index: Index, readonly filters: readonly Condition[] } & Bounds | undefined {
+  for (const index of indexes) {
+    if (!index.sortedById) continue
+    const given = index.fields.map(field => where.find(condition => condition.field === field && isOneValue(condition)))
+    const depth = given.findIndex(condition => condition === undefined)
+    const equal = given.slice(0, depth === -1 ? given.length : depth) as Equality[]
+    const wanted = order.filter(({ field }) => !equal.some(each => each.field === field))
+    const rest = [...index.fields.slice(equal.length), 'id']
+    const isInOrder = wanted.length === rest.length &&
+      wanted.every(({ field, descending }, at) => field === rest[at] && descending === wanted[0]?.descending)
+    if (!isInOrder) continue
+    const range = where.filter(({ field, op }) => field === rest[0] && isRange(op))
+    const filters = where.filter(condition => !range.includes(condition) && !equal.includes(condition as Equality))
+    return { index, equal, range, filters }
+  }
+  return undefined
 }
 
-/** Whether the entries of the index, read from one of its ends, are in this order. */
-function isInOrder ({ fields, sortedById }: Index, order: readonly Order[]): boolean {
-  return sortedById && fields.length === order.length - 1 &&
-    order.every(({ field, descending }, at) =>
-      descending === order[0]?.descending && field === (fields[at] ?? 'id'))
+function isOneValue (condition: Condition): boolean {
+  return condition.op === 'eq' && condition.values.length === 1
 }
 
 /** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */

@@ -1,8 +1,9 @@
 import { errorCodes } from '../../errors.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
-import { getColumn, layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
-import { nameIndex, quoteName } from '../sql/names.js'
+import { layOutMappedTable, layOutOwnTable, nameIndexes } from '../sql/layout.js'
+import { quoteName } from '../sql/names.js'
 import type { Index } from '../sql/planner.js'
+import { makeIndex } from '../sql/planner.js'
 import type { FamilyShape } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
@@ -38,9 +39,9 @@ function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const statements = present.size === 0 ? [writeCreate(layout)] : listMissingColumns(layout, present)
   const there = new Set(readIndexes(database, layout).map(({ name }) => name))
-  for (const fields of layout.indexes) {
-    const columns = fields.map(field => getColumn(layout, field).name as string)
-    const name = nameIndex(layout.tableName, columns)
+  const { made, replaced } = nameIndexes(layout)
+  for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX IF EXISTS ${quoteName(name)}`)
+  for (const [name, columns] of made) {
     if (there.has(name)) continue
     const terms = columns.map(quoteName).join(', ')
     statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${terms})`)
@@ -90,7 +91,7 @@ function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: 
     indexes.set(name, { fields: index.fields, plain: index.plain && plain === 1 && columnName !== null })
   }
   // Those over expressions, descending or with a collation of their own are left to SQLite.
-  return [...indexes].flatMap(([name, { fields, plain }]) => plain ? [{ name, fields, sortedById: !mapped }] : [])
+  return [...indexes].flatMap(([name, { fields, plain }]) => plain ? [makeIndex(name, fields, !mapped)] : [])
 }
 
 // The rules of SQLite itself (datatype3.html, 3.1); whole numbers and booleans are kept alike, so NUMERIC goes with

@@ -1,0 +1,156 @@
+import { compareScalars, makeComparator } from '../compare.js'
+import type { Condition, Query, Scalar, Stored } from '../storage.js'
+
+// A block that grows beyond this is split, so that adding an item moves few others, however many there are.
+const maxBlock = 512
+const maxChoices = 100
+
+/** Items in the order of some fields, the last of which is the id. */
+export class SortedIndex {
+  #blocks: Stored[][]
+  readonly #compare: (a: Stored, b: Stored) => number
+
+  constructor (readonly fields: readonly string[], blocks: Stored[][] = []) {
+    this.#compare = makeComparator(fields.map(field => ({ field, descending: false })))
+    this.#blocks = blocks
+  }
+
+  /** The same items, to be changed apart from these. */
+  copy (): SortedIndex {
+    return new SortedIndex(this.fields, this.#blocks.map(block => block.slice()))
+  }
+
+  add (item: Stored): void {
+    const at = Math.max(0, countWhere(this.#blocks, block => this.#compare(block[0] as Stored, item) < 0) - 1)
+    const block = this.#blocks[at]
+    if (block === undefined) {
+      this.#blocks.push([item])
+      return
+    }
+    block.splice(countWhere(block, other => this.#compare(other, item) < 0), 0, item)
+    if (block.length > maxBlock) this.#blocks.splice(at + 1, 0, block.splice(maxBlock / 2))
+  }
+
+  remove (item: Stored): void {
+    const at = countWhere(this.#blocks, block => this.#compare(block[0] as Stored, item) <= 0) - 1
+    const block = this.#blocks[at] as Stored[]
+    block.splice(countWhere(block, other => this.#compare(other, item) < 0), 1)
+    if (block.length === 0) this.#blocks.splice(at, 1)
+  }
+
+  /** How a query is answered along this index; undefined where it has no use for it. */
+  plan ({ where, order }: Query): Walk | undefined {
+    const choices = this.#listChoices(where)
+    const depth = choices[0]?.length ?? 0
+    const [given, rest] = [this.fields.slice(0, depth), this.fields.slice(depth)]
+    const wanted = order.filter(({ field }) => !given.includes(field))
+    const backwards = wanted[0]?.descending === true
+    const isOrdered = choices.length === 1 && wanted.length === rest.length &&
+      wanted.every(({ field, descending }, index) => field === rest[index] && descending === backwards)
+    if (!isOrdered && depth === 0) return undefined
+    const bounds = where.filter(({ field }) => field === rest[0])
+    return { isOrdered, items: this.#walkAll(choices, bounds, isOrdered && backwards) }
+  }
+
+  /** The values that the conditions leave for the first fields, in every combination of them. */
+  #listChoices (where: readonly Condition[]): Scalar[][] {
+    let choices: Scalar[][] = [[]]
+    for (const field of this.fields) {
+      const condition = where.find(condition => condition.field === field && condition.op === 'eq')
+      const values = condition?.op === 'eq' ? [...new Set(condition.values)] : []
+      if (values.length === 0 || choices.length * values.length > maxChoices) break
+      choices = choices.flatMap(choice => values.map(value => [...choice, value]))
+    }
+    return choices
+  }
+
+  * #walkAll (choices: readonly Scalar[][], bounds: readonly Condition[], backwards: boolean): Generator<Stored> {
+    for (const choice of choices) yield * this.#walk(choice, bounds, backwards)
+  }
+
+  /** The items with these values in the first fields, and within bounds of the next. */
+  * #walk (equal: readonly Scalar[], bounds: readonly Condition[], backwards: boolean): Generator<Stored> {
+    const isBelow = (item: Stored): boolean => {
+      const order = this.#compareFirst(item, equal)
+      return order < 0 || (order === 0 && bounds.some(bound => isShort(item, bound)))
+    }
+    const isWithin = (item: Stored): boolean => {
+      const order = this.#compareFirst(item, equal)
+      return order < 0 || (order === 0 && !bounds.some(bound => isBeyond(item, bound)))
+    }
+    const from = this.#locate(isBelow)
+    const to = this.#locate(isWithin)
+    if (backwards) yield * this.#readBackwards(from, to)
+    else yield * this.#read(from, to)
+  }
+
+  #compareFirst (item: Stored, values: readonly Scalar[]): number {
+    for (let index = 0; index < values.length; index++) {
+      const value = item[this.fields[index] as string] as Scalar | undefined
+      const order = value === undefined ? -1 : compareScalars(value, values[index] as Scalar)
+      if (order !== 0) return order
+    }
+    return 0
+  }
+
+  /** The place of the first item for which it does not hold; it holds for all before that. */
+  #locate (holds: (item: Stored) => boolean): Place {
+    const block = Math.max(0, countWhere(this.#blocks, ([first]) => holds(first as Stored)) - 1)
+    return { block, at: countWhere(this.#blocks[block] ?? [], holds) }
+  }
+
+  * #read (from: Place, to: Place): Generator<Stored> {
+    for (let block = from.block; block <= to.block && block < this.#blocks.length; block++) {
+      const items = this.#blocks[block] as Stored[]
+      const end = block === to.block ? to.at : items.length
+      for (let at = block === from.block ? from.at : 0; at < end; at++) yield items[at] as Stored
+    }
+  }
+
+  * #readBackwards (from: Place, to: Place): Generator<Stored> {
+    for (let block = to.block; block >= from.block && block < this.#blocks.length; block--) {
+      const items = this.#blocks[block] as Stored[]
+      const end = block === from.block ? from.at : 0
+      for (let at = (block === to.block ? to.at : items.length) - 1; at >= end; at--) yield items[at] as Stored
+    }
+  }
+}
+
+/** The items that can meet the conditions of a query, and whether they come in its order. */
+export interface Walk {
+  readonly isOrdered: boolean
+  readonly items: Iterable<Stored>
+}
+
+interface Place {
+  readonly block: number
+  readonly at: number
+}
+
+function isShort (item: Stored, { field, ...bound }: Condition): boolean {
+  if (bound.op !== 'gt' && bound.op !== 'gte') return false
+  const value = item[field] as Scalar | undefined
+  if (value === undefined) return true
+  const order = compareScalars(value, bound.value)
+  return order < 0 || (order === 0 && bound.op === 'gt')
+}
+
+function isBeyond (item: Stored, { field, ...bound }: Condition): boolean {
+  if (bound.op !== 'lt' && bound.op !== 'lte') return false
+  const value = item[field] as Scalar | undefined
+  if (value === undefined) return false
+  const order = compareScalars(value, bound.value)
+  return order > 0 || (order === 0 && bound.op === 'lt')
+}
+
+/** How many of the entries, from the first on, it holds for; it holds for none after one for which it does not. */
+function countWhere<T> (entries: readonly T[], holds: (entry: T) => boolean): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (holds(entries[middle] as T)) low = middle + 1
+    else high = middle
+  }
+  return low
+}

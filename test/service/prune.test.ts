@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import type { Change, Storage } from '../../lib/index.js'
+import { memoryStorage, prune } from '../../lib/index.js'
+import { dealAfter, refusal, testOverStorages } from './book.js'
+
+const year = 365 * 24 * 3600 * 1000
+const old = new Date(Date.now() - year).toISOString()
+
+/** Entries of another item's log, of a year ago. */
+function makeOld (count: number, outcome = 'done'): Change[] {
+  return Array.from({ length: count }, (_, index) => ({
+    type: 'insert',
+    family: 'commands',
+    item: {
+      id: randomUUID(),
+      family: 'deals',
+      target: 'gone',
+      action: 'HoldDeal',
+      params: { reason: 'a' },
+      outcome,
+      revision: index + 1,
+      createdAt: old,
+      updatedAt: old
+    }
+  }))
+}
+
+async function count (storage: Storage): Promise<number | undefined> {
+  const order = [{ field: 'id', descending: false }]
+  return (await storage.find('commands', { where: [], order, offset: 0, limit: 0, count: true })).total
+}
+
+testOverStorages(async (t, { book, storage, another }) => {
+  t.test('drops what is older, in small commits, and nothing else', async t => {
+    const id = await dealAfter(book, 'hold')
+    const command = randomUUID()
+    await refusal(book.run('complete', id, {}, { command }))
+    await storage.commit(makeOld(120))
+    const before = await count(storage) as number
+    const commits: number[] = []
+    const watched: Storage = {
+      ...storage,
+      async commit (changes) {
+        commits.push(changes.length)
+        await storage.commit(changes)
+      }
+    }
+    t.equal(await prune(watched, { before: new Date(Date.now() - year - 1000) }), 0, 'nothing is so old')
+    t.equal(await prune(watched, { before: new Date(Date.now() - year / 2), batch: 50 }), 120)
+    t.strictSame(commits, [50, 50, 20])
+    t.equal(await count(storage), before - 120)
+    t.equal((await book.log(id)).items.length, 3)
+    await t.rejects(book.log('gone'), { code: 'not-found' }, 'the log ends there')
+    await t.rejects(book.run('complete', id, {}, { command }), { code: 'wrong-state' })
+    t.equal(await prune(storage, { before: old.slice(0, 10) }), 0, 'a day is its beginning')
+  })
+
+  t.test('what is pruned is forgotten: the same command is another one', async t => {
+    const id = await dealAfter(book)
+    const command = randomUUID()
+    await book.run('hold', id, { reason: 'a' }, { command })
+    await book.run('unhold', id)
+    const all = await count(storage)
+    // A moment later, so that all of it lies before.
+    await new Promise(resolve => setTimeout(resolve, 5))
+    t.equal(await prune(storage, { before: new Date() }), all)
+    t.match(await book.get(id), { held: false, revision: 3 }, 'the item is as it was')
+    t.match(await book.run('hold', id, { reason: 'a' }, { command }), { replayed: false, changed: true })
+    t.strictSame((await book.log(id)).items.map(({ revision }) => revision), [4])
+  })
+
+  t.test('two at once drop each entry once', async t => {
+    await storage.commit(makeOld(300, 'unchanged'))
+    const other = another === undefined ? storage : another()
+    const options = { before: new Date(Date.now() - year / 2), batch: 20 }
+    const [one, two] = await Promise.all([prune(storage, options), prune(other, options)])
+    t.equal(one + two, 300)
+  })
+
+  t.test('ends where it is told to', async t => {
+    await storage.commit(makeOld(100))
+    const controller = new AbortController()
+    const stopping: Storage = {
+      ...storage,
+      async commit (changes) {
+        await storage.commit(changes)
+        controller.abort(new Error('enough'))
+      }
+    }
+    const before = await count(storage) as number
+    const options = { before: new Date(Date.now() - year / 2), batch: 30 }
+    await t.rejects(prune(stopping, { ...options, signal: controller.signal }), { message: 'enough' })
+    t.equal(await count(storage), before - 30)
+    t.equal(await prune(storage, options), 70)
+  })
+})
+
+t.test('what cannot be meant', async t => {
+  const storage = memoryStorage()
+  for (const before of ['', 'yesterday', '2020-02-30', new Date(NaN), 0, undefined, null, Date.now(), {}]) {
+    await t.rejects(prune(storage, { before: before as string }), {
+      code: 'FST_DEALBOOK_INVALID_PRUNE',
+      message: 'prune: "before" must be a date, such as "2030-01-31"'
+    })
+  }
+  const later = new Date(Date.now() + 60_000)
+  for (const before of [later, later.toISOString(), '9999-01-01']) {
+    await t.rejects(prune(storage, { before }), { code: 'FST_DEALBOOK_INVALID_PRUNE', message: /in the future/ })
+  }
+  for (const batch of [0, -1, 1.5, Infinity]) {
+    await t.rejects(prune(storage, { before: old, batch }), { code: 'FST_DEALBOOK_INVALID_PRUNE', message: /batch/ })
+  }
+  t.equal(await prune(storage, { before: old }), 0, 'where nothing was ever written')
+})

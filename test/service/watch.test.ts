@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import t from 'tap'
+import type { Storage } from '../../lib/index.js'
+import { checkHealth, ConflictError, memoryStorage, readMetrics } from '../../lib/index.js'
+import { dealsApp, home } from '../deals/app.js'
+import { dealAfter, openBook, testOverStorages } from './book.js'
+
+testOverStorages(async (t, { book, storage }) => {
+  t.test('commands are counted by what became of them, whoever ran them', async t => {
+    const id = await dealAfter(book, 'hold')
+    const app = await dealsApp(storage)
+    t.teardown(() => app.close())
+    const before = readMetrics(storage)
+    const command = randomUUID()
+    await book.run('unhold', id, {}, { command })
+    await book.run('unhold', id, {}, { command })
+    await book.run('unhold', id)
+    await app.inject({ method: 'PUT', url: `${home}/${id}/complete` })
+    await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
+    await app.inject({ method: 'PUT', url: `${home}/none/hold`, payload: { reason: 'a' } })
+    const after = readMetrics(storage)
+    const differences = Object.entries(after).map(([name, value]) => [name, value - (before[name] as number)] as const)
+    t.match(Object.fromEntries(differences), {
+      commands_done_total: 2,
+      commands_unchanged_total: 1,
+      commands_refused_total: 1,
+      commands_failed_total: 0,
+      replays_total: 1,
+      retries_total: 0,
+      writers_waiting: 0
+    })
+    for (const [name, value] of Object.entries(after)) t.ok(/^[a-z_]+$/.test(name) && Number.isFinite(value), name)
+  })
+
+  t.test('a storage that answers is healthy', async t => {
+    const health = await checkHealth(storage)
+    t.match(health, { healthy: true })
+    t.ok(health.duration >= 0 && !('error' in health))
+  })
+})
+
+t.test('failures, retries and those that wait', async t => {
+  const inner = memoryStorage()
+  let next: unknown[] = []
+  let release = (): void => {}
+  let gate = Promise.resolve()
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      const error = next.shift()
+      if (error !== undefined) throw error
+      await gate
+      await inner.commit(changes)
+    },
+    metrics: () => ({ commits_waiting: 7 })
+  }
+  const book = openBook(storage)
+  const id = await dealAfter(book)
+  next = [new ConflictError('deals', id), new ConflictError('deals', id), undefined, new Error('no disk')]
+  await book.run('hold', id, { reason: 'a' })
+  await t.rejects(book.run('unhold', id), { code: 'storage-unavailable' })
+  await t.rejects(book.run('hold', 'none', { reason: 'a' }), { code: 'not-found' })
+  const told = { commands_done_total: 2, commands_failed_total: 1, retries_total: 2, commits_waiting: 7 }
+  t.match(readMetrics(storage), told)
+
+  gate = new Promise(resolve => { release = resolve })
+  const calls = ['unhold', 'hold', 'unhold'].map(name => book.run(name, id, name === 'hold' ? { reason: 'a' } : {}))
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(readMetrics(storage).writers_waiting, 2, 'one is at work')
+  release()
+  await Promise.all(calls)
+  t.equal(readMetrics(storage).writers_waiting, 0)
+})
+
+t.test('a storage that fails, or does not answer, is not healthy', async t => {
+  const inner = memoryStorage()
+  const failing: Storage = { ...inner, get: async () => { throw new Error('no disk') } }
+  t.match(await checkHealth(failing), { healthy: false, error: { message: 'no disk' } })
+  const unopened: Storage = { ...inner, prepare: async () => { throw new Error('no file') } }
+  t.match(await checkHealth(unopened), { healthy: false, error: { message: 'no file' } })
+  let answer = (): void => {}
+  const silent: Storage = {
+    ...inner,
+    get: async () => await new Promise(resolve => { answer = () => resolve(undefined) })
+  }
+  t.match(await checkHealth(silent, { timeout: 20 }), { healthy: false, error: { message: 'no answer in 20 ms' } })
+  answer()
+  let prepared = 0
+  const counted: Storage = {
+    ...inner,
+    async prepare (shape) {
+      prepared++
+      await inner.prepare(shape)
+    }
+  }
+  t.match([await checkHealth(counted), await checkHealth(counted)], [{ healthy: true }, { healthy: true }])
+  t.equal(prepared, 1, 'it is opened once, and then only asked')
+})

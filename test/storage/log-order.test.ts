@@ -1,0 +1,218 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import pg from 'pg'
+import t from 'tap'
+import { commandsShape } from '../../lib/family/command-schema.js'
+import type { Change, Query, Storage } from '../../lib/index.js'
+import { deals, prune } from '../../lib/index.js'
+import { SortedIndex } from '../../lib/storage/memory/sorted-index.js'
+import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
+import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import type { Stored } from '../../lib/storage/storage.js'
+import { dropSchema, newSchema } from '../postgres/schema.js'
+import { postgresUrl } from '../postgres/url.js'
+
+// A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases, and by the
+// items that the storage in memory looks at.
+
+const logIndex = 'commands_family_target_revision_outcome_created_at_id_idx'
+const timeIndex = 'commands_created_at_id_idx'
+const logLength = 3000
+
+/** A log at one revision, as somebody makes it who repeats himself, beside many short ones. */
+function makeEntries (): Change[] {
+  return Array.from({ length: 2 * logLength }, (_, index) => ({
+    type: 'insert',
+    family: 'commands',
+    item: makeEntry(index % 2 === 0 ? 'long' : `short-${index % 100}`, index)
+  }))
+}
+
+function makeEntry (target: string, index: number): Stored & { id: string } {
+  const at = new Date(Date.UTC(2026, 0, 1) + index).toISOString()
+  return {
+    id: `e-${(index * 7919) % 100_003}`,
+    family: 'deals',
+    target,
+    action: 'UnholdDeal',
+    outcome: index < 2 ? 'done' : 'unchanged',
+    revision: 1,
+    createdAt: at,
+    updatedAt: at
+  }
+}
+
+/** A database as it was made before, with another index, which the present ones replace. */
+async function prepareEarlier (storage: Storage): Promise<void> {
+  await storage.prepare({ ...commandsShape, indexes: [['family', 'target', 'revision']] })
+  await storage.commit(makeEntries())
+  await storage.close()
+}
+
+/** Reads pages of a log in every way that has to be cheap. */
+async function readPages (storage: Storage): Promise<void> {
+  const book = deals.service({ storage })
+  const first = await book.log('long', { limit: 100 })
+  const second = await book.log('long', { limit: 100, after: first.next as string })
+  t.equal(new Set([...first.items, ...second.items].map(({ id }) => id)).size, 200)
+  await book.log('long', { limit: 5, sort: '-revision,-outcome,-createdAt,-id' })
+  await t.rejects(book.log('none'), { code: 'not-found' })
+  const changes = await storage.find('commands', {
+    where: [
+      { field: 'family', op: 'eq', values: ['deals'] },
+      { field: 'target', op: 'eq', values: ['long'] },
+      { field: 'revision', op: 'eq', values: [1, 2, 3] },
+      { field: 'outcome', op: 'eq', values: ['done'] }
+    ],
+    order: [{ field: 'revision', descending: true }, { field: 'id', descending: false }],
+    offset: 0,
+    limit: 10,
+    count: false
+  })
+  t.equal(changes.items.length, 1)
+  t.equal(await prune(storage, { before: new Date(Date.UTC(2026, 0, 1) + 10) }), 10)
+}
+
+const isOfLog = (text: string): boolean => /^SELECT/.test(text) && /"commands"/.test(text) && /LIMIT/.test(text)
+
+t.test('sqlite', async t => {
+  const database = new DatabaseSync(':memory:')
+  const texts = new Set<string>()
+  const recording: SqliteDatabase = {
+    exec: sql => { database.exec(sql) },
+    prepare (sql) {
+      texts.add(sql)
+      return database.prepare(sql)
+    },
+    close: () => {}
+  }
+  await prepareEarlier(sqliteStorage({ database: recording }))
+  const storage = sqliteStorage({ database: recording })
+  t.teardown(() => storage.close())
+  texts.clear()
+  await readPages(storage)
+  const plans = [...texts].filter(isOfLog).map(text => ({ text, rows: explain(text) }))
+  t.ok(plans.length >= 6, `${plans.length} statements`)
+  for (const { text, rows } of plans) {
+    // The page itself is sorted at last; what is passed over to find it is not.
+    const inner = rows.filter(({ detail }) => /commands/.test(detail) && !/PRIMARY KEY/.test(detail))
+    t.ok(inner.length > 0 && inner.every(({ detail }) =>
+      detail.includes(logIndex) || detail.includes(timeIndex)), text)
+    const parents = new Set(inner.map(({ parent }) => parent))
+    const isChange = /"outcome" = \? ORDER BY "revision" DESC/.test(text)
+    t.ok(isChange || rows.every(({ detail, parent }) => !/TEMP B-TREE/.test(detail) || !parents.has(parent)), text)
+  }
+
+  function explain (text: string): { detail: string, parent: number }[] {
+    return database.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { detail: string, parent: number }[]
+  }
+})
+
+t.test('postgres', async t => {
+  const schema = newSchema()
+  const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 2 })
+  const asked: { text: string, values: unknown[] }[] = []
+  const recording: PostgresPool = {
+    async connect () {
+      const client = await pool.connect() as unknown as PostgresClient
+      return {
+        async query (config) {
+          asked.push({ text: config.text, values: config.values ?? [] })
+          return await client.query(config)
+        },
+        release: error => { client.release(error) },
+        on: (event, listener) => client.on(event, listener),
+        off: (event, listener) => client.off(event, listener)
+      }
+    },
+    end: async () => {},
+    on: (event, listener) => pool.on(event, listener),
+    off: (event, listener) => pool.off(event, listener)
+  }
+  await prepareEarlier(postgresStorage({ pool: recording, schema }))
+  const storage = postgresStorage({ pool: recording, schema })
+  t.teardown(async () => {
+    await storage.close()
+    await pool.end()
+    await dropSchema(schema)
+  })
+  for (const statistics of [false, true]) {
+    if (statistics) await pool.query(`ANALYZE "${schema}"."commands"`)
+    asked.length = 0
+    if (statistics) await deals.service({ storage }).log('long', { limit: 100 })
+    else await readPages(storage)
+    const statements = asked.filter(({ text }) => isOfLog(text))
+    t.ok(statements.length > 0, `${statements.length} statements`)
+    for (const { text, values } of statements) {
+      const { rows } = await pool.query(`EXPLAIN ${text}`, values)
+      const plan = rows.map(row => row['QUERY PLAN'] as string).join('\n')
+      t.match(plan, new RegExp(`Index Scan.* using (${logIndex}|${timeIndex}) `), plan)
+      if (!plan.includes('ANY')) t.notMatch(plan, /Limit.*\n\s*->\s*Sort/, 'what is passed over is not sorted')
+    }
+  }
+})
+
+t.test('memory', async t => {
+  const fields = commandsShape.indexes[0] as readonly string[]
+  const index = new SortedIndex(fields)
+  let looks = 0
+  const count = 50_000
+  for (let each = 0; each < count; each++) {
+    const entry = makeEntry(each % 2 === 0 ? 'long' : `short-${each}`, each)
+    const { family } = entry
+    index.add(Object.defineProperty(entry, 'family', { get: () => { looks++; return family } }))
+  }
+  t.ok(looks < count * 60, `${looks} looks to put in ${count}`)
+  const eq = (field: string, ...values: (string | number)[]) => ({ field, op: 'eq', values } as const)
+  const order = ['revision', 'outcome', 'createdAt', 'id'].map(field => ({ field, descending: false }))
+  const ofLong = [eq('family', 'deals'), eq('target', 'long')]
+  const take = (query: Partial<Query>, limit: number): Stored[] => {
+    looks = 0
+    const walk = index.plan({ where: ofLong, order, offset: 0, limit, count: false, ...query })
+    const items: Stored[] = []
+    for (const item of walk?.items ?? []) if (items.push(item) === limit) break
+    return items
+  }
+  const at = (each: number): string => makeEntry('long', each).createdAt
+  const rest = [...ofLong, eq('revision', 1), eq('outcome', 'unchanged')]
+  for (const [what, query, expected] of [
+    ['the first page', {}, 0],
+    ['a page far behind', { where: [...rest, { field: 'createdAt', op: 'gt', value: at(40_000) }] }, 40_002],
+    ['backwards', { order: order.map(({ field }) => ({ field, descending: true })) }, 49_998],
+    ['up to a place, backwards', {
+      where: [...rest, { field: 'createdAt', op: 'lte', value: at(20_000) }],
+      order: order.map(({ field }) => ({ field, descending: true }))
+    }, 20_000]
+  ] as [string, Partial<Query>, number][]) {
+    const items = take(query, 50)
+    t.strictSame([items.length, items[0]?.createdAt], [50, at(expected)], what)
+    t.ok(looks < 500, `${looks} looks`)
+  }
+  t.equal(take({ where: [...ofLong, eq('revision', 3, 2, 1), eq('outcome', 'done')] }, 10).length, 1)
+  t.ok(looks < 500, `${looks} looks for the changes among the others`)
+  const none = index.plan({ where: [], order, offset: 0, limit: 1, count: false })
+  t.equal(none, undefined, 'another order is not its own')
+})
+
+t.test('what is put in and taken out again leaves the order as it was', async t => {
+  const index = new SortedIndex(['a', 'id'])
+  const items: Stored[] = Array.from({ length: 3000 }, (_, id) =>
+    ({ id, a: (id * 37) % 11, revision: 1, createdAt: '', updatedAt: '' }))
+  const order = [{ field: 'a', descending: false }, { field: 'id', descending: false }]
+  const query = { where: [], order, offset: 0, limit: 1, count: false }
+  const read = (part: SortedIndex) => [...part.plan(query)?.items ?? []]
+  const sorted = (all: readonly Stored[]) =>
+    all.toSorted((a, b) => Number(a.a) - Number(b.a) || Number(a.id) - Number(b.id))
+  const shuffle = ({ id }: Stored) => (Number(id) * 7919) % 3001
+  for (const item of items.toSorted((a, b) => shuffle(a) - shuffle(b))) index.add(item)
+  t.strictSame(read(index), sorted(items))
+  const copy = index.copy()
+  for (const item of items) if (Number(item.id) % 3 > 0) index.remove(item)
+  t.strictSame(read(index), sorted(items.filter(({ id }) => Number(id) % 3 === 0)))
+  t.equal(read(copy).length, 3000, 'a copy is not changed')
+  for (const item of items) if (Number(item.id) % 3 === 0) index.remove(item)
+  t.strictSame(read(index), [])
+  index.add(items[0] as Stored)
+  t.strictSame(read(index), [items[0]])
+})
