@@ -131,9 +131,9 @@ export class TableReader {
     maxEntries: number,
     signal: AbortSignal | undefined
   ): Promise<RowWindow | undefined> {
-    const windows = choices.map(({ index: { fields: [field] }, where }): RowWindow => {
+    const windows = choices.map(({ index: { fields }, where }): RowWindow => {
       // In the order of the index, so that it is used whatever PostgreSQL knows of the values.
-      const order = [{ field: field as string, descending: false }, { field: 'id', descending: false }]
+      const order = [...fields, 'id'].map(field => ({ field, descending: false }))
       return { where, order, rows: maxEntries + 1 }
     })
     const counts = await this.statements.countWindows(windows, signal)

@@ -62,7 +62,7 @@ export interface Bounds {
 
 export type Equality = Extract<Condition, { readonly values: unknown }>
 
-/** An index, and the conditions on its first field. */
+/** An index, and the conditions on its first fields. */
 export interface IndexChoice {
   readonly index: Index
   readonly where: readonly Condition[]
@@ -167,15 +167,26 @@ function chooseSortedIndex (
   return best
 }
 
-/** The indexes that conditions can be read by, one for each field. */
+/** The indexes that conditions can be read by: of those with one first field, the one that has most of them. */
 export function listChoices (indexes: readonly Index[], where: readonly Condition[]): IndexChoice[] {
   const choices = new Map<string, IndexChoice>()
   for (const index of indexes) {
+    const usable = listUsable(index, where)
     const field = index.fields[0] as string
-    const usable = where.filter(condition => condition.field === field && condition.op !== 'ne')
-    if (usable.length > 0 && !choices.has(field)) choices.set(field, { index, where: usable })
+    if (usable.length > (choices.get(field)?.where.length ?? 0)) choices.set(field, { index, where: usable })
   }
   return [...choices.values()]
+}
+
+/** Values of its first fields, and what is said of the next: together a part of the index, or a few. */
+function listUsable ({ fields }: Index, where: readonly Condition[]): Condition[] {
+  const usable: Condition[] = []
+  for (const field of fields) {
+    const here = where.filter(condition => condition.field === field && condition.op !== 'ne')
+    usable.push(...here)
+    if (!here.some(({ op }) => op === 'eq')) break
+  }
+  return usable
 }
 
 export function isRangeOfId ({ field, op }: Condition): boolean {
