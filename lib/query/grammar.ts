@@ -74,7 +74,7 @@ export function compileGrammar (
     }
 
     const settings: Settings = {}
-    const given: GivenFilters = new Map()
+    const given: GivenFilters = { byKey: new Map(), patterns: 0 }
     const parameters: Parameter[] = []
     const flaws: QueryFlaw[] = []
     for (const part of parts) {

@@ -75,12 +75,13 @@ async function search (family: SortedItems, query: Query): Promise<Found> {
   }
 
   const walk = byId ? undefined : family.planWalk(query)
-  const matches = new FirstMatches(byId || walk?.isOrdered === true ? [] : query.order, query.offset + query.limit)
+  const matches = new FirstMatches(byId || walk?.isOrdered === true ? { ...query, order: [] } : query)
+  const add = (item: Stored): boolean => matches.add(item)
   await family.read(async items => {
-    if (walk === undefined) await collectMatches(iterate(items, from, to, backwards), rest, matches, query.count)
-    else await collectMatches(walk.items, query.where, matches, query.count)
+    if (walk === undefined) await collectMatches(iterate(items, from, to, backwards), rest, add)
+    else await collectMatches(walk.items, query.where, add)
   })
-  return matches.toPage(query)
+  return matches.toPage()
 }
 
 /** The part of the items that the conditions on the id leave, and the conditions that are left to check. */
