@@ -1,9 +1,11 @@
 import { Problem } from '../problems.js'
 import type { CommandRecord } from './command.js'
 
+type Counted = CommandRecord['outcome'] | 'failed'
+
 /** What has become of the commands of a storage since the process began. */
 export class Counters {
-  readonly outcomes: Record<CommandRecord['outcome'] | 'failed', number> = { done: 0, unchanged: 0, refused: 0, failed: 0 }
+  readonly outcomes: Record<Counted, number> = { done: 0, unchanged: 0, refused: 0, failed: 0 }
   /** Commands that were answered again. */
   replays = 0
   /** Decisions that were made again, since another process was faster. */

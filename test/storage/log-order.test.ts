@@ -10,6 +10,7 @@ import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Stored } from '../../lib/storage/storage.js'
+import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 
@@ -109,7 +110,7 @@ t.test('sqlite', async t => {
   }
 })
 
-t.test('postgres', async t => {
+t.test('postgres', { skip: isFast }, async t => {
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 2 })
   const asked: { text: string, values: unknown[] }[] = []
