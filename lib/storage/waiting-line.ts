@@ -23,6 +23,15 @@ export class WaitingLine {
   waits = 0
   refusals = 0
 
+  metrics (): Readonly<Record<string, number>> {
+    return {
+      heavy_reads: this.running,
+      heavy_reads_waiting: this.waiting,
+      heavy_reads_waited_total: this.waits,
+      heavy_reads_refused_total: this.refusals
+    }
+  }
+
   constructor (readonly limits: LineLimits) {}
 
   /** How many wait now. */

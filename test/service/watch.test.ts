@@ -29,6 +29,11 @@ testOverStorages(async (t, { book, storage }) => {
       retries_total: 0,
       writers_waiting: 0
     })
+    if ('commits_total' in after) {
+      t.match(Object.fromEntries(differences), { commits_total: 2, commits_waiting: 0, commits_refused_total: 0 })
+      t.match(after, { heavy_reads: 0, heavy_reads_waiting: 0, heavy_reads_refused_total: 0 })
+      t.ok(after.batches_total as number <= after.commits_total)
+    }
     for (const [name, value] of Object.entries(after)) t.ok(/^[a-z_]+$/.test(name) && Number.isFinite(value), name)
   })
 

@@ -36,7 +36,7 @@ export class CommitQueue {
   #scheduled = false
   #idleWaiters: (() => void)[] = []
   /** Batches, the commits in them, and commits for which there was no room or no time. */
-  readonly counts = { batches: 0, commits: 0, refused: 0 }
+  readonly #counts = { batches: 0, commits: 0, refused: 0 }
 
   constructor (readonly runner: StatementRunner, readonly limits: QueueLimits) {
     this.#batches = new BatchRunner(runner)
@@ -47,14 +47,24 @@ export class CommitQueue {
     })
   }
 
-  /** How many commits wait. */
-  get waiting (): number {
+  metrics (): Readonly<Record<string, number>> {
+    const { batches, commits, refused } = this.#counts
+    return {
+      batches_total: batches,
+      commits_total: commits,
+      commits_refused_total: refused,
+      commits_alone_total: this.alone.total,
+      commits_waiting: this.#waiting
+    }
+  }
+
+  get #waiting (): number {
     return this.#pending.length + this.alone.size
   }
 
   async add (writes: readonly Write[]): Promise<void> {
     if (!this.#hasRoom(writes)) {
-      this.counts.refused++
+      this.#counts.refused++
       throw new BusyError('Too many changes wait to be made; nothing was done')
     }
     await new Promise<void>((resolve, reject) => {
@@ -70,14 +80,14 @@ export class CommitQueue {
   }
 
   #isIdle (): boolean {
-    return this.#running === 0 && this.waiting === 0
+    return this.#running === 0 && this.#waiting === 0
   }
 
   /** Those that a lock holds up may fill half of the queue, so that there is room for others. */
   #hasRoom (writes: readonly Write[]): boolean {
     const { maxWaiting } = this.limits
-    if (this.waiting >= maxWaiting) return false
-    if (this.waiting < maxWaiting / 2 || !this.#isHeldUp(writes)) return true
+    if (this.#waiting >= maxWaiting) return false
+    if (this.#waiting < maxWaiting / 2 || !this.#isHeldUp(writes)) return true
     const heldUp = this.#pending.filter(commit => this.#isHeldUp(commit.writes)).length
     return heldUp + this.alone.size < maxWaiting / 2
   }
@@ -121,7 +131,7 @@ export class CommitQueue {
     let rows = 0
     for (const commit of this.#pending) {
       if (commit.deadline < now) {
-        this.counts.refused++
+        this.#counts.refused++
         commit.reject(makeTimeout())
         continue
       }
@@ -138,8 +148,8 @@ export class CommitQueue {
 
   async #run (batch: readonly PendingCommit[]): Promise<void> {
     for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
-    this.counts.batches++
-    this.counts.commits += batch.length
+    this.#counts.batches++
+    this.#counts.commits += batch.length
     const observed: Revisions = new Map()
     try {
       await this.#batches.run(batch, observed, { lock: patience, waits: true })

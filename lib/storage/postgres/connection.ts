@@ -70,6 +70,13 @@ export async function openConnection (
     async close () {
       if ('pool' in source) pool.off('error', ignore)
       else await pool.end()
-    }
+    },
+    metrics: () => ({
+      ...queue.metrics(),
+      ...line.metrics(),
+      statement_retries_total: runner.retries,
+      pool_waits_total: lanes.reads.waits,
+      pool_waiting: lanes.reads.waiting
+    })
   }
 }

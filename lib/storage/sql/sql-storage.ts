@@ -28,6 +28,7 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   /** Fulfilled when no commit is under way. */
   idle (): Promise<void>
   close (): Promise<void>
+  metrics (): Readonly<Record<string, number>>
 }
 
 /**
@@ -89,7 +90,9 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       opening = connection = undefined
       tables.clear()
       await (await closing)?.close()
-    }
+    },
+
+    metrics: () => connection?.metrics() ?? {}
   })
 
   async function prepare (shape: FamilyShape): Promise<void> {

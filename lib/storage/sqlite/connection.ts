@@ -46,7 +46,8 @@ export async function openConnection (
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
   const workers = file === undefined ? undefined : new HeavyWorkers(file)
-  const settings = { writesJson: enableJson(database), limits, line: new WaitingLine(limits), workers }
+  const line = new WaitingLine(limits)
+  const settings = { writesJson: enableJson(database), limits, line, workers }
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
@@ -64,6 +65,7 @@ export async function openConnection (
     async close () {
       await workers?.close()
       if ('file' in source) database.close()
-    }
+    },
+    metrics: () => ({ ...queue.metrics(), ...line.metrics() })
   }
 }
