@@ -47,7 +47,7 @@ export async function affordItem (
         kinds: listKinds(logFields)
       }
     }),
-    ...explainRefusal(submission, remove === undefined ? operations : [...operations, remove])
+    ...explainRefusal(mount, submission, remove === undefined ? operations : [...operations, remove])
   }
 }
 

@@ -42,11 +42,12 @@ const dropped = ['page', 'gt', 'lt']
 
 /** The same for any page: filters, order, and the pages around it. */
 export function affordRows (
-  { mount: { urls, representations }, request, suffix }: Exchange,
+  { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
   { fields, hasNext, up, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
+  const { urls, representations } = mount
   const { parameters, page } = parsed
   const path = removeSuffix(urls.self(request), suffix)
   const isSearch = submission !== undefined && submission.action === undefined
@@ -73,7 +74,7 @@ export function affordRows (
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
     address,
-    ...explainRefusal(submission)
+    ...explainRefusal(mount, submission)
   }
 }
 

@@ -65,7 +65,22 @@ export function makePageLinks (path: string, parsed: ParsedQuery, last: Id | und
   }
 }
 
-/** The links as a header (RFC 8288). */
+// A client or a proxy that meets more than it can take of headers takes nothing of the answer.
+const maxLinkLength = 4000
+
+// What leads on is needed most: a list of plain rows has it nowhere else.
+const byNeed = ['next', 'prev', 'first', 'self'] as const
+
+/** The links as a header (RFC 8288); of long ones, as many as clients can take. */
 export function formatLinks (links: PageLinks): string {
-  return Object.entries(links).map(([rel, url]: [string, string]) => formatLink(url, rel)).join(', ')
+  const left: Record<string, string> = {}
+  let length = 0
+  for (const rel of byNeed) {
+    const url = links[rel]
+    const link = url === undefined || url.length > maxLinkLength ? undefined : formatLink(url, rel)
+    if (link === undefined || length + link.length > maxLinkLength) continue
+    left[rel] = link
+    length += link.length + 2
+  }
+  return Object.keys(links).flatMap(rel => left[rel] ?? []).join(', ')
 }
