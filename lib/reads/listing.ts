@@ -20,7 +20,7 @@ export interface Listing {
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
   /** What people can do with a page of it. */
-  afford? (exchange: Exchange, page: LoadedItems): PageAffordances
+  afford? (exchange: Exchange, page: LoadedItems): PageAffordances | Promise<PageAffordances>
 }
 
 /** The items of a page. */
