@@ -78,8 +78,11 @@ function describeSettings ({ representations }: Mount, { limits }: Grammar, memb
 function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op, description }] of filters) {
-    const schema = op === 'regex' ? Type.String({ maxLength: limits.maxPatternLength }) : describeValue(field)
-    described[name] = Type.Optional(Type.Array(schema, { description, maxItems: limits.maxValues }))
+    const { maxValues, maxPatterns, maxPatternLength } = limits
+    const [schema, maxItems] = op === 'regex'
+      ? [Type.String({ maxLength: maxPatternLength }), Math.min(maxValues, maxPatterns)]
+      : [describeValue(field), maxValues]
+    described[name] = Type.Optional(Type.Array(schema, { description, maxItems }))
   }
   return described
 }

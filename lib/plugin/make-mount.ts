@@ -22,8 +22,9 @@ export async function makeMount (family: Family, prefix: string, options: Family
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
-  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100, maxPatternLength = 200 } = options
-  const limits = { pageSize, maxPageSize, maxValues, maxPatternLength }
+  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
+  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 1000 } = options
+  const limits = { pageSize, maxPageSize, maxValues, maxPatterns, maxPatternLength, maxPatternSize }
 
   return {
     family,

@@ -49,8 +49,15 @@ export interface FamilyOptions {
   readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
   /** How often one query parameter may be repeated. Default 100. */
   readonly maxValues?: number
+  /** `.regex` patterns in one query at most, over all fields. Default 5. */
+  readonly maxPatterns?: number
   /** The length of a `.regex` pattern at most. Default 200. */
   readonly maxPatternLength?: number
+  /**
+   * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of
+   * many ranges, as `\pL`, counts for several. Default 1000.
+   */
+  readonly maxPatternSize?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
   /** Members and elements in a body at most, those of all levels together. Default 1000. */
@@ -107,7 +114,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
   authorize: checkFunction,
   onCommitted: checkFunction,
   maxValues: checkSize,
+  maxPatterns: checkSize,
   maxPatternLength: checkSize,
+  maxPatternSize: checkSize,
   bodyLimit: checkSize,
   maxMembers: checkSize,
   maxDepth: checkSize,

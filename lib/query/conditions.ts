@@ -1,23 +1,34 @@
-import { compilePattern } from '../storage/match.js'
 import type { Condition, Field, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Operator } from './names.js'
 import { listOperators } from './names.js'
-import { readText, readValue } from './values.js'
+import type { PatternLimits } from './patterns.js'
+import { readPattern } from './patterns.js'
+import { readValue } from './values.js'
+
+type SizeLimits = Omit<PatternLimits, 'maxPatterns'>
+
+// What a host writes itself is not bounded.
+const unlimited: SizeLimits = { maxPatternLength: Infinity, maxPatternSize: Infinity }
 
 /** Names what is wrong with conditions that a program made; undefined where nothing is. */
 export function findFlawInConditions (
   fields: readonly Field[],
-  conditions: readonly (Partial<Condition> | undefined)[]
+  conditions: readonly (Partial<Condition> | undefined)[],
+  limits: SizeLimits = unlimited
 ): string | undefined {
   for (const condition of conditions) {
-    const flaw = findFlaw(fields, condition ?? {})
+    const flaw = findFlaw(fields, condition ?? {}, limits)
     if (flaw !== undefined) return flaw
   }
   return undefined
 }
 
-function findFlaw (fields: readonly Field[], condition: Partial<Condition>): string | undefined {
+function findFlaw (
+  fields: readonly Field[],
+  condition: Partial<Condition>,
+  limits: SizeLimits
+): string | undefined {
   const name = typeof condition.field === 'string' ? condition.field : ''
   const field = fields.find(field => field.name === name && field.kind !== 'json')
   if (field === undefined) {
@@ -30,9 +41,13 @@ function findFlaw (fields: readonly Field[], condition: Partial<Condition>): str
   }
   const { member, values } = operandsOf(condition as Condition)
   if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is no list`
-  const isFit = (value: unknown) => condition.op === 'regex' ? isPattern(value) : isValueOf(field, value)
   // With its holes, which `every` would pass over.
-  if (Array.from(values).every(isFit)) return undefined
+  const all = Array.from<unknown>(values)
+  if (condition.op === 'regex') {
+    const flaw = all.map(value => findPatternFlaw(value, limits)).find(flaw => flaw !== undefined)
+    return flaw === undefined ? undefined : `a condition on "${name}" with a pattern that ${flaw}`
+  }
+  if (all.every(value => isValueOf(field, value))) return undefined
   return `a condition on "${name}" whose "${member}" does not fit the field`
 }
 
@@ -45,14 +60,10 @@ function operandsOf (condition: Condition): { member: string, values: unknown } 
   }
 }
 
-function isPattern (value: unknown): value is string {
-  if (typeof value !== 'string' || 'expected' in readText(value)) return false
-  try {
-    compilePattern(value)
-    return true
-  } catch {
-    return false
-  }
+function findPatternFlaw (value: unknown, limits: SizeLimits): string | undefined {
+  if (typeof value !== 'string') return 'must be a string'
+  const read = readPattern(value, limits)
+  return 'expected' in read ? read.expected : undefined
 }
 
 // A value is right where its text would be read as just this value.

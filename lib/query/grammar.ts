@@ -63,7 +63,7 @@ export function compileGrammar (fields: readonly Field[], limits: QueryLimits, o
     }
 
     const settings: Settings = {}
-    const given: GivenFilters = new Map()
+    const given: GivenFilters = { byKey: new Map(), patterns: 0 }
     const parameters: Parameter[] = []
     const flaws: QueryFlaw[] = []
     let unknown = 0

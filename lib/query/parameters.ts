@@ -1,18 +1,17 @@
 import { compareScalars } from '../storage/compare.js'
-import { compilePattern } from '../storage/match.js'
 import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
 import type { Filter } from './names.js'
+import type { PatternLimits } from './patterns.js'
+import { describeTooMany, readPattern } from './patterns.js'
 import type { Parameter } from './query-string.js'
-import type { ReadResult } from './values.js'
-import { readInteger, readText, readValue } from './values.js'
+import { readInteger, readValue } from './values.js'
 
 /** Bounds of what filters may ask. */
-export interface FilterLimits {
+export interface FilterLimits extends PatternLimits {
   /** How often one name may be repeated. */
   readonly maxValues: number
-  readonly maxPatternLength: number
 }
 
 /** A filter as one parameter uses it. */
@@ -23,8 +22,13 @@ interface FilterUse {
   readonly text: string
 }
 
-/** The filters of one query with the values given so far, by their keys. */
-export type GivenFilters = Map<string, { readonly filter: Filter, readonly values: Scalar[] }>
+/** The filters of one query, as far as they were read. */
+export interface GivenFilters {
+  /** With their values, by their keys. */
+  readonly byKey: Map<string, { readonly filter: Filter, readonly values: Scalar[] }>
+  /** How many patterns there were, wrong ones too. */
+  patterns: number
+}
 
 /** Finds the filter that a parameter stands for, by its name or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
@@ -53,32 +57,20 @@ function findComparison (
 /** Adds a value to the filters of a query, or returns what is wrong with it. */
 export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLimits): string | undefined {
   const { filter, key, text } = use
-  const values = given.get(key)?.values
+  const values = given.byKey.get(key)?.values
   if (values !== undefined && values.length >= limits.maxValues) return `may be given at most ${limits.maxValues} times`
-  const read = filter.op === 'regex' ? readPattern(text, limits.maxPatternLength) : readValue(filter.field, text)
+  if (filter.op === 'regex' && ++given.patterns > limits.maxPatterns) return describeTooMany(limits)
+  const read = filter.op === 'regex' ? readPattern(text, limits) : readValue(filter.field, text)
   if ('expected' in read) return read.expected
-  if (values === undefined) given.set(key, { filter, values: [read.value] })
+  if (values === undefined) given.byKey.set(key, { filter, values: [read.value] })
   else values.push(read.value)
   return undefined
-}
-
-function readPattern (text: string, maxLength: number): ReadResult {
-  if (text.length > maxLength) return { expected: `must have at most ${maxLength} characters` }
-  const read = readText(text)
-  if ('expected' in read) return read
-  try {
-    // Compiled patterns are cached, so that the storage need not compile it again.
-    compilePattern(text)
-    return read
-  } catch (error) {
-    return { expected: `must be a pattern in RE2 syntax: ${(error as Error).message}` }
-  }
 }
 
 /** Turns the filters of a query into conditions, all of which must hold. */
 export function toConditions (given: GivenFilters): Condition[] {
   const conditions: Condition[] = []
-  for (const { filter, values } of given.values()) conditions.push(toCondition(filter, values))
+  for (const { filter, values } of given.byKey.values()) conditions.push(toCondition(filter, values))
   return conditions
 }
 

@@ -5,6 +5,8 @@ import { readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
 import type { Grammar, QueryFlaw } from '../query/grammar.js'
+import type { FilterLimits } from '../query/parameters.js'
+import { describeTooMany } from '../query/patterns.js'
 import type { Condition, Query } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import type { Members } from '../values/json.js'
@@ -132,14 +134,23 @@ function encode (value: unknown): string {
 /** Checks conditions that a caller made; a storage would take a wrong one for a failure of its own. */
 export function checkConditions (family: Family, grammar: Grammar, conditions: readonly Condition[]): void {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
-  const flaw = findFlawInConditions(family.shape.fields, conditions)
+  const { limits } = grammar
+  checkLengths(conditions, limits)
+  const flaw = findFlawInConditions(family.shape.fields, conditions, limits)
   if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
-  const { maxValues } = grammar.limits
+}
+
+// Before anything is compiled.
+function checkLengths (conditions: readonly (Partial<Condition> | null)[], limits: FilterLimits): void {
+  let patterns = 0
   for (const condition of conditions) {
-    const { field, op } = condition
-    const values = op === 'regex' ? condition.patterns : 'values' in condition ? condition.values : []
-    if (values.length > maxValues) {
-      throw invalidQuery([{ parameter: field, detail: `${field} may have at most ${maxValues} values` }])
+    const parameter = String(condition?.field)
+    const { values } = (condition ?? {}) as { values?: unknown }
+    if (Array.isArray(values) && values.length > limits.maxValues) {
+      throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])
     }
+    patterns += condition?.op === 'regex' && Array.isArray(condition.patterns) ? condition.patterns.length : 0
+    if (patterns <= limits.maxPatterns) continue
+    throw invalidQuery([{ parameter, detail: `${parameter} ${describeTooMany(limits)}` }])
   }
 }

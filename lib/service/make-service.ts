@@ -22,7 +22,14 @@ import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions }
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 
 // A program may ask for as much at once as it likes.
-const limits = { pageSize: 50, maxPageSize: Number.MAX_SAFE_INTEGER, maxValues: 1000, maxPatternLength: 1000 }
+const limits = {
+  pageSize: 50,
+  maxPageSize: Number.MAX_SAFE_INTEGER,
+  maxValues: 1000,
+  maxPatterns: 100,
+  maxPatternLength: 1000,
+  maxPatternSize: 5000
+}
 
 /** Inside, a service is of no particular family; the types are for those who call it. */
 export function makeService (family: Family, options: ServiceOptions): Service {

@@ -38,7 +38,7 @@ export class Reader {
 
   /** Part of the log of an item that `checkLog` has let through. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
-    const where = [...query.where, ...selectLog(this.#family, id, operation)]
+    const where = [...selectLog(this.#family, id, operation), ...query.where]
     return await this.#storage.find('commands', { ...query, where })
   }
 
@@ -64,8 +64,9 @@ export class Reader {
     throw notFound(this.#family.singular, id)
   }
 
+  // Before the client's: how long a pattern of a client's takes would tell of what the grant excludes.
   #narrow (query: Query): Query {
-    return this.#where.length === 0 ? query : { ...query, where: [...query.where, ...this.#where] }
+    return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
 }
 

@@ -1,20 +1,47 @@
-import { RE2JS } from 're2js'
-import { BoundedCache } from '../cache.js'
 import { compareScalars } from './compare.js'
+import type { Pattern } from './pattern.js'
+import { compilePattern, maxWorkAtOnce } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
+import type { Turn } from './turn.js'
 
 type Predicate = (item: Stored) => boolean
 
-/** The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own. */
+/**
+ * The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own.
+ * Patterns come last, in their order: none is matched with an item that another condition, or a pattern before it,
+ * excludes.
+ */
 export function matcher (where: readonly Condition[]): Predicate {
-  const predicates = where.map(makePredicate)
+  return allOf([...where.filter(isPlain).map(makePredicate), ...compilePatterns(where).map(makePatternPredicate)])
+}
+
+/** The same for a search over many items: where matching one takes long, it pauses, and the answer comes later. */
+export function makeSearch (where: readonly Condition[]): (item: Stored, turn: Turn) => boolean | Promise<boolean> {
+  const holdsButPatterns = allOf(where.filter(isPlain).map(makePredicate))
+  const conditions = compilePatterns(where)
+  if (conditions.length === 0) return holdsButPatterns
+  const holdPatterns = allOf(conditions.map(makePatternPredicate))
+  return (item, turn) => {
+    if (!holdsButPatterns(item)) return false
+    return estimateWork(conditions, item) <= maxWorkAtOnce ? holdPatterns(item) : matchInTurns(conditions, item, turn)
+  }
+}
+
+function allOf (predicates: readonly Predicate[]): Predicate {
   return item => {
     for (const holds of predicates) if (!holds(item)) return false
     return true
   }
 }
 
-function makePredicate (condition: Condition): Predicate {
+type PatternCondition = Extract<Condition, { readonly op: 'regex' }>
+type PlainCondition = Exclude<Condition, PatternCondition>
+
+function isPlain (condition: Condition): condition is PlainCondition {
+  return condition.op !== 'regex'
+}
+
+function makePredicate (condition: PlainCondition): Predicate {
   const { field } = condition
   switch (condition.op) {
     case 'eq': {
@@ -29,13 +56,6 @@ function makePredicate (condition: Condition): Predicate {
     case 'gte': return makeComparison(field, condition.value, order => order >= 0)
     case 'lt': return makeComparison(field, condition.value, order => order < 0)
     case 'lte': return makeComparison(field, condition.value, order => order <= 0)
-    case 'regex': {
-      const patterns = condition.patterns.map(compilePattern)
-      return item => {
-        const value = item[field]
-        return value !== undefined && patterns.some(pattern => pattern.test(String(value)))
-      }
-    }
   }
 }
 
@@ -46,10 +66,48 @@ function makeComparison (field: string, bound: Scalar, holds: (order: number) =>
   }
 }
 
-// Compiling takes far longer than matching, and clients repeat their patterns page after page.
-const compiled = new BoundedCache<RE2JS>(200)
+/** A condition whose patterns are compiled. */
+interface CompiledCondition {
+  readonly field: string
+  readonly patterns: readonly Pattern[]
+}
 
-/** A client's pattern in an engine that needs linear time, whatever the pattern. Throws where the syntax is wrong. */
-export function compilePattern (pattern: string): RE2JS {
-  return compiled.get(pattern, text => RE2JS.compile(text))
+function compilePatterns (where: readonly Condition[]): CompiledCondition[] {
+  return where.filter(condition => condition.op === 'regex')
+    .map(({ field, patterns }) => ({ field, patterns: patterns.map(text => compilePattern(text)) }))
+}
+
+function makePatternPredicate ({ field, patterns }: CompiledCondition): Predicate {
+  return item => {
+    const value = item[field]
+    return value !== undefined && patterns.some(pattern => pattern.test(String(value)))
+  }
+}
+
+function estimateWork (conditions: readonly CompiledCondition[], item: Stored): number {
+  let work = 0
+  for (const { field, patterns } of conditions) {
+    const value = item[field]
+    if (value === undefined) continue
+    const { length } = String(value)
+    for (const pattern of patterns) work += pattern.estimateWork(length)
+  }
+  return work
+}
+
+async function matchInTurns (
+  conditions: readonly CompiledCondition[],
+  item: Stored,
+  turn: Turn
+): Promise<boolean> {
+  for (const { field, patterns } of conditions) {
+    const value = item[field]
+    if (value === undefined || !await isAnyFound(patterns, String(value), turn)) return false
+  }
+  return true
+}
+
+async function isAnyFound (patterns: readonly Pattern[], text: string, turn: Turn): Promise<boolean> {
+  for (const pattern of patterns) if (await pattern.testInTurns(text, turn)) return true
+  return false
 }

@@ -58,7 +58,10 @@ export interface Order {
 
 /** Which items are wanted, in which order. */
 export interface Query {
-  /** All of them must hold. */
+  /**
+   * All of them must hold. A pattern is never matched with an item that a condition without one, or a pattern before
+   * it, excludes: how long it takes would tell of what is in there.
+   */
   readonly where: readonly Condition[]
   /** Ends with `id`, so that the order is total. */
   readonly order: readonly Order[]

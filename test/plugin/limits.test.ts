@@ -68,6 +68,20 @@ t.test('maxPatternLength bounds patterns', async t => {
   t.equal((await usual.inject(`/customers?age.regex=${'1'.repeat(201)}`)).statusCode, 400)
 })
 
+t.test('maxPatterns and maxPatternSize bound patterns', async t => {
+  const app = await customersApp(t, { options: { maxPatterns: 2, maxPatternSize: 20 } })
+  const detailOf = async (query: string) => (await app.inject(`/customers?${query}`)).json().errors?.[0]
+  t.equal(await detailOf('age.regex=a{18}&id.regex=1'), undefined)
+  t.match(await detailOf('age.regex=a{19}'), { parameter: 'age.regex', detail: /a size of at most 20$/ })
+  t.match(await detailOf('age.regex=1&id.regex=1&children.regex=1'), { parameter: 'children.regex', detail: /most 2$/ })
+  const usual = await customersApp(t)
+  const patterns = (count: number) => `/customers?${'age.regex=1&'.repeat(count)}`
+  t.equal((await usual.inject(patterns(5))).statusCode, 200)
+  t.equal((await usual.inject(patterns(6))).statusCode, 400)
+  t.equal((await usual.inject('/customers?age.regex=a{998}')).statusCode, 200)
+  t.equal((await usual.inject('/customers?age.regex=a{999}')).statusCode, 400)
+})
+
 t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => {
   const body = (bytes: number) => {
     const empty = JSON.stringify({ name: '', price: 1 }).length
@@ -103,7 +117,8 @@ t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => 
 
 t.test('limits that are none are boot errors', async t => {
   for (const option of [
-    'pageSize', 'maxPageSize', 'maxValues', 'maxPatternLength', 'bodyLimit', 'maxMembers', 'maxDepth', 'maxFlaws'
+    'pageSize', 'maxPageSize', 'maxValues', 'maxPatterns', 'maxPatternLength', 'maxPatternSize', 'bodyLimit',
+    'maxMembers', 'maxDepth', 'maxFlaws'
   ] as const) {
     for (const value of [0, -1, 1.5, '5', Infinity]) {
       await t.rejects(

@@ -14,7 +14,14 @@ const fields: Field[] = [
   { name: 'status', kind: 'string', optional: false, values: ['open', 'completed'] },
   { name: 'tags', kind: 'json', optional: true }
 ]
-const limits = { pageSize: 50, maxPageSize: 1000, maxValues: 3, maxPatternLength: 20 }
+const limits = {
+  pageSize: 50,
+  maxPageSize: 1000,
+  maxValues: 3,
+  maxPatterns: 4,
+  maxPatternLength: 20,
+  maxPatternSize: 100
+}
 const grammar = compileGrammar(fields, limits)
 const largest = String(Number.MAX_SAFE_INTEGER)
 

@@ -71,11 +71,11 @@ async function search (family: SortedItems, query: Query): Promise<Found> {
     return query.count ? { items, total: Math.max(0, to - from) } : { items }
   }
 
-  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
+  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
   await family.read(async items => {
-    await collectMatches(iterate(items, from, to, backwards), rest, matches, query.count)
+    await collectMatches(iterate(items, from, to, backwards), rest, item => matches.add(item))
   })
-  return matches.toPage(query)
+  return matches.toPage()
 }
 
 /** The part of the items that the conditions on the id leave, and the conditions that are left to check. */

@@ -1,3 +1,4 @@
+import { makePicker } from '../../values/json.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
 import type { Dialect } from './dialect.js'
@@ -34,12 +35,14 @@ export async function searchPatterns (source: CandidateSource, dialect: Dialect,
   const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
   const columns = [...fields].map(field => getColumn(source.layout, field))
   const decode = makeRowDecoder(columns, dialect)
-  const matches = new FirstMatches(byId ? [] : query.order, query.offset + query.limit)
+  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
+  // The texts are not needed any more, and may be long.
+  const pick = makePicker(['id', ...sortFields])
 
   for await (const rows of source.readCandidates({ where, order, columns })) {
-    if (await collectMatches(decodeRows(rows, decode), patterns, matches, query.count)) break
+    if (await collectMatches(decodeRows(rows, decode), patterns, item => matches.add(pick(item) as Stored))) break
   }
-  const { items, ...total } = matches.toPage(query)
+  const { items, ...total } = matches.toPage()
   return { items: await source.getMany(items.map(({ id }) => id)), ...total }
 }
 

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { makeComparator } from '../../lib/storage/compare.js'
+import { query, thing } from '../../lib/storage/conformance/fixture.js'
+import { FirstMatches, pageOf } from '../../lib/storage/page.js'
+
+t.test('a page is the same as if everything was sorted', async t => {
+  const values = fc.array(fc.integer({ min: 0, max: 8 }), { maxLength: 60 })
+  const bounds = fc.record({ offset: fc.nat(40), limit: fc.nat(20) })
+  const sorts = fc.constantFrom(['id'], ['integer'], ['-integer', 'id'], ['integer', '-id'])
+  fc.assert(fc.property(values, bounds, sorts, (values, { offset, limit }, sort) => {
+    const items = values.map((integer, index) => thing((index * 37) % 61, integer === 8 ? {} : { integer }))
+    const asked = query({ sort, offset, limit, count: true })
+    const sorted = items.toSorted(makeComparator(asked.order))
+    const { items: page, total } = pageOf(items, asked)
+    const expected = sorted.slice(offset, offset + limit)
+    return total === items.length && page.length === expected.length && page.every((item, at) => item === expected[at])
+  }))
+  t.pass('100 pages')
+})
+
+t.test('what comes in the wanted order is not kept before the page', async t => {
+  const matches = new FirstMatches({ order: [], offset: 3, limit: 2, count: false })
+  const isFull = Array.from({ length: 6 }, (_, id) => matches.add(thing(id)))
+  t.strictSame(isFull, [false, false, false, false, true, true])
+  t.strictSame(matches.toPage().items.map(({ id }) => id), [3, 4])
+  const counting = new FirstMatches({ order: [], offset: 3, limit: 2, count: true })
+  t.notOk(Array.from({ length: 6 }, (_, id) => counting.add(thing(id))).includes(true))
+  t.equal(counting.toPage().total, 6)
+})
