@@ -16,7 +16,10 @@ export async function buildApp (storage: Storage = memoryStorage(), max = 100) {
     maxPageSize: 200,
     maxValues: 20,
     maxPatternLength: 50,
-    bodyLimit: 16_384
+    bodyLimit: 16_384,
+    maxMembers: 100,
+    maxDepth: 5,
+    maxFlaws: 10
   })
   return app
 }

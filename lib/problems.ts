@@ -1,3 +1,5 @@
+import { shorten } from './values/shorten.js'
+
 /** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
 export const problemCodes = {
   // understanding the request
@@ -25,6 +27,8 @@ export const problemCodes = {
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
   'id-reused': { status: 422, title: 'The id stands for something else' },
   'precondition-required': { status: 428, title: 'A precondition is required' },
+  // what a host's error says by its status, for which there is no code here
+  other: { status: 500, title: 'The status says what happened' },
   // failing
   internal: { status: 500, title: 'Something went wrong here' },
   'storage-unavailable': { status: 503, title: 'The storage does not answer' },
@@ -74,8 +78,13 @@ export class Problem extends Error {
     this.headers = headers
   }
 
-  /** The problem's body. */
-  document (instance?: string): Record<string, unknown> {
+  /**
+   * The problem's body.
+   *
+   * @param maxFlaws how many of the flaws are named; of the others, `more` is the number
+   */
+  document (instance?: string, maxFlaws = 20): Record<string, unknown> {
+    const { errors } = this
     return {
       type: `urn:dealbook:problem:${this.code}`,
       title: problemCodes[this.code].title,
@@ -83,26 +92,29 @@ export class Problem extends Error {
       detail: this.message,
       ...(instance === undefined ? {} : { instance }),
       ...this.members,
-      ...(this.errors === undefined ? {} : { errors: this.errors })
+      ...(errors === undefined ? {} : { errors: errors.slice(0, maxFlaws) }),
+      ...(errors === undefined || errors.length <= maxFlaws ? {} : { more: errors.length - maxFlaws })
     }
   }
 }
 
 /** The problem of what is not there, or may not be seen. */
 export function notFound (what: string, id: string | number): Problem {
-  return new Problem('not-found', `There is no ${what} "${String(id).slice(0, 100)}"`)
+  return new Problem('not-found', `There is no ${what} "${shorten(String(id))}"`)
 }
 
 /** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */
 export function invalidBody (flaws: readonly { readonly pointer: string, readonly detail: string }[]): Problem {
-  const [first] = flaws
+  const errors = flaws.map(({ pointer, detail }) => ({ pointer: shorten(pointer), detail }))
+  const [first] = errors
   const where = first?.pointer === '' ? 'The body' : first?.pointer
-  return new Problem('invalid-body', `${where} ${first?.detail}${andMore(flaws)}`, { errors: flaws })
+  return new Problem('invalid-body', `${where} ${first?.detail}${andMore(errors)}`, { errors })
 }
 
 /** The problem of a query that names all that is wrong with it. */
 export function invalidQuery (flaws: readonly { readonly parameter: string, readonly detail: string }[]): Problem {
-  return new Problem('invalid-query', `${flaws[0]?.detail}${andMore(flaws)}`, { errors: flaws })
+  const errors = flaws.map(({ parameter, detail }) => ({ parameter: shorten(parameter), detail }))
+  return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }
 
 /** The problem of an item that is not what the client decided on. */

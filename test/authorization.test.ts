@@ -349,7 +349,8 @@ t.test('an authorize that goes by ids is not misled by a suffix', async t => {
   const app = await ownedApp(t, (_request, { id }) => {
     if (id !== undefined && !mine.has(String(id))) throw new Problem('forbidden', 'not yours')
   })
-  const { id } = (await as(app, 'ann')('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
+  const made = await as(app, 'ann')('POST', home, { name: 'a', price: 1, owner: 'ann' })
+  const id = String(made.headers.location).split('/').at(-1) as string
   mine.add(id)
   const command = (await as(app, 'ann')('POST', `${home}/${id}/holds`, { reason: 'a' })).json().id
   for (const url of [

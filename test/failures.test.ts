@@ -178,10 +178,28 @@ t.test('what a host throws is a problem of its status', async t => {
     401: [401, 'unauthorized'],
     403: [403, 'forbidden'],
     404: [404, 'not-found'],
-    418: [418, 'bad-request'],
+    // These have codes of ours that say more than a host's error means.
+    405: [405, 'other'],
+    406: [406, 'other'],
+    409: [409, 'other'],
+    410: [410, 'other'],
+    412: [412, 'other'],
+    413: [413, 'other'],
+    415: [415, 'other'],
+    418: [418, 'other'],
+    422: [422, 'other'],
+    428: [428, 'other'],
     429: [429, 'too-many-requests'],
+    499: [499, 'other'],
     500: [500, 'internal'],
-    200: [500, 'internal']
+    501: [501, 'other'],
+    502: [502, 'other'],
+    503: [503, 'other'],
+    504: [504, 'other'],
+    599: [599, 'other'],
+    200: [500, 'internal'],
+    600: [500, 'internal'],
+    403.5: [500, 'internal']
   }
   const app = await dealsApp(memoryStorage(), {
     authorize: request => {

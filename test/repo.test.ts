@@ -105,6 +105,14 @@ t.test('every error of a host has its row in the documentation, its code and its
   t.same([...named].filter(code => !Object.hasOwn(errorCodes, code)), [], 'and no other is named')
 })
 
+t.test('the security page has the ten risks of OWASP, each with the tests that show it', async t => {
+  const page = pages.get('docs/security.md') as string
+  const rows = [...page.matchAll(/^\| API(\d+):2023 [^|]+\|[^|]+\|[^|]+\|([^|]+)\|$/gm)]
+  t.strictSame(rows.map(([, number]) => Number(number)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  for (const [, number, tests] of rows) t.match(tests, /`test\/[\w./-]+\.test\.ts`/, `API${number}`)
+  t.ok(existsSync('SECURITY.md'))
+})
+
 t.test('every script or file that the documentation names is there', async t => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
   const named = [...documentation.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string)

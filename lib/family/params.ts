@@ -5,7 +5,7 @@ import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
 import { readDateTime } from '../values/dates.js'
 import type { Members } from '../values/json.js'
-import type { MemberFlaw } from '../values/validate.js'
+import type { MemberFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { listFields } from './fields.js'
 

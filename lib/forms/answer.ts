@@ -8,13 +8,14 @@ import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
+import { mayRead } from './may-read.js'
 
 /** The item after the operation, at its own address. */
-export function answerItem (exchange: Exchange, { item }: Outcome): FastifyReply | Promise<FastifyReply> {
+export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
-  const after = item as Stored
+  const after = outcome.item as Stored
   reply.header('content-location', urls.item(request, after.id))
-  return sendPreferred(exchange, 200, family.singular, makePicker(family.members)(after))
+  return sendItem(exchange, 200, outcome, makePicker(family.members)(after))
 }
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
@@ -37,15 +38,33 @@ export function answerCommand (
   return sendPreferred(exchange, 201, 'command', document)
 }
 
+/** Sends an item after a write; without it, where the caller may write it and may not read it. */
+export function sendItem (
+  exchange: Exchange,
+  status: 200 | 201,
+  outcome: Outcome,
+  document: Members
+): FastifyReply | Promise<FastifyReply> {
+  const { mount: { family }, request } = exchange
+  const send = () => sendPreferred(exchange, status, family.singular, document)
+  const isShown = readPreference(request.headers) === 'minimal' || mayRead(exchange, outcome)
+  return isShown === true ? send() : isShown.then(isShown => isShown ? send() : sendNothing(exchange, status))
+}
+
 /** Sends the whole answer, or no body where the client prefers that. */
 export function sendPreferred (
-  { request, reply, choice }: Exchange,
+  exchange: Exchange,
   status: 200 | 201,
   name: string,
   document: Members
 ): FastifyReply | Promise<FastifyReply> {
+  const { request, reply, choice } = exchange
   const preference = readPreference(request.headers)
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
-  if (preference === 'minimal') return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+  if (preference === 'minimal') return sendNothing(exchange, status)
   return send(reply.code(status), choice, { kind: 'one', name, document })
+}
+
+function sendNothing ({ reply }: Exchange, status: 200 | 201): FastifyReply {
+  return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
 }

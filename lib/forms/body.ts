@@ -6,8 +6,8 @@ import { readIdempotencyKey } from '../http/request.js'
 import { invalidBody, Problem } from '../problems.js'
 import { readValue } from '../query/values.js'
 import type { Members } from '../values/json.js'
+import type { MemberFlaw } from '../values/json.js'
 import { escapePointer } from '../values/json.js'
-import type { MemberFlaw } from '../values/validate.js'
 
 /** The JSON body of a request; none at all is the empty object. */
 export function getJsonBody ({ body = {} }: FastifyRequest): Members {
@@ -39,22 +39,23 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   if (flaws.length === 0) return readParams(params, members)
   const read = params.read(members)
   // What could not even be read is said once, as that.
-  const isNew = ({ pointer }: MemberFlaw) => !flaws.some(flaw => flaw.pointer === pointer)
-  throw invalidBody('flaws' in read ? [...flaws, ...read.flaws.filter(isNew)] : flaws)
+  const said = new Set(flaws.map(({ pointer }) => pointer))
+  throw invalidBody('flaws' in read ? [...flaws, ...read.flaws.filter(({ pointer }) => !said.has(pointer))] : flaws)
 }
 
 // The text of a form, read as the types of the schema; a field that is left empty is not sent.
 function readForm ({ fields }: Params, { entries }: FormBody): { members: Members, flaws: MemberFlaw[] } {
-  const members: Record<string, unknown> = {}
+  const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const [name, text] of entries) {
     const field = fields.find(field => field.name === name)
     if (field !== undefined && text === '') continue
     const read = field === undefined ? { value: text } : readValue(field, text)
-    if ('value' in read) members[name] = read.value
+    if ('value' in read) members.push([name, read.value])
     else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
   }
-  return { members, flaws }
+  // Whatever a member is called, it is one: __proto__ would be none where it is assigned.
+  return { members: Object.fromEntries(members), flaws }
 }
 
 /** The client's key for a POST: the header, or what a form of ours has for it. */

@@ -4,6 +4,7 @@ import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { Problem } from '../problems.js'
 import { didYouMean } from '../values/nearest.js'
+import { shorten } from '../values/shorten.js'
 import { actionEndpoints } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
@@ -35,5 +36,5 @@ export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRe
   const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
   const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
   const hint = didYouMean(word, [...known, 'commands'])
-  return new Problem('not-found', `A ${family.singular} has no "${word.slice(0, 100)}".${hint}`)
+  return new Problem('not-found', `A ${family.singular} has no "${shorten(word)}".${hint}`)
 }

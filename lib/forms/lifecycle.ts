@@ -14,7 +14,7 @@ import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
-import { sendPreferred } from './answer.js'
+import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { makeWriteEndpoint } from './form.js'
 
@@ -61,9 +61,9 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
 }
 
 /** The new item, where it is, and its validators. */
-async function answerCreated (exchange: Exchange, { item }: Outcome): Promise<FastifyReply> {
+async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply, choice } = exchange
-  const created = item as Stored
+  const created = outcome.item as Stored
   const self = urls.item(request, created.id)
   const links = { self, collection: urls.collection(request), commands: `${self}/commands` }
   const document = { ...makePicker(family.members)(created), links }
@@ -71,7 +71,7 @@ async function answerCreated (exchange: Exchange, { item }: Outcome): Promise<Fa
     .header('location', self)
     .header('etag', makeEtag(created, document, choice.representation))
     .header('last-modified', writeHttpDate(created.updatedAt))
-  return await sendPreferred(exchange, 201, family.singular, document)
+  return await sendItem(exchange, 201, outcome, document)
 }
 
 function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: Lifecycle): Endpoint {

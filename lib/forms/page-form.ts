@@ -9,11 +9,16 @@ import type { Read } from '../reads/read.js'
 import { admit } from '../reads/read.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
+import { mayRead } from './may-read.js'
 
-/** To the item, or to those that are left where it was deleted. */
-export function redirect ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
+/** To the item, or to the others where it was deleted or may not be read. */
+export async function redirect (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const { record } = outcome
   const isDeleted = record.action === family.lifecycle?.deletion.operation.action
-  const location = isDeleted ? urls.collection(request) : urls.item(request, readTarget(family, record))
+  const location = isDeleted || !await mayRead(exchange, outcome)
+    ? urls.collection(request)
+    : urls.item(request, readTarget(family, record))
   return reply.code(303).header('location', location).send()
 }
 
@@ -43,11 +48,19 @@ async function showRead<Q extends object, L> (
   const { mount, request, choice } = exchange
   const loading = await admit(read, request, { name, search: '', representation: choice.representation })
   if (loading === undefined) return false
-  const { entries: entered } = request.body as FormBody
+  const entered = keepSome((request.body as FormBody).entries)
   const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }
   const query = { ...loading.query, refused }
   const loaded = await read.load({ ...loading, query })
   if (loaded === undefined) return false
   await read.represent(exchange, query, loaded)
   return true
+}
+
+// What nobody types by hand need not be shown again.
+const maxEntered = 50_000
+
+function keepSome (entries: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  let length = 0
+  return new Map([...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered))
 }

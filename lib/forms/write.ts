@@ -4,7 +4,7 @@ import { judgeWrite } from '../http/conditional.js'
 import { readWish, refuseCrossSite, splitUrl } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { preconditionFailed, Problem } from '../problems.js'
+import { invalidQuery, preconditionFailed, Problem } from '../problems.js'
 import { splitQuery } from '../query/query-string.js'
 import type { Command } from '../service/command.js'
 import type { Outcome } from '../service/execute.js'
@@ -33,7 +33,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       if (outcome.problem !== undefined) throw outcome.problem
-      return isFromPage(exchange) ? redirect(exchange, outcome) : await write.answer(exchange, outcome)
+      return await (isFromPage(exchange) ? redirect(exchange, outcome) : write.answer(exchange, outcome))
     } catch (error) {
       if (!isFromPage(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
       return await showAgain(exchange, error)
@@ -50,11 +50,11 @@ function isFromPage ({ request, choice }: Exchange): boolean {
 function refuseParameters (request: FastifyRequest): void {
   const { search } = splitUrl(request)
   if (search === '') return
-  const names = splitQuery(search).map(({ name, raw }) => name ?? raw)
-  const wrong = names.filter((name, index) => name !== 'format' || names.indexOf(name) < index)
+  let formats = 0
+  const wrong = splitQuery(search).filter(({ name }) => name !== 'format' || ++formats > 1)
   if (wrong.length === 0) return
   const detail = 'The only parameter here is format, once'
-  throw new Problem('invalid-query', detail, { errors: wrong.map(name => ({ parameter: name.slice(0, 50), detail })) })
+  throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
 /** The conditions of the request: those of its headers, and what a form of ours has in their place. */

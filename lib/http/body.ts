@@ -1,21 +1,30 @@
 import { isUtf8 } from 'node:buffer'
-import { Problem } from '../problems.js'
+import { invalidBody, Problem } from '../problems.js'
 import { hashText } from '../values/ids.js'
-import { findJsonFlaws } from '../values/json.js'
+import { escapePointer, findJsonFlaws } from '../values/json.js'
+import type { BodyLimits } from '../values/scan-json.js'
+import { explainMembers, findFlawInJson } from '../values/scan-json.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
-export function readJson (bytes: Buffer): unknown {
+export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   if (bytes.length === 0) return {}
   if (!isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
-  let value: unknown
+  const text = bytes.toString('utf8')
+  // Before it is parsed, so that what is too much costs little.
+  const flaw = findFlawInJson(text, limits)
+  if (flaw !== undefined) throw invalidBody([flaw])
+  const value = parseJson(text)
+  const flaws = findJsonFlaws(value, limits.maxDepth)
+  if (flaws.length > 0) throw invalidBody(flaws)
+  return value
+}
+
+function parseJson (text: string): unknown {
   try {
-    value = JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch (error) {
     throw new Problem('malformed-json', (error as Error).message)
   }
-  const errors = [...findJsonFlaws(value)]
-  if (errors.length === 0) return value
-  throw new Problem('invalid-body', 'Something in the body cannot be kept as it is', { errors: errors.slice(0, 20) })
 }
 
 /** What a person entered in an HTML form. */
@@ -27,18 +36,18 @@ export class FormBody {
   /** The same form with the same content has the same key; a form that is not ours has none. */
   readonly key: string | undefined
 
-  constructor (bytes: Buffer) {
+  constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
     // No browser leaves a brace as it is in a form, but curl -d says of JSON that it is one.
     if (bytes[0] === 0x7b) {
       const detail = 'This is JSON, but said to be a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
     }
+    if (countFields(bytes, maxMembers) > maxMembers) throw invalidBody([explainMembers(maxMembers)])
     const entries = new Map<string, string>()
     for (const [name, text] of new URLSearchParams(bytes.toString('utf8'))) {
       if (entries.has(name)) {
-        const errors = [{ pointer: `/${name}`, detail: 'is given twice' }]
-        throw new Problem('invalid-body', `${name} is given twice`, { errors })
+        throw invalidBody([{ pointer: `/${escapePointer(name)}`, detail: 'is given twice' }])
       }
       // Browsers send every line end of a text as CR LF.
       entries.set(name, text.replaceAll('\r\n', '\n'))
@@ -52,4 +61,13 @@ export class FormBody {
     // With the content, so that a form that was corrected is another request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
+}
+
+const ampersand = 0x26
+
+// No further than is asked.
+function countFields (bytes: Buffer, enough: number): number {
+  let count = 1
+  for (let at = bytes.indexOf(ampersand); at !== -1 && count <= enough; at = bytes.indexOf(ampersand, at + 1)) count++
+  return count
 }

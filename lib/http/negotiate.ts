@@ -3,6 +3,7 @@ import { BoundedCache } from '../cache.js'
 import { Problem } from '../problems.js'
 import type { Representation, View } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
+import { shorten } from '../values/shorten.js'
 
 /** The representation to answer in, and the media type to say it by. */
 export interface Choice {
@@ -38,7 +39,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
         const found = able[kind].find(({ extension }) => extension === suffix)
         if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
         const known = join(able[kind], ({ extension }) => `.${extension}`)
-        throw new Problem('not-found', `There is no representation ".${suffix}" here; there are ${known}`)
+        throw new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
       }
       if (format !== undefined) {
         const found = able[kind].find(({ name }) => name === format)

@@ -19,8 +19,11 @@ export function send (
 
 /** Sends what is written already. */
 export function sendText (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
-  return setRepresentation(reply, choice).header('cache-control', 'no-cache').send(text)
+  return setRepresentation(reply, choice).header('cache-control', caching).send(text)
 }
+
+/** For the one who asked, and not without asking again whether it still holds. */
+export const caching = 'private, no-cache'
 
 /** The headers of everything that was negotiated. */
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
@@ -31,9 +34,16 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .header('content-type', `${mediaType}; charset=utf-8`)
 }
 
+/** How a mount shows problems. */
+export interface ProblemSettings {
+  readonly chooser: Chooser
+  /** How many flaws a problem names. */
+  readonly maxFlaws: number
+}
+
 /** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
 export function sendProblem (
-  chooser: Chooser,
+  { chooser, maxFlaws }: ProblemSettings,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply
@@ -42,12 +52,17 @@ export function sendProblem (
   if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
   const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
+  const { path } = splitUrl(request)
+  // Part of an address would be another one.
+  const instance = path.length > maxInstance ? undefined : path
   return setRepresentation(reply, choice)
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
-    .send(write({ kind: 'problem', document: problem.document(splitUrl(request).path) }))
+    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws) }))
 }
+
+const maxInstance = 1000
 
 // Only of a path that is read: a command may be written under an id with a dot in it.
 function readSuffix (request: FastifyRequest): string | undefined {
@@ -68,6 +83,7 @@ export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number)
 
 /** Adds to the Link header, beside what is there already. */
 export function addLink (reply: FastifyReply, link: string): FastifyReply {
+  if (link === '') return reply
   const before = reply.getHeader('link')
   return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
 }

@@ -3,13 +3,21 @@ import type { FastifyRequest } from 'fastify'
 import { Problem } from '../problems.js'
 import { readTextParameter } from '../query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../values/ids.js'
+import { shorten } from '../values/shorten.js'
 import type { Wish } from './negotiate.js'
 
-/** The path and the query string of a request, as they were sent. */
+/** The path and the query string of a request, as they were sent, but never with a host of the client's choice. */
 export function splitUrl (request: FastifyRequest): { path: string, search: string } {
-  const url = request.raw.url as string
+  const url = removeHost(request.raw.url as string)
   const mark = url.indexOf('?')
   return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+}
+
+// A request may name a host in its target (RFC 9112, 3.2.2), which the router passes over; and at the beginning of a
+// link, two slashes, or what browsers take for such, stand before a host.
+function removeHost (target: string): string {
+  if (/^\/(?![/\\])/.test(target)) return target
+  return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
 }
 
 /** What a request says of the representation it wants. */
@@ -56,7 +64,7 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
     ? origin !== undefined && readHost(origin) !== host
     : site !== 'same-origin' && site !== 'none'
   if (!isForeign) return
-  const page = `A page of ${origin ?? 'another site'}`
+  const page = `A page of ${shorten(origin ?? 'another site')}`
   throw new Problem('cross-site', `${page} may not send this; trusted origins are set by the option trustedOrigins`)
 }
 

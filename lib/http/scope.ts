@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { BodyLimits } from '../values/scan-json.js'
 import { FormBody, readJson } from './body.js'
 
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
@@ -7,13 +8,13 @@ type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyRepl
  * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
  * validation nor serialization by the host's compilers (route schemas are documentation here).
  */
-export function isolateScope (app: FastifyInstance, handleError: ErrorHandler): void {
+export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleError: ErrorHandler): void {
   // Without a validator, nothing is validated, and nothing called for it.
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
-  addParser(app, ['application/json', 'application/merge-patch+json'], readJson)
-  addParser(app, ['application/x-www-form-urlencoded'], bytes => new FormBody(bytes))
+  addParser(app, ['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
+  addParser(app, ['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
   app.setErrorHandler(handleError)
 }
 

@@ -1,36 +1,51 @@
+import { STATUS_CODES } from 'node:http'
 import type { ProblemCode } from '../problems.js'
-import { Problem, problemCodes } from '../problems.js'
+import { Problem } from '../problems.js'
 
+/** What an error of a host's, of another plugin's, or of Fastify's may say. */
 interface ForeignError {
-  readonly statusCode?: number
-  readonly code?: string
-  readonly message?: string
+  readonly statusCode?: unknown
+  readonly status?: unknown
+  readonly code?: unknown
+  readonly message?: unknown
   readonly headers?: Record<string, string>
+  /** As http-errors has it: whether its text is for clients. */
+  readonly expose?: boolean
 }
 
-const fastifyCodes: Record<string, ProblemCode> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large'
-}
+const codesOfFastify = new Map<unknown, ProblemCode>([
+  ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'unsupported-media-type'],
+  ['FST_ERR_CTP_BODY_TOO_LARGE', 'body-too-large']
+])
 
-/** Any error as a problem: ours, Fastify's own, a host hook's, or a bug, whose text stays inside. */
+// Of our codes, those that say no more than their status; what any other means, only we can know.
+const codesOfStatus = new Map<number, ProblemCode>([
+  [400, 'bad-request'],
+  [401, 'unauthorized'],
+  [403, 'forbidden'],
+  [404, 'not-found'],
+  [429, 'too-many-requests'],
+  [500, 'internal']
+])
+
+/** Any error as a problem: ours, Fastify's own, a host's, or a bug. From 500 on, its text stays inside. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
-  const { statusCode, code, message, headers } = (error ?? {}) as ForeignError
-  const known = fastifyCodes[code ?? ''] ?? findCode(statusCode)
-  if (known === 'internal') return new Problem('internal', 'The fault is on our side; it was logged', { cause: error })
-  return new Problem(known, message ?? '', {
-    ...(headers === undefined ? {} : { headers }),
-    // A host's own status stays, though we have no code for it.
-    ...(known === 'bad-request' && statusCode !== undefined ? { status: statusCode } : {}),
+  const foreign = (error ?? {}) as ForeignError
+  const status = readStatus(foreign)
+  const code = codesOfFastify.get(foreign.code) ?? codesOfStatus.get(status) ?? 'other'
+  return new Problem(code, explain(foreign, status), {
+    status,
+    ...(foreign.headers === undefined ? {} : { headers: foreign.headers }),
     cause: error
   })
 }
 
-function findCode (status: number | undefined): ProblemCode {
-  if (status === undefined || status < 400 || status >= 600) return 'internal'
-  // Of the codes with this status, the one that claims nothing.
-  if (status === 400) return 'bad-request'
-  for (const [code, known] of Object.entries(problemCodes)) if (known.status === status) return code as ProblemCode
-  return status < 500 ? 'bad-request' : 'internal'
+function readStatus ({ status, statusCode: given = status }: ForeignError): number {
+  return Number.isInteger(given) && (given as number) >= 400 && (given as number) < 600 ? given as number : 500
+}
+
+function explain ({ message, expose = true }: ForeignError, status: number): string {
+  if (status >= 500) return 'The fault is on our side; it was logged'
+  return expose && typeof message === 'string' && message !== '' ? message : STATUS_CODES[status] ?? String(status)
 }

@@ -25,6 +25,8 @@ export interface Mount {
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
   readonly forms: ReadonlySet<string>
+  /** How many flaws a problem names. */
+  readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]
   /** Whether it asks for the paths without a version. */
   readonly unversioned: boolean

@@ -33,7 +33,9 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
 
 function fillIn (prefix: string, request: FastifyRequest): string {
   const params = request.params as Record<string, string>
-  return prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const path = prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  // Of an empty value two slashes are left, and what comes after them in a link is a host.
+  return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
 /** The id of the item in the path; what cannot be one is not there. */

@@ -13,12 +13,13 @@ const Problem = Type.Object({
   title: Type.String(),
   status: Type.Integer(),
   detail: Type.String({ description: 'What is wrong, and what is allowed' }),
-  instance: Type.String({ description: 'The path of the request' }),
+  instance: Type.Optional(Type.String({ description: 'The path of the request' })),
   errors: Type.Optional(Type.Array(Type.Object({
     parameter: Type.Optional(Type.String({ description: 'The query parameter that is wrong' })),
     pointer: Type.Optional(Type.String({ description: 'The JSON pointer of the member that is wrong' })),
     detail: Type.String()
-  })))
+  }))),
+  more: Type.Optional(Type.Integer({ description: 'How many flaws there are besides those in errors' }))
 })
 
 const PageLinks = Type.Object({
@@ -38,7 +39,10 @@ export const replayHeader = { 'idempotent-replayed': 'true where an earlier answ
 
 // The type says that there is no body.
 export const redirected = { type: 'null', description: 'To what came of it, where a form was sent' }
-export const minimal = { type: 'null', description: 'Done; no body, as Prefer: return=minimal asks' }
+export const minimal = {
+  type: 'null',
+  description: 'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it'
+}
 
 /** What an answer shows. */
 interface Answer {

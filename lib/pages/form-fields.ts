@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { listFields } from '../family/fields.js'
+import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
 import type { FormAffordance, FormField, Refusal } from '../representations/representation.js'
@@ -77,11 +78,12 @@ export function makeForm (
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
+  { maxFlaws }: Mount,
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
 ): { refused?: Refusal } {
   if (submission === undefined) return {}
   const { action, problem, entered } = submission
   const isThere = forms === undefined || forms.some(form => form.action === action)
-  return { refused: { problem: problem.document(), entered: isThere ? [] : [...entered] } }
+  return { refused: { problem: problem.document(undefined, maxFlaws), entered: isThere ? [] : [...entered] } }
 }

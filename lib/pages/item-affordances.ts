@@ -11,15 +11,17 @@ import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeForm } from './form-fields.js'
+import { mayOffer } from './may-offer.js'
 
 /** What people can do with an item now. */
 export async function affordItem (
-  { mount, request }: Exchange,
+  exchange: Exchange,
   item: Stored,
   reader: Reader,
   submission?: Submission
 ): Promise<ItemAffordances> {
-  const { family, urls, forms, preconditions, representations } = mount
+  const { mount, request } = exchange
+  const { family, urls, preconditions, representations } = mount
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
@@ -27,11 +29,12 @@ export async function affordItem (
   const makeNounForm = (name: string, title: string, noun: string, schema: TObject): FormAffordance =>
     makeForm({ name, title, action: `${self}/${noun}`, key, ...revision, schema }, submission)
 
+  const offered = await listOffered(exchange, item)
   const operations = [...family.operations.values()]
-    .filter(({ operation }) => forms.has('noun') && operation.allowed?.(item) !== false)
+    .filter(({ operation }) => offered.has(operation.action))
     .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params.schema))
   const { deletion } = family.lifecycle ?? {}
-  const remove = deletion !== undefined && forms.has('noun')
+  const remove = deletion !== undefined && offered.has(deletion.operation.action)
     ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)
     : undefined
   return {
@@ -47,8 +50,20 @@ export async function affordItem (
         kinds: listKinds(logFields)
       }
     }),
-    ...explainRefusal(submission, remove === undefined ? operations : [...operations, remove])
+    ...explainRefusal(mount, submission, remove === undefined ? operations : [...operations, remove])
   }
+}
+
+// The actions that its state allows, and that the caller may do.
+async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
+  const { family: { operations, lifecycle }, forms } = exchange.mount
+  // The forms of a page are sent to the nouns.
+  if (!forms.has('noun')) return new Set()
+  const allowed = [...operations.values()].filter(({ operation }) => operation.allowed?.(item) !== false)
+  const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
+    .map(({ operation }) => operation.action)
+  const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))
+  return new Set(actions.filter((_, index) => offers[index]))
 }
 
 /** What there is to do with an entry of the log: to go on from it. */

@@ -7,6 +7,7 @@ import type { Field, Id, Stored } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
+import { mayOffer } from './may-offer.js'
 
 /** The rows of a page, and where they lead. */
 interface RowLinks {
@@ -21,22 +22,24 @@ interface RowLinks {
 }
 
 /** What people can do with a page of a family. */
-export function affordCollection (
+export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
   { items, hasNext }: { readonly items: readonly Stored[], readonly hasNext: boolean },
   submission?: Submission
-): PageAffordances {
+): Promise<PageAffordances> {
   const { mount: { family: { fields, singular, lifecycle }, urls }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const create = lifecycle && makeForm({
+  const rows = affordRows(exchange, parsed, { fields, hasNext, address }, submission)
+  if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
+  const create = makeForm({
     name: 'create',
     title: `Create a ${singular}`,
     action: urls.collection(request),
     key: uuidv7(),
     schema: lifecycle.params.schema
   }, submission)
-  return { ...affordRows(exchange, parsed, { fields, hasNext, address }, submission), ...(create && { create }) }
+  return { ...rows, create }
 }
 
 // Settings that no longer hold when other filters are chosen.
@@ -44,11 +47,12 @@ const dropped = ['page', 'gt', 'lt', 'after']
 
 /** The same for any page: filters, order, and the pages around it. */
 export function affordRows (
-  { mount: { urls, representations }, request, suffix }: Exchange,
+  { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
   { fields, hasNext, next, up, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
+  const { urls, representations } = mount
   const { parameters, page } = parsed
   const path = removeSuffix(urls.self(request), suffix)
   const isSearch = submission !== undefined && submission.action === undefined
@@ -77,7 +81,7 @@ export function affordRows (
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
     address,
-    ...explainRefusal(submission)
+    ...explainRefusal(mount, submission)
   }
 }
 

@@ -106,7 +106,8 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     // /crm and /crm/ are one place.
     const prefix = app.prefix.replace(/\/+$/, '')
     const mount = await makeMount(family, prefix, options)
-    isolateScope(app, (error, request, reply) => sendProblem(mount.chooser, error, request, reply))
+    const { maxMembers = 1000, maxDepth = 20 } = options
+    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Change, Id, Storage } from '../storage/storage.js'
-import { findJsonFlaws } from '../values/json.js'
+import { findJsonFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import type { AnyFamily } from './define-family.js'
 import { getFamily } from './define-family.js'
@@ -34,7 +34,7 @@ export async function loadItems (
   let loaded = 0
   let batch: Change[] = []
   for await (const item of items) {
-    const [flaw] = [...findJsonFlaws(item), ...validate(item)]
+    const flaw = findJsonFlaw(item) ?? validate(item)[0]
     if (flaw !== undefined) {
       const number = loaded + batch.length + 1
       throw new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, flaw.pointer || 'it', flaw.detail)

@@ -23,7 +23,7 @@ import { traceStep } from './trace.js'
 
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
-  checkOptions(family, options)
+  checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
@@ -47,6 +47,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
     exportTimeout: options.exportTimeout ?? 30_000,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,
     retirement: {

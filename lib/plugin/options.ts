@@ -50,7 +50,8 @@ export interface FamilyOptions {
   /**
    * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant
    * (the attribute form, a command that is read by its own id), it is called to read, and again when that is known. A
-   * path such as `…/a.json` may name an item `a.json` or `a`: it is asked for each.
+   * path such as `…/a.json` may name an item `a.json` or `a`: it is asked for each. It is asked to read before a write
+   * shows the item, and tentatively for each operation that a page offers.
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
@@ -72,6 +73,12 @@ export interface FamilyOptions {
   readonly maxPatternSize?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
+  /** Members and elements in a body at most, those of all levels together. Default 1000. */
+  readonly maxMembers?: number
+  /** How deep a body may be nested. Default 20. */
+  readonly maxDepth?: number
+  /** How many flaws a problem names; of the others, the number. Default 20. */
+  readonly maxFlaws?: number
   /** Since when this version is deprecated: a date, or its text. Said in every answer. */
   readonly deprecation?: Date | string
   /** When this version ends: from then on, 410. */
@@ -135,6 +142,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
   maxPatternLength: checkSize,
   maxPatternSize: checkSize,
   bodyLimit: checkSize,
+  maxMembers: checkSize,
+  maxDepth: checkSize,
+  maxFlaws: checkSize,
   deprecation: checkDate,
   sunset: checkDate,
   successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
@@ -146,8 +156,8 @@ const checks: Record<keyof FamilyOptions, Check> = {
 const fastifyOptions = ['logLevel', 'logSerializers']
 
 /** Checks a mount's options; an unknown or wrong one is an error that names it. */
-export function checkOptions (family: Family, options: FamilyOptions): void {
-  const flaw = findFlaw(family, options)
+export function checkOptions (family: Family, prefix: string, options: FamilyOptions): void {
+  const flaw = findFlaw(family, options) ?? findFlawInPrefix(prefix)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
@@ -162,6 +172,18 @@ function findFlaw (family: Family, options: FamilyOptions): string | undefined {
   if (family.versioned && options.version === undefined) return 'the option "version" is required, such as "v1"'
   const { pageSize = 1, maxPageSize = 1000 } = options
   return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
+}
+
+// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
+const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
+
+function findFlawInPrefix (prefix: string): string | undefined {
+  // Two colons are one that begins no parameter.
+  const names = [...prefix.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name]) => name as string)
+  const taken = names.find(name => ownParameters.includes(name))
+  if (taken === undefined) return undefined
+  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
+    ownParameters.join(', ')
 }
 
 function isOrigin (value: unknown): boolean {

@@ -1,6 +1,7 @@
 import type { Field, Order, Query } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
+import { shorten } from '../values/shorten.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
 import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
@@ -49,6 +50,9 @@ export interface Grammar {
 
 const maxParameters = 100
 
+// To look for a name that is nearly the same takes time, and in a query that is all wrong it helps nobody.
+const maxHints = 5
+
 /**
  * Compiles the query grammar of a family: a pure function from query string to query.
  *
@@ -79,14 +83,17 @@ export function compileGrammar (
     const given: GivenFilters = { byKey: new Map(), patterns: 0 }
     const parameters: Parameter[] = []
     const flaws: QueryFlaw[] = []
+    let unknown = 0
     for (const part of parts) {
       if (part.name === undefined) {
         flaws.push({ parameter: part.raw, detail: 'This is not valid percent-encoding' })
         continue
       }
       parameters.push(part)
-      const detail = readParameter(part, settings, given)
-      if (detail !== undefined) flaws.push({ parameter: part.name, detail })
+      const flaw = readParameter(part, settings, given)
+      if (flaw === undefined) continue
+      const detail = flaw === 'unknown' ? describeUnknown(part.name, unknown++) : `${shorten(part.name)} ${flaw}`
+      flaws.push({ parameter: part.name, detail })
     }
 
     const page = settings.page ?? 1
@@ -121,21 +128,20 @@ export function compileGrammar (
     const readSetting = settingReaders.get(name)
     if (readSetting !== undefined) {
       const isRepeated = settings[name as keyof Settings] !== undefined
-      const flaw = isRepeated ? 'may be given only once' : readSetting(value, settings)
-      return flaw === undefined ? undefined : `${name} ${flaw}`
+      return isRepeated ? 'may be given only once' : readSetting(value, settings)
     }
     const use = findFilter(filters, parameter)
-    if (use === undefined) return describeUnknown(name)
-    const flaw = addFilter(given, use, limits)
-    return flaw === undefined ? undefined : `${name} ${flaw}`
+    return use === undefined ? 'unknown' : addFilter(given, use, limits)
   }
 
-  function describeUnknown (name: string): string {
-    const hint = didYouMean(name, [...settingReaders.keys(), ...filters.keys()])
+  /** @param before how many unknown ones were described before it: what is allowed is said once */
+  function describeUnknown (name: string, before: number): string {
+    const hint = before < maxHints ? didYouMean(name, [...settingReaders.keys(), ...filters.keys()]) : ''
+    const text = `Unknown parameter "${shorten(name, 50)}".${hint}`
+    if (before > 0) return text
     const others = hasCursors ? [...reservedNames, 'after'] : reservedNames
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    return `Unknown parameter "${name.slice(0, 50)}".${hint} ` +
-      `Fields that can be filtered: ${names}; other parameters: ${others.join(', ')}`
+    return `${text} Fields that can be filtered: ${names}; other parameters: ${others.join(', ')}`
   }
 }
 

@@ -2,6 +2,7 @@ import { compareScalars } from '../storage/compare.js'
 import type { Condition, Field, Order, Scalar } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
+import { shorten } from '../values/shorten.js'
 import { readCursor } from './cursor.js'
 import type { Filter } from './names.js'
 import type { PatternLimits } from './patterns.js'
@@ -167,7 +168,8 @@ function findListFlaw (names: readonly string[], allowed: readonly string[], max
   const unknown = names.find(name => !allowed.includes(name))
   if (unknown !== undefined) {
     const hint = didYouMean(unknown, allowed)
-    return `names "${unknown}", which is no field.${hint} Allowed, separated by commas: ${allowed.join(', ')}`
+    const text = `names "${shorten(unknown, 50)}", which is no field.${hint}`
+    return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
   }
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
   return repeated === undefined ? undefined : `names "${repeated}" twice`

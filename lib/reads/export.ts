@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { endWhenStalled, setRepresentation } from '../http/reply.js'
+import { caching, endWhenStalled, setRepresentation } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -33,7 +33,7 @@ export function exportRows (
   parsed: ParsedQuery,
   { listing, first }: { readonly listing: Listing, readonly first: Found }
 ): FastifyReply {
-  setRepresentation(reply, choice).header('cache-control', 'no-cache')
+  setRepresentation(reply, choice).header('cache-control', caching)
   if (request.method === 'HEAD') return reply.send()
   endWhenStalled(reply, exportTimeout)
   return reply.send(Readable.from(writeBatches(choice.representation.rows as Rows, listing, parsed, first)))

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
-import { send } from '../http/reply.js'
+import { caching, send } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, describeHeaders, describeProblems, validatorHeaders } from '../openapi/answers.js'
@@ -79,7 +79,7 @@ export function sendOne (
   if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
   if (verdict === 'go') return send(reply, choice, view)
-  return reply.code(304).header('vary', 'Accept').header('cache-control', 'no-cache').send()
+  return reply.code(304).header('vary', 'Accept').header('cache-control', caching).send()
 }
 
 function describeItem (mount: Mount): Endpoint['schema'] {

@@ -24,7 +24,7 @@ export interface Listing {
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
   /** What people can do with a page of it. */
-  afford? (exchange: Exchange, page: LoadedItems): PageAffordances
+  afford? (exchange: Exchange, page: LoadedItems): PageAffordances | Promise<PageAffordances>
 }
 
 /** The items of a page. */
@@ -90,7 +90,22 @@ export async function findFrom (listing: Listing, { after }: ParsedQuery, query:
   return await (after === undefined ? listing.find(query) : findAfter(query => listing.find(query), query, after))
 }
 
-/** The links as a header (RFC 8288). */
+// A client or a proxy that meets more than it can take of headers takes nothing of the answer.
+const maxLinkLength = 4000
+
+// What leads on is needed most: a list of plain rows has it nowhere else.
+const byNeed = ['next', 'prev', 'first', 'self'] as const
+
+/** The links as a header (RFC 8288); of long ones, as many as clients can take. */
 export function formatLinks (links: PageLinks): string {
-  return Object.entries(links).map(([rel, url]: [string, string]) => formatLink(url, rel)).join(', ')
+  const left: Record<string, string> = {}
+  let length = 0
+  for (const rel of byNeed) {
+    const url = links[rel]
+    const link = url === undefined || url.length > maxLinkLength ? undefined : formatLink(url, rel)
+    if (link === undefined || length + link.length > maxLinkLength) continue
+    left[rel] = link
+    length += link.length + 2
+  }
+  return Object.keys(links).flatMap(rel => left[rel] ?? []).join(', ')
 }

@@ -69,7 +69,7 @@ async function sendItems (
   { listing, page }: { listing: Listing, page: LoadedItems }
 ): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice } = exchange
-  const { name, singular, members } = listing
+  const { name, singular, members, afford } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page.items.at(-1), page.hasNext)
   addLink(reply, formatLinks(links))
@@ -85,7 +85,7 @@ async function sendItems (
     items,
     members,
     document: listing.isBare === true ? items : { items, ...listMembers(parsed, page.total, links) },
-    ...(listing.afford && { affordances: listing.afford.bind(listing, exchange, page) })
+    ...(afford && { affordances: async () => await afford.call(listing, exchange, page) })
   })
 }
 

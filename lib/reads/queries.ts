@@ -12,6 +12,7 @@ import type { ParsedQuery } from '../query/grammar.js'
 import { readValue } from '../query/values.js'
 import type { Condition, Field, Id } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
+import { shorten } from '../values/shorten.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
@@ -95,7 +96,7 @@ function explainNothing (
   if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
   }
-  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${parameter}"`)
+  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
 }
 
 function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {

@@ -20,9 +20,21 @@ function writeLine (cells: readonly string[]): string {
 
 function toText (value: unknown): string {
   if (value === undefined) return ''
-  if (typeof value === 'object') return JSON.stringify(value)
-  // A spreadsheet would run text that begins like a formula; the apostrophe makes it text again.
-  return typeof value === 'string' && /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : String(value)
+  if (typeof value === 'object') return disarm(JSON.stringify(value))
+  return typeof value === 'string' ? disarm(value) : String(value)
+}
+
+// Blanks and what is not seen at all, which some pass over; in one class, so that it takes linear time.
+const unseen = ' \\u00a0\\u00ad\\u1680\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\ufeff'
+const formula = '[=+\\-@＝＋－＠]'
+const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`)
+// Where cells are parted otherwise than here, and a quote inside of a cell counts as nothing.
+const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'g')
+
+/** A spreadsheet would run text that begins like a formula; the apostrophe makes it text again. */
+function disarm (text: string): string {
+  const inner = /[;\t\r\n]/.test(text) ? text.replace(inside, "$1'") : text
+  return atBeginning.test(text) ? `'${inner}` : inner
 }
 
 function quote (text: string): string {

@@ -28,7 +28,7 @@ export interface PageView {
   /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
   readonly document: Members | readonly Members[]
   /** What people can do from here; only representations that show it call this. */
-  readonly affordances?: () => PageAffordances
+  readonly affordances?: () => Promise<PageAffordances>
 }
 
 /** A problem about to be shown. */

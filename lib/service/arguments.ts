@@ -10,7 +10,7 @@ import { describeTooMany } from '../query/patterns.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import type { Members } from '../values/json.js'
-import { escapePointer, findJsonFlaws, findTextFlaw } from '../values/json.js'
+import { escapePointer, findJsonFlaw, findTextFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Command } from './command.js'
 import type { CallOptions, CreateOptions, FindOptions, LogOptions, RunOptions, ServiceOptions } from './service.js'
@@ -81,7 +81,7 @@ export function checkPrincipal (principal: unknown): string | undefined {
 
 /** Reads what is sent with a command, as from a body. */
 export function checkParams (params: Params, sent: unknown): Members {
-  const [flaw] = findJsonFlaws(sent)
+  const flaw = findJsonFlaw(sent)
   if (flaw !== undefined) throw invalidBody([flaw])
   return copyJson(readParams(params, sent), '') as Members
 }

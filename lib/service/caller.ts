@@ -19,6 +19,8 @@ export interface Intent {
    * `command`.
    */
   readonly params: Readonly<Record<string, unknown>>
+  /** Where nothing is about to be done: a page asks whether to offer it, and `params` are not known yet. */
+  readonly tentative?: true
 }
 
 /** What `authorize` may give back. */

@@ -1,42 +1,76 @@
 /** An object whose members are known only at run time. */
 export type Members = Readonly<Record<string, unknown>>
 
+/** What is wrong with a member, by its JSON pointer. */
+export interface MemberFlaw {
+  readonly pointer: string
+  readonly detail: string
+}
+
 // Deeper nesting could exhaust the stack of whoever walks through it.
-const maxDepth = 64
+const deepest = 64
 
 // PostgreSQL cannot store U+0000; XML and HTML cannot show the others.
 // eslint-disable-next-line no-control-regex
-const unsupported = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g
+const unsupported = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
+const allUnsupported = new RegExp(unsupported, 'g')
 
-/** What is wrong with a parsed JSON value, whatever its schema: text, numbers or nesting that we could not store. */
-export function * findJsonFlaws (
-  value: unknown,
-  pointer = '',
-  depth = 0
-): Generator<{ pointer: string, detail: string }> {
-  if (typeof value === 'string') {
-    const flaw = findTextFlaw(value)
-    if (flaw !== undefined) yield { pointer, detail: flaw }
-  } else if (typeof value === 'number') {
-    if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) {
-      yield { pointer, detail: `must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
-    }
-  } else if (typeof value === 'object' && value !== null) {
-    if (depth >= maxDepth) {
-      yield { pointer, detail: `must not be nested more than ${maxDepth} deep` }
-      return
-    }
-    for (const [name, member] of Object.entries(value)) {
-      const flaw = findTextFlaw(name)
-      if (flaw !== undefined) yield { pointer, detail: `a name ${flaw}` }
-      else yield * findJsonFlaws(member, `${pointer}/${escapePointer(name)}`, depth + 1)
+/** The first thing that is wrong with a value of a program's, which may also hold itself. */
+export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
+  return findJsonFlaws(value, deepest, 1)[0]
+}
+
+/**
+ * What is wrong with a parsed JSON value, whatever its schema: text, numbers or nesting that we could not store.
+ *
+ * @param enough after so many flaws it looks no further
+ */
+export function findJsonFlaws (value: unknown, maxDepth: number, enough = Infinity): MemberFlaw[] {
+  const flaws: MemberFlaw[] = []
+  // Pointers are only written where something is wrong.
+  const path: string[] = []
+  walk(value)
+  return flaws
+
+  function walk (value: unknown): void {
+    if (typeof value === 'string') {
+      const flaw = findTextFlaw(value)
+      if (flaw !== undefined) add(flaw)
+    } else if (typeof value === 'number') {
+      if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) {
+        add(`must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`)
+      }
+    } else if (typeof value === 'object' && value !== null) {
+      if (path.length >= maxDepth) add(explainDepth(maxDepth))
+      else for (const name of Object.keys(value)) walkMember(name, (value as Members)[name])
     }
   }
+
+  function walkMember (name: string, value: unknown): void {
+    if (flaws.length >= enough) return
+    const flaw = findTextFlaw(name)
+    if (flaw !== undefined) {
+      add(`a name ${flaw}`)
+      return
+    }
+    path.push(name)
+    walk(value)
+    path.pop()
+  }
+
+  function add (detail: string): void {
+    flaws.push({ pointer: path.map(name => `/${escapePointer(name)}`).join(''), detail })
+  }
+}
+
+/** What is wrong with a value that is nested too deep. */
+export function explainDepth (maxDepth: number): string {
+  return `must not be nested more than ${maxDepth} deep`
 }
 
 /** What is wrong with text that could not be stored and shown unchanged; undefined if nothing is. */
 export function findTextFlaw (text: string): string | undefined {
-  const character = text.match(unsupported)?.[0]
+  const character = unsupported.exec(text)?.[0]
   if (character !== undefined) {
     const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')
     return `must not contain the character U+${code}`
@@ -46,7 +80,7 @@ export function findTextFlaw (text: string): string | undefined {
 
 /** Puts U+FFFD for what cannot be shown. Only a problem that quotes what it refuses has such text. */
 export function replaceUnsupported (text: string): string {
-  return text.replace(unsupported, '\ufffd').toWellFormed()
+  return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
 
 /** Escapes a name as a part of a JSON pointer (RFC 6901). */

@@ -4,15 +4,19 @@ export function didYouMean (name: string, known: Iterable<string>): string {
   return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`
 }
 
+// More than this is no typing error, and to look for more takes longer.
+const maxEdits = 4
+
 /** The known name most like the given one, if one is close enough to be a typing error. */
 function nearest (name: string, known: Iterable<string>): string | undefined {
   // The distance takes quadratic time, and no name of ours is that long.
   if (name.length > 50) return undefined
+  const given = name.toLowerCase()
   let best: string | undefined
-  let least = Math.max(1, Math.floor(name.length / 3)) + 1
+  let least = Math.min(maxEdits, Math.max(1, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= least) continue
-    const steps = countEdits(name.toLowerCase(), candidate.toLowerCase())
+    const steps = countEdits(given, candidate.toLowerCase(), least)
     if (steps < least) {
       least = steps
       best = candidate
@@ -21,17 +25,25 @@ function nearest (name: string, known: Iterable<string>): string | undefined {
   return best
 }
 
-// Levenshtein's distance, one row at a time; two swapped letters are one edit.
-function countEdits (a: string, b: string): number {
+// Levenshtein's distance, one row at a time; two swapped letters are one edit. What is too many is not counted.
+function countEdits (a: string, b: string, tooMany: number): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let leastBefore = 0
   for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
+    const next = new Array<number>(b.length + 1).fill(tooMany)
+    next[0] = i
+    let least = i
+    for (let j = Math.max(1, i - tooMany); j <= Math.min(b.length, i + tooMany); j++) {
       const substituted = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? (before[j - 2] as number) + 1 : Infinity
-      next.push(Math.min(substituted, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? (before[j - 2] as number) + 1 : tooMany
+      const edits = Math.min(substituted, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1)
+      next[j] = edits
+      if (edits < least) least = edits
     }
+    // A swap goes back by two rows.
+    if (least >= tooMany && leastBefore >= tooMany) return tooMany
+    leastBefore = least
     before = row
     row = next
   }

@@ -2,25 +2,24 @@ import type { TSchema } from '@sinclair/typebox'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
 import { isDate, readDateTime } from './dates.js'
+import type { MemberFlaw } from './json.js'
 import { escapePointer } from './json.js'
 import { didYouMean } from './nearest.js'
-
-/** What is wrong with a member, by its JSON pointer. */
-export interface MemberFlaw {
-  readonly pointer: string
-  readonly detail: string
-}
 
 /** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
-// Our own instance: the host's settings (coercion, removal of members) must not reach our bodies.
-const ajv = new Ajv({
-  allErrors: true,
+// Our own instances: the host's settings (coercion, removal of members) must not reach our bodies.
+const options = {
   strict: false,
   verbose: true,
   formats: { date: isDate, 'date-time': (text: string) => readDateTime(text) !== undefined }
-})
+}
+const ajv = new Ajv(options)
+const thoroughAjv = new Ajv({ ...options, allErrors: true })
+
+// To name all that is wrong takes time for each of it: with more members than this, the first flaw is enough.
+const maxExplained = 1000
 
 /**
  * Makes a strict validator: nothing is coerced, nothing is removed, no unknown member passes. It is compiled when it is
@@ -28,10 +27,27 @@ const ajv = new Ajv({
  */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
+  let explain: ValidateFunction | undefined
   return value => {
     validate ??= ajv.compile({ ...schema })
-    return validate(value) ? [] : toFlaws(validate.errors ?? [])
+    if (validate(value)) return []
+    if (countMembers(value, maxExplained) > maxExplained) return toFlaws(validate.errors ?? [])
+    explain ??= thoroughAjv.compile({ ...schema })
+    explain(value)
+    return toFlaws(explain.errors ?? [])
   }
+}
+
+// Of all levels; no further than is asked.
+function countMembers (value: unknown, enough: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const members = Object.values(value)
+  let count = members.length
+  for (const member of members) {
+    if (count > enough) return count
+    count += countMembers(member, enough - count)
+  }
+  return count
 }
 
 /** Says why a schema cannot be used for validation; undefined where it can. */
@@ -44,35 +60,40 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
   }
 }
 
+// To look for a name that is nearly the same takes time, and in a text that is all wrong it helps nobody.
+const maxHints = 5
+
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
-  const flaws = new Map<string, MemberFlaw>()
-  for (const error of errors) {
-    const flaw = toFlaw(error)
-    // Of a union, Ajv reports every branch and then the whole: the last error of a member says most.
-    flaws.set(flaw.pointer, flaw)
-  }
-  return [...flaws.values()]
+  const byPointer = new Map<string, ErrorObject>()
+  // Of a union, Ajv reports every branch and then the whole: the last error of a member says most.
+  for (const error of errors) byPointer.set(locate(error), error)
+  const listed = new Set<unknown>()
+  let unknown = 0
+  return Array.from(byPointer, ([pointer, error]) => {
+    if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
+    const allowed = Object.keys(error.parentSchema?.properties ?? {})
+    const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
+    // What is allowed in one place is said once.
+    const list = listed.has(error.parentSchema) ? '' : listAllowed(allowed)
+    listed.add(error.parentSchema)
+    return { pointer, detail: `is unknown.${hint}${list}` }
+  })
 }
 
-function toFlaw (error: ErrorObject): MemberFlaw {
-  const { instancePath: pointer, keyword, params, parentSchema } = error
-  switch (keyword) {
-    case 'additionalProperties':
-      return unknownMember(pointer, params.additionalProperty, Object.keys(parentSchema?.properties ?? {}))
-    case 'required':
-      return { pointer: `${pointer}/${escapePointer(params.missingProperty)}`, detail: 'is required' }
-    default:
-      return { pointer, detail: describe(error) }
-  }
+function locate ({ instancePath, keyword, params }: ErrorObject): string {
+  const name = keyword === 'additionalProperties'
+    ? params.additionalProperty
+    : keyword === 'required' ? params.missingProperty : undefined
+  return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }
 
-function unknownMember (pointer: string, name: string, allowed: readonly string[]): MemberFlaw {
-  const list = allowed.length === 0 ? 'No members are allowed here' : `Allowed are ${allowed.join(', ')}`
-  return { pointer: `${pointer}/${escapePointer(name)}`, detail: `is unknown.${didYouMean(name, allowed)} ${list}` }
+function listAllowed (allowed: readonly string[]): string {
+  return allowed.length === 0 ? ' No members are allowed here' : ` Allowed are ${allowed.join(', ')}`
 }
 
 function describe ({ keyword, schema, message }: ErrorObject): string {
   switch (keyword) {
+    case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
     case 'anyOf': return `must be one of ${(schema as { const?: unknown }[]).map(option => option.const).join(', ')}`
     case 'format': return schema === 'date' ? 'must be a date that exists, as in 2026-03-31' : `must be a ${schema}`

@@ -38,8 +38,8 @@ export function html (options: HtmlOptions = {}): Representation {
         others: affordances?.others
       })
     },
-    page: view => {
-      const affordances = view.affordances?.()
+    page: async view => {
+      const affordances = await view.affordances?.()
       return layOut({
         heading: toLabel(view.name),
         content: renderList(view, affordances),

@@ -10,7 +10,7 @@ export function renderProblem (problem: Members): Markup {
   const errors = listErrors(problem)
   const text = errors.length === 1 ? errors[0]?.text : String(problem.detail)
   return markup`<div class="refused" role="alert"><p>${text}</p></div>
-${errors.length > 1 && renderTexts(errors.map(({ text }) => text))}
+${errors.length > 1 && renderTexts([...errors.map(({ text }) => text), ...tellMore(problem)])}
 <p class="hint">Status ${Number(problem.status)}</p>`
 }
 
@@ -26,7 +26,7 @@ export function renderRefusal (
   const others = listErrors(problem).filter(({ name }) => !wrong.some(({ field }) => field.name === name))
   const links = wrong.map(({ form, field: { name, label, error } }) =>
     markup`<a href="#${toFieldId(form, name)}">${toSentence(toLabel(label), error as string)}</a>`)
-  const texts = [...links, ...others.map(({ text }) => text)]
+  const texts = [...links, ...others.map(({ text }) => text), ...tellMore(problem)]
   const reason = texts.length === 0
     ? renderReason(problem)
     : markup`<strong>Some of what you entered is not right.</strong>`
@@ -48,6 +48,10 @@ function listErrors ({ errors = [] }: Members): { name: string, text: string }[]
       const name = pointer.slice(1)
       return { name, text: toSentence(name === '' ? 'It' : toLabel(name), detail) }
     })
+}
+
+function tellMore ({ more }: Members): string[] {
+  return more === undefined ? [] : [`and ${Number(more)} more`]
 }
 
 function renderTexts (texts: readonly Content[]): Markup {

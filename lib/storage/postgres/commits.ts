@@ -1,3 +1,4 @@
+import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { PendingCommit, Revisions } from './batch.js'
 import { BatchRunner, isLockTimeout } from './batch.js'
@@ -35,8 +36,7 @@ export class CommitQueue {
   #running = 0
   #scheduled = false
   #idleWaiters: (() => void)[] = []
-  /** Batches, the commits in them, and commits for which there was no room or no time. */
-  readonly #counts = { batches: 0, commits: 0, refused: 0 }
+  readonly #counts = new CommitCounts()
 
   constructor (readonly runner: StatementRunner, readonly limits: QueueLimits) {
     this.#batches = new BatchRunner(runner)
@@ -48,14 +48,7 @@ export class CommitQueue {
   }
 
   metrics (): Readonly<Record<string, number>> {
-    const { batches, commits, refused } = this.#counts
-    return {
-      batches_total: batches,
-      commits_total: commits,
-      commits_refused_total: refused,
-      commits_alone_total: this.alone.total,
-      commits_waiting: this.#waiting
-    }
+    return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.alone.total }
   }
 
   get #waiting (): number {
@@ -64,7 +57,7 @@ export class CommitQueue {
 
   async add (writes: readonly Write[]): Promise<void> {
     if (!this.#hasRoom(writes)) {
-      this.#counts.refused++
+      this.#counts.addRefusal()
       throw new BusyError('Too many changes wait to be made; nothing was done')
     }
     await new Promise<void>((resolve, reject) => {
@@ -131,7 +124,7 @@ export class CommitQueue {
     let rows = 0
     for (const commit of this.#pending) {
       if (commit.deadline < now) {
-        this.#counts.refused++
+        this.#counts.addRefusal()
         commit.reject(makeTimeout())
         continue
       }
@@ -148,8 +141,7 @@ export class CommitQueue {
 
   async #run (batch: readonly PendingCommit[]): Promise<void> {
     for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
-    this.#counts.batches++
-    this.#counts.commits += batch.length
+    this.#counts.addBatch(batch.length)
     const observed: Revisions = new Map()
     try {
       await this.#batches.run(batch, observed, { lock: patience, waits: true })

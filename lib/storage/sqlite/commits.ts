@@ -1,3 +1,4 @@
+import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
@@ -20,24 +21,17 @@ const maxWrites = 2000
 export class CommitQueue {
   #pending: PendingCommit[] = []
   #running: Promise<void> | undefined
-  /** Transactions, the commits in them, and commits for which there was no room. */
-  readonly #counts = { batches: 0, commits: 0, refused: 0 }
+  readonly #counts = new CommitCounts()
 
   constructor (readonly database: SqliteDatabase, readonly timeout: number, readonly maxWaiting: number) {}
 
   metrics (): Readonly<Record<string, number>> {
-    const { batches, commits, refused } = this.#counts
-    return {
-      batches_total: batches,
-      commits_total: commits,
-      commits_refused_total: refused,
-      commits_waiting: this.#pending.length
-    }
+    return this.#counts.metrics(this.#pending.length)
   }
 
   async add (writes: readonly Write[]): Promise<void> {
     if (this.#pending.length >= this.maxWaiting) {
-      this.#counts.refused++
+      this.#counts.addRefusal()
       throw new BusyError('Too many changes wait to be made; nothing was done')
     }
     await new Promise<void>((resolve, reject) => {
@@ -55,8 +49,7 @@ export class CommitQueue {
     do {
       await new Promise(resolve => setImmediate(resolve))
       const group = this.#takeGroup()
-      this.#counts.batches++
-      this.#counts.commits += group.length
+      this.#counts.addBatch(group.length)
       try {
         const settlers = await waitUntilFree(this.timeout, () => this.#commitGroup(group))
         for (const settle of settlers) settle()

@@ -1,6 +1,6 @@
 import { getColumn } from '../sql/layout.js'
-import type { Index, IndexChoice, PlanLimits, Step } from '../sql/planner.js'
 import { isRangeOfId, listChoices, planPage } from '../sql/planner.js'
+import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
 import type { Condition, Order, Query, Scalar } from '../storage.js'
 import type { ReadStatements, Select } from './statements.js'
 

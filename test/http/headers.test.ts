@@ -1,0 +1,96 @@
+import Fastify from 'fastify'
+import t from 'tap'
+import { dealbook, memoryStorage } from '../../lib/index.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
+
+t.test('what is shown is for the one who asked, and for no cache that others share', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app)
+  const etag = String((await app.inject(`${home}/${id}`)).headers.etag)
+  for (const [status, request] of [
+    [200, { url: home }],
+    [200, { url: home, headers: { accept: 'text/html' } }],
+    [200, { url: `${home}.csv` }],
+    [200, { url: `${home}?format=ndjson&maxpagesize=5` }],
+    [200, { url: `${home}/${id}` }],
+    [200, { url: `${home}/${id}.html` }],
+    [304, { url: `${home}/${id}`, headers: { 'if-none-match': etag } }],
+    [200, { url: `${home}/${id}/commands` }],
+    [200, { url: '/query/deals-by-status/open' }],
+    [200, { method: 'HEAD', url: home }],
+    [200, { method: 'HEAD', url: `${home}.csv` }],
+    [201, { method: 'POST', url: home, payload: { name: 'a', price: 1 } }],
+    [200, { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } }]
+  ] as const) {
+    const answer = await app.inject(request)
+    t.equal(answer.statusCode, status, request.url)
+    t.equal(answer.headers['cache-control'], 'private, no-cache', request.url)
+  }
+  t.equal((await app.inject(`${home}/none`)).headers['cache-control'], 'no-store')
+})
+
+const relations = (link: unknown) => [...String(link ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => rel)
+
+t.test('the Link header is never longer than clients can take', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  for (let n = 0; n < 6; n++) await createDeal(app)
+  for (const [length, expected] of [
+    [10, ['self', 'first', 'next', 'prev']],
+    [900, ['self', 'first', 'next', 'prev']],
+    [1500, ['next', 'prev']],
+    [3000, ['next']],
+    [5000, []],
+    [14_000, []]
+  ] as const) {
+    for (const path of [home, '/query/deals-by-status/open']) {
+      const url = `${path}?page=2&maxpagesize=2&name.ne=${'x'.repeat(length)}`
+      const { statusCode, headers, body } = await app.inject(url)
+      t.equal(statusCode, 200, body)
+      t.strictSame(relations(headers.link), expected, `${path}, ${length}`)
+      t.ok(String(headers.link ?? '').length <= 4000)
+      if (path === home) t.strictSame(Object.keys(JSON.parse(body).links), ['self', 'first', 'next', 'prev'])
+    }
+  }
+  // What may not stand in the header as it is takes three times its length there.
+  const { headers } = await app.inject(`${home}?maxpagesize=2&name.ne=${'|'.repeat(1000)}`)
+  t.strictSame(relations(headers.link), ['next'])
+  t.ok(String(headers.link).length <= 4000)
+})
+
+t.test('a prefix with a parameter that is named like one of ours is an error at boot', async t => {
+  for (const name of ['id', 'command', 'extension', 'parameter', 'word']) {
+    for (const prefix of [`/:${name}`, `/crm/:${name}`, `/:tenant/:${name}`, `/t-:${name}`, `/:${name}(\\d+)`]) {
+      const app = Fastify()
+      app.register(dealbook, { storage: memoryStorage(), prefix, version: 'v1' })
+      await t.rejects(async () => await app.ready(), {
+        code: 'FST_DEALBOOK_INVALID_OPTION',
+        message: `fastify-dealbook, customers: the prefix "${prefix}" has a parameter "${name}", which is ours; ` +
+          'name it otherwise than id, command, extension, parameter, word'
+      }, prefix)
+    }
+    const nested = Fastify()
+    nested.register(async scope => { scope.register(dealbook, { storage: memoryStorage(), version: 'v1' }) }, {
+      prefix: `/:${name}`
+    })
+    await t.rejects(async () => await nested.ready(), /which is ours/, `in a scope at /:${name}`)
+  }
+  for (const prefix of ['/:tenant', '/:ids', '/:Id', '/::id', '/id', '/:my_id']) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    app.register(dealbook, { storage: memoryStorage(), prefix, version: 'v1' })
+    await app.ready()
+    t.pass(prefix)
+  }
+})
+
+t.test('every parameter of our routes is known to that check', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const names = new Set<string>()
+  app.addHook('onRoute', ({ url }) => { for (const [, name] of url.matchAll(/:(\w+)/g)) names.add(name as string) })
+  app.register(dealbook, { storage: memoryStorage(), version: 'v1' })
+  await app.ready()
+  t.strictSame([...names].sort(), ['command', 'extension', 'id', 'parameter', 'word'])
+})

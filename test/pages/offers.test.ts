@@ -1,0 +1,125 @@
+import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
+import t from 'tap'
+import type { FamilyOptions, Grant, Intent } from '../../lib/index.js'
+import { deals, memoryStorage, Problem } from '../../lib/index.js'
+import { createDeal, home } from '../deals/app.js'
+
+type Judge = (intent: Intent) => Grant | undefined
+
+async function pagesApp (
+  t: { teardown (close: () => Promise<unknown>): void },
+  options: Partial<FamilyOptions> = {}
+): Promise<{ app: FastifyInstance, id: string, judgeBy (judge: Judge): void, intents: Intent[], lines: string[] }> {
+  const intents: Intent[] = []
+  const lines: string[] = []
+  let judge: Judge = () => undefined
+  const app = Fastify({ logger: { level: 'error', stream: { write: line => { lines.push(line) } } } })
+  t.teardown(() => app.close())
+  app.register(deals, {
+    storage: memoryStorage(),
+    version: 'v1',
+    authorize (_request, intent) {
+      intents.push(intent)
+      return judge(intent)
+    },
+    ...options
+  })
+  const { id } = await createDeal(app)
+  intents.length = 0
+  return { app, id, judgeBy: next => { judge = next }, intents, lines }
+}
+
+/** The last words of the addresses that the forms of a page are sent to. */
+async function formsOf (app: FastifyInstance, url: string, status = 200): Promise<string[]> {
+  const { body, statusCode } = await app.inject({ url, headers: { accept: 'text/html' } })
+  if (statusCode !== status) throw new Error(`${statusCode}: ${body}`)
+  const actions = [...body.matchAll(/<form method="post" action="([^"]+)"/g)].map(([, action]) => action as string)
+  return actions.map(action => action.split('/').at(-1) as string)
+}
+
+const refuse = (...actions: string[]): Judge => ({ action }) => {
+  if (actions.includes(action)) throw new Problem('forbidden', 'Not you')
+  return undefined
+}
+
+const all = ['holds', 'completions', 'cancellations', 'price-changes', 'completion-date-changes', 'deletions']
+
+t.test('a page offers what its reader may do, and nothing else', async t => {
+  const { app, id, judgeBy } = await pagesApp(t)
+  const page = `${home}/${id}`
+  t.strictSame(await formsOf(app, page), all)
+  t.strictSame(await formsOf(app, home), ['deals'])
+  judgeBy(refuse('CancelDeal', 'HoldDeal'))
+  t.strictSame(await formsOf(app, page), all.filter(noun => noun !== 'holds' && noun !== 'cancellations'))
+  t.strictSame(await formsOf(app, home), ['deals'])
+  judgeBy(refuse('DeleteDeal', 'CreateDeal'))
+  t.strictSame(await formsOf(app, page), all.filter(noun => noun !== 'deletions'))
+  t.strictSame(await formsOf(app, home), [])
+  judgeBy(({ action }) => {
+    if (action !== 'read' && action !== 'list') throw Object.assign(new Error('no'), { statusCode: 402 })
+    return undefined
+  })
+  t.strictSame(await formsOf(app, page), [])
+})
+
+t.test('the conditions of an operation decide about its form', async t => {
+  const { app, id, judgeBy } = await pagesApp(t)
+  judgeBy(({ action }) => action === 'CancelDeal' ? { where: [{ field: 'price', op: 'gt', value: 100 }] } : undefined)
+  t.strictSame(await formsOf(app, `${home}/${id}`), all.filter(noun => noun !== 'cancellations'))
+  const { id: dear } = await createDeal(app, { price: 101 })
+  t.strictSame(await formsOf(app, `${home}/${dear}`), all)
+})
+
+t.test('authorize knows that nothing is about to be done', async t => {
+  const { app, id, intents } = await pagesApp(t)
+  const ask = async (url: string) => {
+    intents.length = 0
+    await app.inject({ url, headers: { accept: 'text/html' } })
+    return [...intents]
+  }
+  const [read, ...offers] = await ask(`${home}/${id}`)
+  t.strictSame(read, { family: 'deals', action: 'read', id, params: {} })
+  t.strictSame(offers.map(({ action }) => action), [
+    'HoldDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'DeleteDeal'
+  ], 'those that the state allows')
+  for (const { action, ...offer } of offers) {
+    t.strictSame(offer, { family: 'deals', id, params: {}, tentative: true }, action)
+  }
+  t.strictSame(await ask(home), [
+    { family: 'deals', action: 'list', id: undefined, params: {} },
+    { family: 'deals', action: 'CreateDeal', id: undefined, params: {}, tentative: true }
+  ])
+  intents.length = 0
+  await app.inject(`${home}/${id}`)
+  await app.inject(home)
+  t.strictSame(intents.map(({ action }) => action), ['read', 'list'], 'only a page offers anything')
+})
+
+t.test('an authorize that breaks without parameters takes nothing from the page', async t => {
+  const { app, id, judgeBy, lines } = await pagesApp(t)
+  judgeBy(({ action, params }) => {
+    if (action === 'CancelDeal' && (params.reason as string).length < 10) throw new Problem('forbidden', 'Say more')
+    return undefined
+  })
+  t.strictSame(await formsOf(app, `${home}/${id}`), all)
+  t.match(JSON.parse(lines[0] as string), { action: 'CancelDeal', err: { type: 'TypeError' } })
+})
+
+t.test('a form that was refused by authorize is gone from its page', async t => {
+  const { app, id, judgeBy } = await pagesApp(t)
+  judgeBy(refuse('HoldDeal'))
+  const headers = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
+  const url = `${home}/${id}/holds`
+  const answer = await app.inject({ method: 'POST', url, headers, payload: 'reason=because' })
+  t.equal(answer.statusCode, 403)
+  t.match(answer.body, 'Not you')
+  t.notMatch(answer.body, `action="${url}"`)
+  t.match(answer.body, '<dd>because</dd>', 'what was entered is not lost')
+})
+
+t.test('without the form noun nothing is offered, and nobody asked', async t => {
+  const { app, id, intents } = await pagesApp(t, { forms: ['verb'] })
+  t.strictSame(await formsOf(app, `${home}/${id}`), [])
+  t.strictSame(intents.map(({ action }) => action), ['read'])
+})
