@@ -81,9 +81,10 @@ const slow: Query = {
 
 for (const [name, storage] of Object.entries(storages)) {
   t.test(`${name}: a line of bounded length, in which nobody is forgotten`, async t => {
-    const reads = await Promise.allSettled(Array.from({ length: 6 }, () => storage.find('customers', slow)))
+    const reads = await Promise.allSettled(Array.from({ length: 12 }, () => storage.find('customers', slow)))
     const refused = reads.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
-    t.equal(refused.length, 3, 'one is at work, two wait')
+    // One is at work, and two wait; a database may have done one before the last has come.
+    t.ok(refused.length >= 1 && refused.length <= 9, `${refused.length} are refused`)
     for (const { reason } of refused) t.ok(reason instanceof BusyError)
     const { items } = await storage.find('customers', slow)
     for (const read of reads) if (read.status === 'fulfilled') t.strictSame(read.value.items, items)
@@ -96,8 +97,10 @@ for (const [name, storage] of Object.entries(storages)) {
   t.test(`${name}: the line is 503 to clients, who are told when to come again`, async t => {
     const app = await serve(t, storage)
     const url = '/customers?sort=-children,age,-id&page=900&age.ne=200'
-    const all = await Promise.all(Array.from({ length: 6 }, () => app.inject(url)))
-    t.strictSame(all.map(({ statusCode }) => statusCode).sort(), [200, 200, 200, 503, 503, 503])
+    const all = await Promise.all(Array.from({ length: 12 }, () => app.inject(url)))
+    const statuses = all.map(({ statusCode }) => statusCode)
+    t.strictSame([...new Set(statuses)].sort(), [200, 503])
+    t.ok(statuses.filter(status => status === 200).length >= 3, 'one at work and two that wait are served')
     const refused = all.find(({ statusCode }) => statusCode === 503)
     t.match(refused?.json(), { type: 'urn:dealbook:problem:busy' })
     t.equal(refused?.headers['retry-after'], '1')

@@ -86,7 +86,8 @@ describe('options', () => {
   test('of a call', () => {
     expect<RunOptions>().type.toBeAssignableTo<CallOptions>()
     expect<FindOptions>().type.toBeAssignableTo<CallOptions>()
-    expect<CreateOptions>().type.toBe<{ readonly principal?: string, readonly signal?: AbortSignal, readonly key?: string }>()
+    type Options = { readonly principal?: string, readonly signal?: AbortSignal, readonly key?: string }
+    expect<CreateOptions>().type.toBe<Options>()
     expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5 }, { command: 'a' })
     expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { revision: '1' })
     expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { comand: 'b' })
