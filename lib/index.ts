@@ -38,7 +38,7 @@ export type {
 } from './service/service.js'
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
-export { checkChanges } from './storage/storage.js'
+export { checkChanges } from './storage/changes.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'

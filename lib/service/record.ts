@@ -55,7 +55,7 @@ export function makeChanges (
   const { after } = decision
   if (current === undefined) return [{ type: 'insert', family, item: after as Stored }, entry]
   if (after === undefined) return [{ type: 'delete', family, id: current.id, expected: current.revision }, entry]
-  return [{ type: 'replace', family, item: after, expected: current.revision }, entry]
+  return [{ type: 'replace', family, item: after, expected: current.revision, current }, entry]
 }
 
 function keepProblem ({ code, message, members }: Problem): NonNullable<CommandRecord['problem']> {

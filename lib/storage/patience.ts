@@ -53,9 +53,10 @@ export interface Presence {
 export class Patience implements AbortSignal {
   endsAt: number
   onabort = null
-  readonly #listeners = new Set<(event: Event) => void>()
+  #listeners: Set<(event: Event) => void> | undefined
   #ended: { readonly reason: unknown } | undefined
   #controller: AbortController | undefined
+  #leave: (() => void) | undefined
 
   constructor (readonly deadlines: Deadlines, readonly presence: Presence) {
     this.endsAt = performance.now() + deadlines.timeout
@@ -107,15 +108,17 @@ export class Patience implements AbortSignal {
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
+    this.#listeners ??= new Set()
     if (this.#listeners.size === 0) {
       this.deadlines.add(this)
+      this.#leave ??= () => { this.#end('gone') }
       this.presence.on('close', this.#leave)
     }
     this.#listeners.add(listener)
   }
 
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
-    if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#stopWatching()
+    if (this.#listeners?.delete(listener) === true && this.#listeners.size === 0) this.#stopWatching()
   }
 
   dispatchEvent (): boolean {
@@ -129,12 +132,11 @@ export class Patience implements AbortSignal {
     else this.deadlines.add(this)
   }
 
-  readonly #leave = (): void => { this.#end('gone') }
-
   #end (why: EndOfPatience): void {
     if (this.#ended !== undefined) return
     this.#ended = { reason: this.deadlines.explain(why) }
     this.#stopWatching()
+    if (this.#listeners === undefined) return
     const event = new Event('abort')
     for (const listener of this.#listeners) listener(event)
     this.#listeners.clear()
@@ -142,7 +144,7 @@ export class Patience implements AbortSignal {
 
   #stopWatching (): void {
     this.deadlines.delete(this)
-    this.presence.off('close', this.#leave)
+    if (this.#leave !== undefined) this.presence.off('close', this.#leave)
   }
 }
 

@@ -1,5 +1,3 @@
-import { errorCodes } from '../errors.js'
-
 /** The identifier of an item: an integer or a string, the same kind for all items of a family. */
 export type Id = string | number
 
@@ -97,10 +95,14 @@ export interface FoundText {
   readonly total?: number
 }
 
-/** One change of one item, with the revision that must be there for it. A commit has at most one for an item. */
+/**
+ * One change of one item, with the revision that must be there for it. A commit has at most one for an item. `current`
+ * is the item at that revision, where the caller has it: a storage need not write what is the same in both.
+ */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
-  | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number }
+  | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number } &
+    { readonly current?: Stored }
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
@@ -163,36 +165,4 @@ export class ReadOnlyError extends Error {
 /** Too many wait for the storage already. Nothing was done, and a little later there may be room. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
-}
-
-/** The id of the item that a change is about. */
-export function getId (change: Change): Id {
-  return change.type === 'delete' ? change.id : change.item.id
-}
-
-/**
- * Throws where a commit has more than one change of one item: a storage calls it before anything else, so that all
- * refuse alike. Of two inserts with one id the second finds it taken (`DuplicateError`), as it would in a commit of its
- * own.
- *
- * @example
- * async commit (changes) {
- *   checkChanges(changes)
- *   // …
- * }
- */
-export function checkChanges (changes: readonly Change[]): void {
-  const [first, second] = changes
-  // One item and its entry in the log, as every operation commits them.
-  if (changes.length < 2 || (changes.length === 2 && first?.family !== second?.family)) return
-  const changed = new Map<string, Map<Id, Change['type']>>()
-  for (const change of changes) {
-    const { type, family } = change
-    const id = getId(change)
-    const types = changed.get(family) ?? new Map<Id, Change['type']>()
-    const earlier = types.get(id)
-    if (earlier === 'insert' && type === 'insert') throw new DuplicateError(family, id)
-    if (earlier !== undefined) throw new errorCodes.FST_DEALBOOK_REPEATED_CHANGE(family, id)
-    changed.set(family, types.set(id, type))
-  }
 }

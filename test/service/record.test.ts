@@ -33,7 +33,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
     'a change',
     decided({ decision: { outcome: 'done', after: changed } }),
     { ...entry, outcome: 'done', revision: 4 },
-    [{ type: 'replace', family: 'deals', item: changed, expected: 3 }]
+    [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
   ],
   [
     'nothing changed',
@@ -85,7 +85,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
     'a change by somebody',
     decided({ context: { now, command: 'c-1', principal: 'ann' }, decision: { outcome: 'done', after: changed } }),
     { ...entry, outcome: 'done', revision: 4, principal: 'ann' },
-    [{ type: 'replace', family: 'deals', item: changed, expected: 3 }]
+    [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
   ]
 ]
 

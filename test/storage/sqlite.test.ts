@@ -366,6 +366,45 @@ t.test('queries that a client makes up do not take the place of those that are a
   await storage.close()
 })
 
+t.test('only what differs is written, and savepoints are made only where a commit is refused', async t => {
+  const database = new DatabaseSync(':memory:')
+  t.teardown(() => database.close())
+  const written: string[] = []
+  const watched: SqliteDatabase = {
+    exec (sql) {
+      written.push(sql)
+      database.exec(sql)
+    },
+    prepare (sql) {
+      written.push(sql)
+      return database.prepare(sql)
+    },
+    close: () => database.close()
+  }
+  const storage = sqliteStorage({ database: watched })
+  await storage.prepare(people)
+  const ann = { ...thing(1), fullName: 'Ann', active: true }
+  const bea = { ...ann, fullName: 'Bea', revision: 2 }
+  await storage.commit(insert('people', ann))
+  const update = (): string[] => written.filter(sql => sql.startsWith('UPDATE'))
+  const cea = { ...bea, fullName: 'Cea', revision: 3 }
+  await storage.commit([{ type: 'replace', family: 'people', item: bea, expected: 1, current: ann }])
+  await storage.commit([{ type: 'replace', family: 'people', item: cea, expected: 2, current: bea }])
+  t.match(update(), [/SET "revision" = \?, "full_name" = \? WHERE/])
+  t.equal(update().length, 1, 'the statement is kept')
+  const absent = { ...thing(1), fullName: 'Cea', revision: 4 }
+  await storage.commit([{ type: 'replace', family: 'people', item: absent, expected: 3, current: cea }])
+  t.equal((await storage.get('people', 1))?.['active'], undefined, 'what is absent now is written as that')
+  await storage.commit(insert('people', { ...ann, id: 2 }, { ...ann, id: 3 }))
+  t.notOk(written.includes('SAVEPOINT one'))
+  const both = insert('people', { ...ann, id: 4 }, { ...ann, id: 2 })
+  const [five, six] = [insert('people', { ...ann, id: 5 }), insert('people', { ...ann, id: 6 })]
+  const outcomes = await Promise.allSettled([five, both, six].map(changes => storage.commit(changes)))
+  t.strictSame(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+  t.ok(written.includes('SAVEPOINT one'))
+  t.strictSame(await ids(storage, query(), 'people'), [1, 2, 3, 5, 6], 'of what is refused, nothing is left')
+})
+
 t.test('more commits than may wait are refused at once', async t => {
   const storage = sqliteStorage({ file: newFile(), maxWaitingCommits: 10 })
   t.teardown(() => storage.close())

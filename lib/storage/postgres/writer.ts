@@ -1,8 +1,9 @@
+import { getId } from '../changes.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Change, Id, Kind } from '../storage.js'
-import { ConflictError, DuplicateError, getId } from '../storage.js'
+import { ConflictError, DuplicateError } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 
 /** One change as a row of a batch. */

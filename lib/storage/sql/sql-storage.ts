@@ -1,7 +1,8 @@
 import { errorCodes } from '../../errors.js'
+import { checkChanges } from '../changes.js'
 import { markHeeding } from '../patience.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
-import { checkChanges, ReadOnlyError } from '../storage.js'
+import { ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */

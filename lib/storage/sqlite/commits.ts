@@ -15,8 +15,8 @@ interface PendingCommit {
 const maxWrites = 2000
 
 /**
- * Group commit: the commits of one turn of the event loop share one transaction, and so one wait for the disk. Each has
- * a savepoint of its own and is answered for itself.
+ * Group commit: the commits of one turn of the event loop share one transaction, and so one wait for the disk. Each is
+ * answered for itself.
  */
 export class CommitQueue {
   #pending: PendingCommit[] = []
@@ -68,6 +68,27 @@ export class CommitQueue {
 
   /** Returns what answers each commit, to be called once the transaction has ended well. */
   #commitGroup (group: readonly PendingCommit[]): (() => void)[] {
+    return this.#commitAll(group) ? group.map(({ resolve }) => resolve) : this.#commitEach(group)
+  }
+
+  /** Returns false, with nothing done, where one is refused. Savepoints cost much, and refusals are rare. */
+  #commitAll (group: readonly PendingCommit[]): boolean {
+    let isRefused = false
+    try {
+      runInTransaction(this.database, () => {
+        isRefused = true
+        for (const { writes } of group) for (const write of writes) runWrite(write)
+        isRefused = false
+      })
+      return true
+    } catch (error) {
+      if (isRefused) return false
+      throw error
+    }
+  }
+
+  /** Each with a savepoint of its own, so that what is refused of one takes nothing from the others. */
+  #commitEach (group: readonly PendingCommit[]): (() => void)[] {
     const settlers: (() => void)[] = []
     runInTransaction(this.database, () => {
       for (const { writes, resolve, reject } of group) {

@@ -1,8 +1,9 @@
+import { getId } from '../changes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
-import type { Change, Id } from '../storage.js'
-import { ConflictError, DuplicateError, getId } from '../storage.js'
+import type { Change, Id, Stored } from '../storage.js'
+import { ConflictError, DuplicateError } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareWrite } from './driver.js'
@@ -24,33 +25,62 @@ export function runWrite ({ type, family, id, statement, parameters }: Write): v
 
 /** The statements that write a family's table. */
 export class TableWriter {
-  readonly #statements: Readonly<Record<Change['type'], WriteStatement>>
+  readonly #database: SqliteDatabase
+  readonly #table: string
   readonly #columns: readonly Column[]
+  readonly #asExpected: string
+  readonly #insert: WriteStatement
+  readonly #delete: WriteStatement
+  /** By the columns that they write. */
+  readonly #updates = new Map<string, WriteStatement>()
 
   constructor (database: SqliteDatabase, layout: Layout) {
     const { table, columns, id } = layout
+    this.#database = database
+    this.#table = table
     this.#columns = columns.filter(({ name }) => name !== undefined)
-    const names = this.#columns.map(({ name }) => quoteName(name as string))
     const revision = quoteName(getColumn(layout, 'revision').name as string)
-    const asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
+    this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
+    const names = this.#columns.map(({ name }) => quoteName(name as string))
     const values = names.map(() => '?').join(', ')
-    const assignments = names.map(name => `${name} = ?`).join(', ')
-    this.#statements = {
-      // A taken id is no error of SQL but a row that was not inserted, which reads alike with every driver.
-      insert: prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
-        `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`),
-      replace: prepareWrite(database, `UPDATE ${table} SET ${assignments} ${asExpected}`),
-      delete: prepareWrite(database, `DELETE FROM ${table} ${asExpected}`)
-    }
+    // A taken id is no error of SQL but a row that was not inserted, which reads alike with every driver.
+    this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
+      `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
+    this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
   }
 
   encodeChange (change: Change): Write {
     const { type, family } = change
     const id = getId(change)
-    const parameters = type === 'delete'
-      ? []
-      : this.#columns.map(({ field, kind }) => dialect.encode(change.item[field.name], kind))
-    if (type !== 'insert') parameters.push(id, change.expected)
-    return { type, family, id, statement: this.#statements[type], parameters }
+    if (type === 'delete') return { type, family, id, statement: this.#delete, parameters: [id, change.expected] }
+    if (type === 'insert') {
+      return { type, family, id, statement: this.#insert, parameters: encode(this.#columns, change.item) }
+    }
+    const { item, current, expected } = change
+    // To write a column is to write its index as well, though it stays as it is.
+    const changed = current === undefined
+      ? this.#columns
+      : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
+    const { statement, columns } = this.#prepareUpdate(changed)
+    return { type, family, id, statement, parameters: [...encode(columns, item), id, expected] }
   }
+
+  #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {
+    // A family has few operations, but a client may change any of its attributes together.
+    const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
+    const key = columns.map(({ name }) => name).join()
+    let statement = this.#updates.get(key)
+    if (statement === undefined) {
+      const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
+      statement = prepareWrite(this.#database, `UPDATE ${this.#table} SET ${assignments} ${this.#asExpected}`)
+      this.#updates.set(key, statement)
+    }
+    return { statement, columns }
+  }
+}
+
+const maxUpdates = 50
+
+function encode (columns: readonly Column[], item: Stored): unknown[] {
+  return columns.map(({ field, kind }) => dialect.encode(item[field.name], kind))
 }
