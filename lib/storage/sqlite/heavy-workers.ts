@@ -20,11 +20,14 @@ export type HeavyAnswer =
 export class HeavyWorkers {
   readonly #all = new Set<Worker>()
   readonly #idle: Worker[] = []
+  #isClosed = false
 
   constructor (readonly file: string) {}
 
   /** What is found, or what the worker says of its end; the caller knows how many may be asked at once. */
   async find (question: HeavyQuestion, signal?: AbortSignal): Promise<Found> {
+    // Who has waited in line until now would start a thread that nobody ends.
+    if (this.#isClosed) throw makeClosed()
     const worker = this.#idle.pop() ?? this.#start()
     // A program that waits for an answer does not end.
     worker.ref()
@@ -43,6 +46,7 @@ export class HeavyWorkers {
 
   /** Ends the workers; who still waits is told so. */
   async close (): Promise<void> {
+    this.#isClosed = true
     await Promise.all([...this.#all].map(worker => worker.terminate()))
   }
 
@@ -64,9 +68,13 @@ export class HeavyWorkers {
       }
       const answer = (message: HeavyAnswer): void => { settle(); resolve(message) }
       const fail = (error: Error): void => { settle(); reject(error) }
-      const leave = (): void => { settle(); reject(new Error('the storage was closed')) }
+      const leave = (): void => { settle(); reject(makeClosed()) }
       worker.on('message', answer).on('error', fail).on('exit', leave)
       worker.postMessage(question)
     })
   }
+}
+
+function makeClosed (): Error {
+  return new Error('the storage was closed')
 }
