@@ -10,6 +10,8 @@ export interface HeavyQuestion {
 
 /** What it is told meanwhile: nobody waits for the answer any more. */
 export const endMessage = 'end'
+/** The last that it is told: to leave, as soon as it can. */
+export const leaveMessage = 'leave'
 
 /** What it answers, once for every question. */
 export type HeavyAnswer =
@@ -40,14 +42,18 @@ export class HeavyWorkers {
       throw answer.error
     } finally {
       signal?.removeEventListener('abort', end)
-      worker.unref()
+      if (!this.#isClosed) worker.unref()
     }
   }
 
   /** Ends the workers; who still waits is told so. */
   async close (): Promise<void> {
     this.#isClosed = true
-    await Promise.all([...this.#all].map(worker => worker.terminate()))
+    // They leave by themselves: with some drivers, a thread that is stopped within a statement takes the process along.
+    await Promise.all([...this.#all].map(worker => new Promise(resolve => {
+      worker.ref()
+      worker.once('exit', resolve).postMessage(leaveMessage)
+    })))
   }
 
   #start (): Worker {
@@ -75,6 +81,6 @@ export class HeavyWorkers {
   }
 }
 
-function makeClosed (): Error {
+export function makeClosed (): Error {
   return new Error('the storage was closed')
 }
