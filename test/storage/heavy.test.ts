@@ -162,3 +162,14 @@ t.test('sqlite: a worker that is at work when the storage is closed does not hol
   await storage.close()
   t.equal((await reading).statusCode, 503)
 })
+
+t.test('sqlite: whoever waits in line when the storage is closed starts no further worker', async t => {
+  const storage = sqliteStorage({ file: join(folder, 'people.db'), maxHeavyReads: 1 })
+  await serve(t, storage).then(app => app.ready())
+  // So that the worker is within a statement when it has to go, which may not end the process.
+  await storage.find('customers', slow)
+  const reads = Promise.allSettled([1, 2, 3].map(() => storage.find('customers', slow)))
+  await pause(10)
+  await storage.close()
+  t.match(await reads, [1, 2, 3].map(() => ({ reason: { message: 'the storage was closed' } })))
+})

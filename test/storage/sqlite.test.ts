@@ -12,6 +12,7 @@ import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
 import { tenProcesses } from './processes.js'
+import { makeSqlite } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-sqlite-'))
 t.teardown(() => rm(folder, { recursive: true }))
@@ -331,6 +332,25 @@ t.test('over more rows than one slice: pages by number, counts, and what holds f
   t.equal((await storage.find('things', query({ where: halves, limit: 0, count: true }))).total, rows / 6)
   t.same(await ids(storage, query({ where: [where('number', 'gte', rows - 1)] })), [rows - 1], 'no index for it')
   t.same(await ids(storage, query({ where: [...halves, where('number', 'gt', rows)] })), [])
+})
+
+t.test('slices are read by one bound of each side, and items that are named without any', async t => {
+  const { storage, statements, dispose } = await makeSqlite()
+  t.teardown(dispose)
+  await storage.prepare(things)
+  await storage.commit(insert('things', ...Array.from({ length: 30 }, (_, id) => thing(id, { number: id % 7 }))))
+  const within = [where('id', 'gt', 1), where('id', 'lt', 29)]
+  t.same(await ids(storage, query({ where: within, sort: ['-number'], limit: 3 })), [6, 13, 20])
+  t.same(await ids(storage, query({ where: [...within, where('number', 'ne', 1)], offset: 20, limit: 2 })), [25, 26])
+  const sixes = [...within, where('number', 'regex', '6')]
+  t.same(await ids(storage, query({ where: sixes, sort: ['-id'] })), [27, 20, 13, 6])
+  t.same([...statements].filter(text => /"id" (>=?) .*"id" >|"id" (<=?) .*"id" </.test(text)), [])
+
+  const before = statements.size
+  const named = [where('id', 'eq', 6, 8), where('number', 'gte', 0)]
+  t.equal((await storage.find('things', query({ where: named, limit: 0, count: true }))).total, 2)
+  t.same(await ids(storage, query({ where: [...named, where('number', 'regex', '6')] })), [6])
+  t.equal(statements.size, before + 2, 'one statement for each')
 })
 
 t.test('queries that a client makes up do not take the place of those that are asked again and again', async t => {

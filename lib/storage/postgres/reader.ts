@@ -1,7 +1,7 @@
 import type { Layout } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
-import { hasPatterns, isRangeOfId, planPage } from '../sql/planner.js'
+import { hasPatterns, isRangeOfId, namesIds, planPage } from '../sql/planner.js'
 import type { Bounds, Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
 import { makeIndex } from '../sql/steps.js'
 import { tighten } from '../sql/tighten.js'
@@ -110,7 +110,7 @@ export class TableReader {
   }
 
   async #count ({ where }: Query, signal: AbortSignal | undefined): Promise<number> {
-    const isFew = await this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries, signal)
+    const isFew = namesIds(where) || await this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries, signal)
     const count = (): Promise<number> => this.statements.count(where, signal)
     return await (isFew ? count() : this.#inLine(signal, count))
   }
@@ -149,16 +149,15 @@ export class TableReader {
  * all.
  */
 function followIndex ({ equal, range }: Bounds, order: readonly Order[]): { where: Condition[], order: Order[] } {
-  const descending = order[0]?.descending === true
+  const rest = order.filter(({ field }) => !equal.some(each => each.field === field))
+  // The direction of what comes after them, in whichever the values themselves are wanted.
+  const descending = rest[0]?.descending === true
   const ranges = equal.flatMap(({ field, values }): Condition[] => {
     const value = values[0] as Scalar
     return [{ field, op: 'gte', value }, { field, op: 'lte', value }]
   })
   return {
     where: [...range, ...ranges],
-    order: [
-      ...equal.map(({ field }) => ({ field, descending })),
-      ...order.filter(({ field }) => !equal.some(each => each.field === field))
-    ]
+    order: [...equal.map(({ field }) => ({ field, descending })), ...rest]
   }
 }

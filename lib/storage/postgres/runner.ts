@@ -50,10 +50,14 @@ export class StatementRunner {
   /** One statement sees one state of the data in every isolation, so it needs no transaction but to limit its time. */
   async read (table: string, text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
     const deadline = performance.now() + this.settings.statementTimeout
-    return await raceSignal(signal, this.lanes.reads.run(table, () => this.#retryUndone(deadline, client =>
-      runCancellably(client, signal, () => this.#beginRead === undefined
-        ? client.query(this.#makeQuery(client, text, values))
-        : this.#runBetween(client, this.#beginRead, text, values)))))
+    return await raceSignal(signal, this.lanes.reads.run(table, async () => {
+      // Whoever has left meanwhile takes no connection, which would then be closed.
+      signal?.throwIfAborted()
+      return await this.#retryUndone(deadline, client =>
+        runCancellably(client, signal, () => this.#beginRead === undefined
+          ? client.query(this.#makeQuery(client, text, values))
+          : this.#runBetween(client, this.#beginRead, text, values)))
+    }))
   }
 
   /**

@@ -12,7 +12,7 @@ export function * planPage (query: Query, indexes: readonly Index[], limits: Pla
   const isDeep = offset + limit > limits.skipRows
   const range = where.filter(isRangeOfId)
   const filters = range.length === 0 ? where : where.filter(condition => !isRangeOfId(condition))
-  if (filters.some(({ field, op }) => field === 'id' && op === 'eq')) return yield { type: 'read' }
+  if (namesIds(filters)) return yield { type: 'read' }
   if (order[0]?.field === 'id') {
     if (filters.length === 0) return yield { type: isDeep ? 'heavy' : 'read' }
     const { index, equal } = chooseSortedIndex(indexes, filters)
@@ -124,6 +124,11 @@ function listUsable ({ fields }: Index, where: readonly Condition[]): Condition[
 
 export function isRangeOfId ({ field, op }: Condition): boolean {
   return field === 'id' && isRange(op)
+}
+
+/** Whether the items are named by their ids: then they are few. */
+export function namesIds (where: readonly Condition[]): boolean {
+  return where.some(({ field, op }) => field === 'id' && op === 'eq')
 }
 
 function isRange (op: Condition['op']): boolean {

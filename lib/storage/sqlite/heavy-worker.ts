@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Turn } from '../turn.js'
 import { openReader } from './driver.js'
 import type { HeavyAnswer, HeavyQuestion } from './heavy-workers.js'
-import { endMessage } from './heavy-workers.js'
+import { endMessage, leaveMessage, makeClosed } from './heavy-workers.js'
 import { SlicedReader, sliceLimits } from './sliced-reader.js'
 import { ReadStatements } from './statements.js'
 
@@ -16,11 +16,20 @@ const database = await openReader(workerData as string)
 // By the serial number of the layout; a family that is prepared anew has another.
 const readers = new Map<number, SlicedReader>()
 let current: AbortController | undefined
+let answering = Promise.resolve()
 
-port.on('message', (message: HeavyQuestion | typeof endMessage) => {
+port.on('message', (message: HeavyQuestion | typeof endMessage | typeof leaveMessage) => {
   if (message === endMessage) current?.abort(new Error('nobody waits for it any more'))
-  else answer(message).then(outcome => { port.postMessage(outcome) }, fail)
+  else if (message === leaveMessage) {
+    current?.abort(makeClosed())
+    answering.then(leave, leave)
+  } else answering = answer(message).then(outcome => { port.postMessage(outcome) }, fail)
 })
+
+function leave (): void {
+  database.close()
+  port.close()
+}
 
 async function answer ({ layout, query }: HeavyQuestion): Promise<HeavyAnswer> {
   current = new AbortController()

@@ -10,6 +10,8 @@ export interface HeavyQuestion {
 
 /** What it is told meanwhile: nobody waits for the answer any more. */
 export const endMessage = 'end'
+/** The last that it is told: to leave, as soon as it can. */
+export const leaveMessage = 'leave'
 
 /** What it answers, once for every question. */
 export type HeavyAnswer =
@@ -20,11 +22,14 @@ export type HeavyAnswer =
 export class HeavyWorkers {
   readonly #all = new Set<Worker>()
   readonly #idle: Worker[] = []
+  #isClosed = false
 
   constructor (readonly file: string) {}
 
   /** What is found, or what the worker says of its end; the caller knows how many may be asked at once. */
   async find (question: HeavyQuestion, signal?: AbortSignal): Promise<Found> {
+    // Who has waited in line until now would start a thread that nobody ends.
+    if (this.#isClosed) throw makeClosed()
     const worker = this.#idle.pop() ?? this.#start()
     // A program that waits for an answer does not end.
     worker.ref()
@@ -37,13 +42,18 @@ export class HeavyWorkers {
       throw answer.error
     } finally {
       signal?.removeEventListener('abort', end)
-      worker.unref()
+      if (!this.#isClosed) worker.unref()
     }
   }
 
   /** Ends the workers; who still waits is told so. */
   async close (): Promise<void> {
-    await Promise.all([...this.#all].map(worker => worker.terminate()))
+    this.#isClosed = true
+    // They leave by themselves: with some drivers, a thread that is stopped within a statement takes the process along.
+    await Promise.all([...this.#all].map(worker => new Promise(resolve => {
+      worker.ref()
+      worker.once('exit', resolve).postMessage(leaveMessage)
+    })))
   }
 
   #start (): Worker {
@@ -64,9 +74,13 @@ export class HeavyWorkers {
       }
       const answer = (message: HeavyAnswer): void => { settle(); resolve(message) }
       const fail = (error: Error): void => { settle(); reject(error) }
-      const leave = (): void => { settle(); reject(new Error('the storage was closed')) }
+      const leave = (): void => { settle(); reject(makeClosed()) }
       worker.on('message', answer).on('error', fail).on('exit', leave)
       worker.postMessage(question)
     })
   }
+}
+
+export function makeClosed (): Error {
+  return new Error('the storage was closed')
 }

@@ -1,5 +1,5 @@
 import { getColumn } from '../sql/layout.js'
-import { isRangeOfId, listChoices, planPage } from '../sql/planner.js'
+import { isRangeOfId, listChoices, namesIds, planPage } from '../sql/planner.js'
 import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
 import type { Condition, Order, Query, Scalar } from '../storage.js'
 import type { ReadStatements, Select } from './statements.js'
@@ -29,7 +29,7 @@ export class LightReader {
   count (where: readonly Condition[]): number | undefined {
     const index = this.chooseFewest(where)
     if (index !== undefined) return this.statements.count(where, { index })
-    const isFew = this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries)
+    const isFew = namesIds(where) || this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries)
     return isFew ? this.statements.count(where, { byKey: true }) : undefined
   }
 

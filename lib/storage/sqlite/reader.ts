@@ -3,7 +3,7 @@ import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
-import { hasPatterns } from '../sql/planner.js'
+import { hasPatterns, namesIds } from '../sql/planner.js'
 import type { Index, PlanLimits } from '../sql/steps.js'
 import { tighten } from '../sql/tighten.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
@@ -87,10 +87,11 @@ export class TableReader {
   /** The rows that patterns are then matched with. */
   async * readCandidates ({ where, order, columns }: CandidateQuery, turn: Turn): AsyncGenerator<unknown[][]> {
     const unlimited = { order, limit: -1, offset: 0 }
+    if (namesIds(where)) return yield this.statements.readRows({ ...unlimited, where, byKey: true }, columns)
     const index = this.light.chooseFewest(where)
     if (index !== undefined) return yield this.statements.readRows({ ...unlimited, where, index }, columns)
     const read = (slice: Slice): unknown[][] =>
-      this.statements.readRows({ ...unlimited, where: [...where, ...slice.where], byKey: true }, columns)
+      this.statements.readRows({ ...unlimited, where: slice.where, byKey: true }, columns)
     yield * this.sliced.readSlices(where, order[0]?.descending === true, turn, read)
   }
 

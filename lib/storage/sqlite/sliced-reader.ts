@@ -1,6 +1,7 @@
 import { FirstMatches } from '../page.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { isRangeOfId } from '../sql/planner.js'
+import { tighten } from '../sql/tighten.js'
 import type { Condition, Found, Id, Query, Stored } from '../storage.js'
 import type { Turn } from '../turn.js'
 import { sqliteDialect as dialect } from './dialect.js'
@@ -21,6 +22,7 @@ const minSliceRows = 50
 
 /** A part of the key. */
 export interface Slice {
+  /** What is asked for, within this part. */
   readonly where: readonly Condition[]
   /** How many rows it has; undefined of the last. */
   readonly rows: number | undefined
@@ -49,17 +51,16 @@ export class SlicedReader {
     const isWhole = where.every(isRangeOfId)
     let toSkip = offset
     const read = (slice: Slice): Stored[] => {
-      const inSlice = [...where, ...slice.where]
       if (toSkip > 0) {
         const matching = isWhole && slice.rows !== undefined
           ? slice.rows
-          : this.statements.count(inSlice, { byKey: true })
+          : this.statements.count(slice.where, { byKey: true })
         if (matching <= toSkip) {
           toSkip -= matching
           return []
         }
       }
-      const left = { where: inSlice, order, limit: limit - page.length, offset: toSkip, byKey: true }
+      const left = { where: slice.where, order, limit: limit - page.length, offset: toSkip, byKey: true }
       toSkip = 0
       return this.statements.readItems(left)
     }
@@ -80,7 +81,7 @@ export class SlicedReader {
     // In steps, so that not every page has statements of its own.
     const wanted = 2 ** Math.ceil(Math.log2(offset + limit))
     const read = (slice: Slice): void => {
-      const inSlice = { where: [...where, ...slice.where], offset: 0, byKey: true, isDirect: true }
+      const inSlice = { where: slice.where, offset: 0, byKey: true, isDirect: true }
       const isSmall = slice.rows === undefined || slice.rows > wanted
       const rows = this.statements.readRows({ ...inSlice, ...isSmall ? { order, limit: wanted } : all }, columns)
       for (const row of rows) matches.add(decode(row))
@@ -94,7 +95,7 @@ export class SlicedReader {
     // SQLite adds up what its pages say of themselves.
     if (where.length === 0) return this.statements.count(where)
     let total = 0
-    const read = (slice: Slice): number => this.statements.count([...where, ...slice.where], { byKey: true })
+    const read = (slice: Slice): number => this.statements.count(slice.where, { byKey: true })
     for await (const matching of this.readSlices(where, false, turn, read)) total += matching
     return total
   }
@@ -113,11 +114,13 @@ export class SlicedReader {
     let from: Condition[] = []
     for (;;) {
       const began = performance.now()
-      const edge = { where: [...range, ...from], order: [{ field: 'id', descending }], limit: 1, offset: rows - 1 }
+      // With two bounds on one side SQLite may go by the first, and pass all earlier slices again.
+      const left = tighten([...range, ...from])
+      const edge = { where: left, order: [{ field: 'id', descending }], limit: 1, offset: rows - 1 }
       const [last] = this.statements.readRows(edge, [this.statements.layout.id])
-      if (last === undefined) return yield read({ where: from, rows: undefined })
+      if (last === undefined) return yield read({ where: tighten([...where, ...from]), rows: undefined })
       const id = last[0] as Id
-      const result = read({ where: [...from, { field: 'id', op: upTo, value: id }], rows })
+      const result = read({ where: tighten([...where, ...from, { field: 'id', op: upTo, value: id }]), rows })
       const took = performance.now() - began
       yield result
       if (took > sliceMs) rows = Math.max(minSliceRows, Math.floor(rows / 2))
