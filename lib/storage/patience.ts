@@ -34,7 +34,7 @@ export class Deadlines {
         this.#endings.delete(ending)
         ending.end()
       }
-      if (this.#endings.size > 0) this.#timer = this.#start()
+      if (this.#endings.size > 0) this.#timer ??= this.#start()
     }, Math.max(1, this.timeout / 20))
   }
 }
