@@ -93,7 +93,8 @@ t.test('a write that takes too long before its commit has done nothing', async t
 
 t.test('one whose commit takes too long may have been done, and is found by its id', async t => {
   const { storage, hang, letGo } = hangingStorage()
-  const app = await appOn(t, storage, { timeout: 1000 })
+  const told: string[] = []
+  const app = await appOn(t, storage, { timeout: 1000, onCommitted: ({ action }) => { told.push(action) } })
   // The same items, with less time: who waits there waits behind the others.
   await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
   const { id } = await createDeal(app)
@@ -109,8 +110,10 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.equal(first?.headers['retry-after'], '1')
   t.equal(second?.statusCode, 503, 'who waits behind it')
   t.match(second?.json(), { detail: /nothing was changed/ })
+  t.strictSame(told, ['CreateDeal'])
   letGo()
   await new Promise(resolve => setTimeout(resolve, 10))
+  t.strictSame(told, ['CreateDeal', 'HoldDeal'], 'the host is told of what was made after all')
   const again = await app.inject(put as never)
   t.equal(again.headers['idempotent-replayed'], 'true')
   const deal = (await app.inject(`${home}/${id}`)).json()
