@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions, Storage } from '../../lib/index.js'
+import type { FamilyOptions, Intent, Storage } from '../../lib/index.js'
 import { deals, memoryStorage } from '../../lib/index.js'
 import { createDeal, home } from '../deals/app.js'
 
@@ -118,6 +118,30 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.equal(again.headers['idempotent-replayed'], 'true')
   const deal = (await app.inject(`${home}/${id}`)).json()
   t.strictSame([deal.held, deal.price, deal.revision], [true, 100, 2])
+})
+
+t.test('what is read for the conditions of a grant has a deadline too', async t => {
+  const inner = memoryStorage()
+  let hanging = false
+  const never = new Promise<never>(() => {})
+  const storage: Storage = {
+    ...inner,
+    get: async (family, id) => await (hanging && family === 'deals' ? never : inner.get(family, id))
+  }
+  const where = [{ field: 'revision', op: 'gt', value: 0 }] as const
+  const isRead = ({ action }: Intent): boolean => action === 'read'
+  const app = await appOn(t, storage, { authorize: (_request, intent) => isRead(intent) ? { where } : {} })
+  const headers = { 'idempotency-key': 'k1' }
+  const create = { method: 'POST', url: home, headers, payload: { name: 'Tea', price: 1 } } as const
+  const { id } = (await app.inject(create)).json()
+  const payload = { action: 'HoldDeal', params: { reason: 'a' } }
+  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload })
+  hanging = true
+  const command = await app.inject('/rest/commands/c1')
+  t.match(command.json(), { status: 503, type: 'urn:dealbook:problem:timeout' })
+  const again = await app.inject(create)
+  t.equal(again.statusCode, 201, 'it was created')
+  t.equal(again.body, '', 'and nobody knows whether it may be shown')
 })
 
 t.test('an export may take longer as a whole', async t => {
