@@ -399,6 +399,7 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
   const grants: Row[] = [
     [{ where: [{ field: 'ownr', op: 'ne', values: ['bob'] }] }, /conditions on "ownr", which is no field/],
     [{ where: { field: 'owner', op: 'eq', values: ['ann'] } }, /"where" must be a list of conditions/],
+    [{ principal: 'ann', where: undefined }, /"where" must be a list of conditions/],
     [{ principal: 7 }, /"principal" must be a string/],
     [{ principle: 'ann' }, /"principle"/],
     [true, /must give back/],

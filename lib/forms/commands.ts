@@ -133,7 +133,7 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
       try {
         const grant = await caller.authorize({ ...intent, id })
         if ((grant.where ?? []).length === 0) return entry
-        const item = await new Reader(family, await caller.storage(), grant).get(id)
+        const item = await new Reader(family, await caller.storage(), grant, caller.signal).get(id)
         return item === undefined ? undefined : entry
       } catch (error) {
         // Of what others did, a refusal would tell that it was done.

@@ -33,7 +33,7 @@ async function judge (
     if (!replayed) return item !== undefined
     // An earlier answer shows what the item was; who may see it depends on what it is now.
     const storage = await caller.storage()
-    const now = await storage.get(family.name, readTarget(family, record))
+    const now = await storage.get(family.name, readTarget(family, record), caller.signal)
     return now === undefined ? item !== undefined : isVisible(now)
   } catch (error) {
     const { statusCode, cause } = toProblem(error)

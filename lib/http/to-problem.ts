@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { ProblemCode } from '../problems.js'
 import { Problem } from '../problems.js'
 
@@ -8,7 +8,7 @@ interface ForeignError {
   readonly status?: unknown
   readonly code?: unknown
   readonly message?: unknown
-  readonly headers?: Record<string, string>
+  readonly headers?: unknown
   /** As http-errors has it: whether its text is for clients. */
   readonly expose?: boolean
 }
@@ -34,11 +34,26 @@ export function toProblem (error: unknown): Problem {
   const foreign = (error ?? {}) as ForeignError
   const status = readStatus(foreign)
   const code = codesOfFastify.get(foreign.code) ?? codesOfStatus.get(status) ?? 'other'
-  return new Problem(code, explain(foreign, status), {
-    status,
-    ...(foreign.headers === undefined ? {} : { headers: foreign.headers }),
-    cause: error
-  })
+  return new Problem(code, explain(foreign, status), { status, headers: readHeaders(foreign, status), cause: error })
+}
+
+/** Those for the client. What a client of another service throws has the headers of that service's answer. */
+function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
+  const all = Object.entries((headers ?? {}) as Record<string, string>)
+  const isMeant = (name: string) => status < 500 ? !ofAnotherBody.test(name) : name.toLowerCase() === 'retry-after'
+  return Object.fromEntries(all.filter(([name, value]) => isMeant(name) && canBeSent(name, value)))
+}
+
+const ofAnotherBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
+
+function canBeSent (name: string, value: string): boolean {
+  try {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function readStatus ({ status, statusCode: given = status }: ForeignError): number {

@@ -31,6 +31,8 @@ export interface Mount {
   /** Whether it asks for the paths without a version. */
   readonly unversioned: boolean
   readonly retirement: Retirement
+  /** Whether the host says who may do what, so that pages differ by who asks. */
+  readonly isGuarded: boolean
   /** On whose behalf a request reads and writes. */
   caller (request: FastifyRequest): Caller
 }

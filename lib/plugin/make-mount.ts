@@ -55,6 +55,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
       sunset: toDate(options.sunset),
       successor: options.successor
     },
+    isGuarded: options.authorize !== undefined,
     caller: await makeCallerFactory(family, options)
   }
 }

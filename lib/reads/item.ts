@@ -70,13 +70,15 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
 export function sendOne (
-  { request, reply, choice }: Exchange,
+  { mount: { isGuarded }, request, reply, choice }: Exchange,
   item: Stored,
   view: OneView
 ): FastifyReply | Promise<FastifyReply> {
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
+  // What a page offers depends on who asks, of which the revision knows nothing.
+  if (isGuarded && choice.representation.interactive === true) return send(reply, choice, view)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
   if (verdict === 'go') return send(reply, choice, view)
   return reply.code(304).header('vary', 'Accept').header('cache-control', caching).send()

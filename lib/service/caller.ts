@@ -96,7 +96,8 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
   }
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
   if (flawOfName !== undefined) return `gave back a principal that ${flawOfName}`
-  if (where === undefined) return undefined
+  // As a rule that was looked up and is not there; to show all is to leave it out, or to give no conditions.
+  if (where === undefined && !Object.hasOwn(granted, 'where')) return undefined
   if (!Array.isArray(where)) return 'gave back conditions that are no list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `gave back ${flaw}`

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Family } from '../family/family.js'
 import type { ProblemCode } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
@@ -58,12 +57,10 @@ export function isSameCommand (
     record.action === command.action &&
     record.principal === principal &&
     (command.target === undefined || record.target === String(command.target)) &&
-    (record.digest === undefined
-      ? isDeepStrictEqual(record.params, command.params)
-      : record.digest === digestParams(command.params))
+    (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
 }
 
-/** The same text for the same content, whatever the order of its members. */
+/** The same text for the same content, whatever the order of its members, and as JSON has it: no storage keeps a -0. */
 export function digestParams (params: Members): string {
   const text = JSON.stringify(params, (_name, value: unknown) => isObject(value) ? sortMembers(value) : value)
   return createHash('sha256').update(text).digest('base64url')

@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
-import type { Id, Storage, Stored } from '../storage/storage.js'
+import type { Id, Stored } from '../storage/storage.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
@@ -18,6 +18,7 @@ import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
 import { makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay } from './replay.js'
+import type { BoundStorage } from './storage-access.js'
 import { bindSignal } from './storage-access.js'
 import { getWriteLines } from './write-lines.js'
 
@@ -43,7 +44,7 @@ interface Execution {
   /** Under which it is done once, where the client has one for it. */
   readonly identity: CommandId | undefined
   readonly grant: Grant
-  readonly storage: Storage
+  readonly storage: BoundStorage
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
@@ -91,8 +92,10 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const record = makeRecord(family, decided, identity?.row)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
   const recorded = decision.outcome === 'done' || identity !== undefined
-  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record)))
-  if (decision.outcome === 'done') tellCaller(family, caller, record, { before: current, after: item })
+  const made = decision.outcome === 'done'
+    ? () => { tellCaller(family, caller, record, { before: current, after: item }) }
+    : undefined
+  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record), made))
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }
 }

@@ -21,7 +21,8 @@ export async function findReplay (
   const record = await getRecord(storage, command, grant.principal)
   if (record === undefined) return undefined
   const { target, key } = command
-  const isVisible = await mayHear(storage, family, record, grant)
+  // An id of another family's item may be none here.
+  const isVisible = record.family !== family.name || await mayHear(storage, family, record, grant)
   // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {

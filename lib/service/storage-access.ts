@@ -35,8 +35,17 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 
 /** A storage whose failures are problems, and for which nobody waits longer than the signal says. */
 export interface GuardedStorage extends Storage {
-  /** The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting. */
-  commit (changes: readonly Change[], signal?: AbortSignal): Promise<void>
+  /**
+   * The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting.
+   *
+   * @param made called when it is durable, whether or not somebody still waits for it
+   */
+  commit (changes: readonly Change[], signal?: AbortSignal, made?: () => void): Promise<void>
+}
+
+/** A storage for one caller, whose signal need not be given any more. */
+export interface BoundStorage extends Storage {
+  commit (changes: readonly Change[], made?: () => void): Promise<void>
 }
 
 export function guardStorage (storage: Storage): GuardedStorage {
@@ -51,9 +60,9 @@ export function guardStorage (storage: Storage): GuardedStorage {
           read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
       get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
-      async commit (changes, signal) {
+      async commit (changes, signal, made) {
         signal?.throwIfAborted()
-        const committing = guard(() => storage.commit(changes))
+        const committing = guard(() => storage.commit(changes)).then(made)
         await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
       },
       close: () => storage.close()
@@ -74,13 +83,12 @@ export function guardStorage (storage: Storage): GuardedStorage {
 }
 
 /** The storage for one caller: what is read and committed through it heeds his signal. */
-export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undefined): Storage {
-  if (signal === undefined) return storage
+export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undefined): BoundStorage {
   return {
     ...storage,
     find: (family, query) => storage.find(family, query, signal),
     get: (family, id) => storage.get(family, id, signal),
-    commit: changes => storage.commit(changes, signal)
+    commit: (changes, made) => storage.commit(changes, signal, made)
   }
 }
 

@@ -41,9 +41,26 @@ export class Deadlines {
 
 /** What tells whether whoever asked is still there, as a request does. */
 export interface Presence {
-  readonly socket: { readonly destroyed?: boolean } | null
-  on (event: 'close', listener: () => void): unknown
-  off (event: 'close', listener: () => void): unknown
+  readonly socket: Connection | null
+}
+
+interface Connection {
+  readonly destroyed?: boolean
+  once (event: 'close', listener: () => void): unknown
+}
+
+// By connection, since a request itself is closed as soon as its body was read; with one listener for all its requests.
+const leavings = new WeakMap<Connection, Set<() => void>>()
+
+/** What is called when a connection ends. */
+function getLeavings (connection: Connection): Set<() => void> {
+  let those = leavings.get(connection)
+  if (those === undefined) {
+    const added = those = new Set()
+    leavings.set(connection, added)
+    connection.once('close', () => { for (const leave of added) leave() })
+  }
+  return those
 }
 
 /**
@@ -112,7 +129,7 @@ export class Patience implements AbortSignal {
     if (this.#listeners.size === 0) {
       this.deadlines.add(this)
       this.#leave ??= () => { this.#end('gone') }
-      this.presence.on('close', this.#leave)
+      if (this.presence.socket !== null) getLeavings(this.presence.socket).add(this.#leave)
     }
     this.#listeners.add(listener)
   }
@@ -144,7 +161,8 @@ export class Patience implements AbortSignal {
 
   #stopWatching (): void {
     this.deadlines.delete(this)
-    if (this.#leave !== undefined) this.presence.off('close', this.#leave)
+    const { socket } = this.presence
+    if (this.#leave !== undefined && socket !== null) leavings.get(socket)?.delete(this.#leave)
   }
 }
 

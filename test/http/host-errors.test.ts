@@ -137,3 +137,29 @@ t.test('errors of every make', async t => {
     t.equal(lines.length, status < 500 ? 0 : 1, 'logged')
   }
 })
+
+t.test('headers of every make', async t => {
+  const { app, thrown } = await throwingApp('onRequest')
+  t.teardown(() => app.close())
+  const ofBody = { 'content-encoding': 'gzip', 'Content-Type': 'text/tiger', etag: 'tiger' }
+  const ofAnother = { 'Set-Cookie': ['a=tiger', 'b=tiger'], ...ofBody }
+  const odd = { 'x y': 'a', 'x-none': undefined, 'x-line': 'a\nb', 'retry-after': 7 }
+  const table: [headers: unknown, status: number, shown: object][] = [
+    [null, 403, {}],
+    [null, 503, {}],
+    ['tiger', 503, {}],
+    [odd, 403, { 'retry-after': '7' }],
+    [odd, 503, { 'retry-after': '7' }],
+    [{ 'www-authenticate': 'Bearer' }, 401, { 'www-authenticate': 'Bearer' }],
+    [{ ...ofAnother, 'Retry-After': '7' }, 503, { 'retry-after': '7', 'set-cookie': undefined }],
+    [{ ...ofAnother, 'Retry-After': '7' }, 401, { 'retry-after': '7', 'set-cookie': ['a=tiger', 'b=tiger'] }]
+  ]
+  for (const [headers, status, shown] of table) {
+    thrown.error = Object.assign(new Error('no'), { statusCode: status, headers })
+    const answer = await app.inject(home)
+    t.match(answer.json(), { status, type: /^urn:dealbook:problem:/ })
+    t.match(answer.headers, { ...shown, 'content-type': /^application\/problem\+json/ })
+    t.equal(answer.headers['content-encoding'], undefined)
+    t.equal(answer.headers.etag, undefined)
+  }
+})

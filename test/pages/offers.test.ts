@@ -63,6 +63,22 @@ t.test('a page offers what its reader may do, and nothing else', async t => {
   t.strictSame(await formsOf(app, page), [])
 })
 
+t.test('no page is taken for the one that somebody else saw, or the same person with other rights', async t => {
+  const { app, id, judgeBy } = await pagesApp(t)
+  const headers = { accept: 'text/html' }
+  const { etag, 'last-modified': modified } = (await app.inject({ url: `${home}/${id}`, headers })).headers
+  t.strictSame([etag, modified], [undefined, undefined])
+  judgeBy(refuse('CancelDeal'))
+  const kept = { 'if-none-match': '"1-html"', 'if-modified-since': new Date(Date.now() + 9e6).toUTCString() }
+  const again = await app.inject({ url: `${home}/${id}`, headers: { ...headers, ...kept } })
+  t.equal(again.statusCode, 200)
+  t.notMatch(again.body, 'cancellations')
+  const failed = await app.inject({ url: `${home}/${id}`, headers: { ...headers, 'if-match': '"7-html"' } })
+  t.equal(failed.statusCode, 412)
+  const json = await app.inject({ url: `${home}/${id}`, headers: { 'if-none-match': '"1-json"' } })
+  t.equal(json.statusCode, 304, 'what offers nothing is the same for all who may read it')
+})
+
 t.test('the conditions of an operation decide about its form', async t => {
   const { app, id, judgeBy } = await pagesApp(t)
   judgeBy(({ action }) => action === 'CancelDeal' ? { where: [{ field: 'price', op: 'gt', value: 100 }] } : undefined)

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions, Storage } from '../../lib/index.js'
+import type { FamilyOptions, Intent, Storage } from '../../lib/index.js'
 import { deals, memoryStorage } from '../../lib/index.js'
 import { createDeal, home } from '../deals/app.js'
 
@@ -93,7 +93,8 @@ t.test('a write that takes too long before its commit has done nothing', async t
 
 t.test('one whose commit takes too long may have been done, and is found by its id', async t => {
   const { storage, hang, letGo } = hangingStorage()
-  const app = await appOn(t, storage, { timeout: 1000 })
+  const told: string[] = []
+  const app = await appOn(t, storage, { timeout: 1000, onCommitted: ({ action }) => { told.push(action) } })
   // The same items, with less time: who waits there waits behind the others.
   await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
   const { id } = await createDeal(app)
@@ -109,12 +110,38 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.equal(first?.headers['retry-after'], '1')
   t.equal(second?.statusCode, 503, 'who waits behind it')
   t.match(second?.json(), { detail: /nothing was changed/ })
+  t.strictSame(told, ['CreateDeal'])
   letGo()
   await new Promise(resolve => setTimeout(resolve, 10))
+  t.strictSame(told, ['CreateDeal', 'HoldDeal'], 'the host is told of what was made after all')
   const again = await app.inject(put as never)
   t.equal(again.headers['idempotent-replayed'], 'true')
   const deal = (await app.inject(`${home}/${id}`)).json()
   t.strictSame([deal.held, deal.price, deal.revision], [true, 100, 2])
+})
+
+t.test('what is read for the conditions of a grant has a deadline too', async t => {
+  const inner = memoryStorage()
+  let hanging = false
+  const never = new Promise<never>(() => {})
+  const storage: Storage = {
+    ...inner,
+    get: async (family, id) => await (hanging && family === 'deals' ? never : inner.get(family, id))
+  }
+  const where = [{ field: 'revision', op: 'gt', value: 0 }] as const
+  const isRead = ({ action }: Intent): boolean => action === 'read'
+  const app = await appOn(t, storage, { authorize: (_request, intent) => isRead(intent) ? { where } : {} })
+  const headers = { 'idempotency-key': 'k1' }
+  const create = { method: 'POST', url: home, headers, payload: { name: 'Tea', price: 1 } } as const
+  const { id } = (await app.inject(create)).json()
+  const payload = { action: 'HoldDeal', params: { reason: 'a' } }
+  await app.inject({ method: 'PUT', url: `${home}/${id}/commands/c1`, payload })
+  hanging = true
+  const command = await app.inject('/rest/commands/c1')
+  t.match(command.json(), { status: 503, type: 'urn:dealbook:problem:timeout' })
+  const again = await app.inject(create)
+  t.equal(again.statusCode, 201, 'it was created')
+  t.equal(again.body, '', 'and nobody knows whether it may be shown')
 })
 
 t.test('an export may take longer as a whole', async t => {

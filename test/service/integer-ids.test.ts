@@ -4,6 +4,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { deals, defineFamily } from '../../lib/index.js'
 import type { TestResponse } from '../deals/app.js'
+import { home } from '../deals/app.js'
 import { storages } from '../storages.js'
 
 const tickets = defineFamily({
@@ -123,4 +124,23 @@ async function log (app: FastifyInstance, id: number): Promise<string[]> {
   return (await app.inject(`/tickets/${id}/commands`))
     .json<{ items: { action: string }[] }>()
     .items.map(({ action }) => action)
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: an id that stands for a command of a family with other ids`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const authorize = () => ({ principal: 'ann', where: [{ field: 'revision', op: 'gt', value: 0 }] as const })
+    app.register(tickets, { storage, authorize })
+    app.register(deals, { storage, version: 'v1', authorize })
+    const { id } = (await app.inject({ method: 'POST', url: home, payload: { name: 'Tea', price: 1 } })).json()
+    await app.inject({ method: 'POST', url: '/tickets', payload: { title: 'It rains in' } })
+    const put = async (payload: object): Promise<number> =>
+      (await app.inject({ method: 'PUT', url: '/rest/commands/c1', payload })).statusCode
+    t.equal(await put({ deal: id, action: 'HoldDeal', params: { reason: 'a' } }), 201)
+    t.equal(await put({ ticket: 1, action: 'CloseTicket' }), 422)
+    t.equal(await put({ deal: id, action: 'HoldDeal', params: { reason: 'a' } }), 200)
+  })
 }

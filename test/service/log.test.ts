@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Stored } from '../../lib/index.js'
+import { deals } from '../../lib/index.js'
 import type { Entry } from '../deals/app.js'
 import { dealsApp, home } from '../deals/app.js'
 import type { Book } from './book.js'
@@ -69,6 +71,17 @@ testOverStorages(async (t, { book, storage }) => {
     const again = await refusal(book.run('cancel', id, { reason: 'a', amercement: 5 }, { command }))
     t.strictSame(again.document(), first.document())
     await t.rejects(book.run('cancel', id, { ...cancel, amercement: 6 }, { command }), { code: 'id-reused' })
+  })
+
+  t.test('nor does a zero with a sign, which no database keeps', async t => {
+    const noted = deals.extend({ fields: Type.Object({ note: Type.Optional(Type.Unknown()) }), create: ['note'] })
+    const service = noted.service({ storage })
+    const create = async (zero: number) =>
+      await service.create({ name: 'Tea', price: 1, note: { list: [zero] } }, { key: 'zero' })
+    await create(-0)
+    t.equal((await create(-0)).replayed, true)
+    t.equal((await create(0)).replayed, true)
+    await t.rejects(create(1), { code: 'id-reused' })
   })
 
   t.test('what was kept whole before is still answered, and shown, as it was', async t => {

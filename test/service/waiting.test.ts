@@ -1,6 +1,10 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { memoryStorage } from '../../lib/index.js'
+import { memoryStorage, readMetrics } from '../../lib/index.js'
 import type { WaitingLimits } from '../../lib/service/write-lines.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { makeDeal, openBook, refusal } from './book.js'
@@ -101,6 +105,41 @@ t.test('a line goes on after a writer that failed', async t => {
     book.run('unhold', id)
   ])
   t.strictSame(results.map(({ status }) => status), ['rejected', 'fulfilled', 'rejected', 'fulfilled'])
+})
+
+t.test('clients that have left wait no longer, and nothing is done for them', async t => {
+  const { storage, close, open, count } = makeGate()
+  const app = await dealsApp(storage)
+  t.teardown(() => app.close())
+  await app.listen()
+  const { id } = await createDeal(app)
+  const before = count()
+  close()
+  const first = app.inject({ method: 'PUT', url: `${home}/${id}/change-price`, payload: price(1) })
+  const body = JSON.stringify(price(7))
+  const request = `PUT ${home}/${id}/change-price HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${body.length}\r\n\r\n${body}`
+  const { port } = app.server.address() as AddressInfo
+  const isWaiting = async (number: number): Promise<boolean> => {
+    for (let tries = 0; tries < 200 && readMetrics(storage).writers_waiting !== number; tries++) await pause(10)
+    return readMetrics(storage).writers_waiting === number
+  }
+  // One sends several without waiting for the answers.
+  const clients = [request, request.repeat(12), request].map(text => {
+    const client = connect(port)
+    client.write(text)
+    return client
+  })
+  const staying = connect(port)
+  staying.write(request)
+  t.ok(await isWaiting(15))
+  await Promise.all(clients.map(async client => await once(client.destroy(), 'close')))
+  t.ok(await isWaiting(1), 'long before the deadline')
+  open()
+  t.equal((await first).statusCode, 200)
+  t.match(String(await once(staying, 'data')), /^HTTP\/1.1 200/)
+  staying.destroy()
+  t.equal(count() - before, 2)
 })
 
 t.test('limits that are none are refused', async t => {
