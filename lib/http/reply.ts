@@ -1,4 +1,6 @@
+import { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Problem } from '../problems.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
@@ -49,7 +51,7 @@ export function sendProblem (
   reply: FastifyReply
 ): FastifyReply {
   const problem = toProblem(error)
-  if (problem.statusCode >= 500) request.log.error({ err: problem.cause ?? problem }, problem.message)
+  if (problem.statusCode >= 500) logFailure(request, problem)
   const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
@@ -64,6 +66,13 @@ export function sendProblem (
 
 const maxInstance = 1000
 
+// What any client can bring about by asking for much is no fault, and has no stack that would tell anything.
+function logFailure ({ log }: FastifyRequest, problem: Problem): void {
+  const { code, cause, message } = problem
+  if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
+  else log.error({ err: cause ?? problem }, message)
+}
+
 // Only of a path that is read: a command may be written under an id with a dot in it.
 function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
@@ -72,13 +81,26 @@ function readSuffix (request: FastifyRequest): string | undefined {
 
 /** Cuts the connection off where the client takes nothing for so many milliseconds while there is something to take. */
 export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number): void {
+  // That of the request: the answer has none yet while others on the connection come first.
+  const { socket } = request.raw
   // Requests that are injected have no connection.
-  if (typeof raw.socket?.setTimeout !== 'function') return
-  // Node notices by itself what is taken, and has its own clock again for the next request.
-  raw.setTimeout(timeout, () => {
-    request.log.info(`The client has taken nothing for ${timeout} ms`)
-    raw.destroy()
-  })
+  if (!(socket instanceof Socket)) return
+  let taken = -1
+  let since = performance.now()
+  // Node's own clock for this begins anew where less is waiting than before, which is nothing that a client did.
+  const timer = setInterval(() => {
+    if (socket.destroyed) return clearInterval(timer)
+    const now = socket.bytesWritten - socket.writableLength
+    if (now !== taken || (socket.writableLength === 0 && raw.writableLength === 0)) {
+      taken = now
+      since = performance.now()
+    } else if (performance.now() - since >= timeout) {
+      request.log.info(`The client has taken nothing for ${timeout} ms`)
+      socket.destroy()
+    }
+  }, Math.max(1, timeout / 10))
+  timer.unref()
+  raw.once('close', () => clearInterval(timer))
 }
 
 /** Adds to the Link header, beside what is there already. */

@@ -13,7 +13,7 @@ import { findFrom, isByKey, refuseEmpty } from './listing.js'
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
 // Nobody knows how wide the rows are before the first.
-const firstRows = 20
+const firstRows = 4
 const maxRows = 500
 
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */

@@ -25,11 +25,11 @@ function toText (value: unknown): string {
 }
 
 // Blanks and what is not seen at all, which some pass over; in one class, so that it takes linear time.
-const unseen = ' \\u00a0\\u00ad\\u1680\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\ufeff'
+const unseen = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
 const formula = '[=+\\-@＝＋－＠]'
-const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`)
+const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
 // Where cells are parted otherwise than here, and a quote inside of a cell counts as nothing.
-const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'g')
+const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
 /** A spreadsheet would run text that begins like a formula; the apostrophe makes it text again. */
 function disarm (text: string): string {

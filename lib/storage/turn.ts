@@ -1,12 +1,23 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { WaitingLine } from './waiting-line.js'
 
-// How long a search may hold the event loop before other requests go on.
+// How long searches may hold the event loop before other requests go on.
 const maxMs = 5
+
+let endOfAll: number | undefined
+
+// One for all that search in the same turn of the loop: many small parts hold it up as one large one does.
+function getEnd (): number {
+  if (endOfAll === undefined) {
+    endOfAll = performance.now() + maxMs
+    setImmediate(() => { endOfAll = undefined })
+  }
+  return endOfAll
+}
 
 /** The turn that a search has on the event loop. */
 export class Turn {
-  #end = performance.now() + maxMs
+  #end = getEnd()
   #leaveLine: (() => void) | undefined
 
   /** @param line of those that need more than one turn */
@@ -21,7 +32,7 @@ export class Turn {
     if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
     await yieldToEventLoop()
     this.signal?.throwIfAborted()
-    this.#end = performance.now() + maxMs
+    this.#end = getEnd()
   }
 
   /** Called after the last turn: others in the line can go on. */

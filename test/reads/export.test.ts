@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import http from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
@@ -248,6 +249,18 @@ t.test('a client that does not read for too long is cut off', async t => {
   t.ok(read < manyRows)
   await t.rejects(async () => { for await (const part of response) t.ok(part) }, 'and not for the end of it')
   t.equal(countRows(queries), read, 'nothing more is read')
+})
+
+t.test('and so is one whose request came behind another on its connection', async t => {
+  const logged: string[] = []
+  const { storage } = recordFinds(manyNotes)
+  const { address } = await serve(t, storage, logged, { exportTimeout: 300 })
+  const { hostname, port } = new URL(address)
+  const socket = connect(Number(port), hostname).pause()
+  t.teardown(() => socket.destroy())
+  const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  socket.on('error', () => {}).write(ask('/notes?maxpagesize=1') + ask('/notes.ndjson'))
+  while (!logged.join('').includes('has taken nothing for 300 ms')) await pause(50)
 })
 
 t.test('one that reads slowly is not', async t => {
