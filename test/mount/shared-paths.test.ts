@@ -4,24 +4,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
 import { customers, deals, defineFamily, memoryStorage } from '../../lib/index.js'
-
-const invoices = defineFamily({
-  name: 'invoices',
-  singular: 'invoice',
-  fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean({ default: false }) }),
-  create: [],
-  operations: {
-    pay: {
-      name: 'pay',
-      verb: 'pay',
-      participle: 'paid',
-      noun: 'payments',
-      action: 'PayInvoice',
-      params: Type.Object({}),
-      apply: invoice => ({ ...invoice, paid: true })
-    }
-  }
-})
+import { invoices } from '../family/invoices.js'
 
 const hold = { action: 'HoldDeal', params: { reason: 'a' } }
 

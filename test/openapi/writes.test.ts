@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers, deals, defineFamily, memoryStorage } from '../../lib/index.js'
+import { customers, deals, memoryStorage } from '../../lib/index.js'
 import { operations } from '../deals/operations.js'
+import { invoices } from '../family/invoices.js'
 
 interface Schema {
   readonly type?: string
@@ -42,26 +42,7 @@ app.register(customers, { storage, prefix: '/crm' })
 app.register(deals, { storage, prefix: '/crm', version: 'v1' })
 app.register(deals, { storage, prefix: '/crm', version: 'v2', preconditions: 'required' })
 app.register(deals, { storage: memoryStorage(), prefix: '/other', version: 'v1' })
-app.register(
-  defineFamily({
-    name: 'invoices',
-    singular: 'invoice',
-    fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean({ default: false }) }),
-    create: [],
-    operations: {
-      pay: {
-        name: 'pay',
-        verb: 'pay',
-        participle: 'paid',
-        noun: 'payments',
-        action: 'PayInvoice',
-        params: Type.Object({}),
-        apply: invoice => ({ ...invoice, paid: true })
-      }
-    }
-  }),
-  { storage, prefix: '/crm' }
-)
+app.register(invoices, { storage, prefix: '/crm' })
 await app.ready()
 const paths = app.swagger().paths as unknown as Paths
 
