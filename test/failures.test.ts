@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { Storage } from '../lib/index.js'
-import { ConflictError, deals, defineFamily, memoryStorage } from '../lib/index.js'
+import { BusyError, ConflictError, deals, defineFamily, memoryStorage } from '../lib/index.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 import type { TestRequest } from './deals/app.js'
 import { createDeal, dealsApp, home, snapshot } from './deals/app.js'
@@ -247,4 +247,19 @@ t.test('a writer that always loses gives up and says so', async t => {
   t.match(answer.json(), { type: 'urn:dealbook:problem:busy' })
   t.equal(answer.headers['retry-after'], '1')
   t.ok(attempts > 3 && attempts < 200, 'after a bounded number of attempts')
+})
+
+t.test('what is busy is a warning in the log, what fails an error with its cause', async t => {
+  const table = [[new BusyError('full'), 40, undefined], [new Error(secret), 50, /tiger/]] as const
+  for (const [error, level, err] of table) {
+    const lines: string[] = []
+    const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
+    t.teardown(() => app.close())
+    app.register(deals, { version: 'v1', storage: { ...memoryStorage(), get: async () => { throw error } } })
+    t.equal((await app.inject(`${home}/a`)).statusCode, 503)
+    const [line, ...others] = lines.map(line => JSON.parse(line))
+    t.strictSame([line.level, others], [level, []])
+    if (err === undefined) t.equal(line.err, undefined)
+    else t.match(line.err.message, err)
+  }
 })
