@@ -9,12 +9,14 @@ import { tighten } from '../sql/tighten.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
+import type { Anchors } from './anchors.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { HeavyWorkers } from './heavy-workers.js'
 import { LightReader } from './light-reader.js'
+import type { Round } from './round.js'
 import type { Slice, SliceLimits } from './sliced-reader.js'
 import { SlicedReader } from './sliced-reader.js'
-import type { ReadStatements } from './statements.js'
+import type { ReadStatements, Select } from './statements.js'
 
 /** How all tables of a database are read. */
 export interface ReadSettings {
@@ -25,6 +27,9 @@ export interface ReadSettings {
   readonly line: WaitingLine
   /** Who does them; without any, they are done here in slices. */
   readonly workers: HeavyWorkers | undefined
+  /** When small reads are done. */
+  readonly round: Round
+  readonly anchors: Anchors
 }
 
 /**
@@ -38,22 +43,22 @@ export class TableReader {
 
   constructor (readonly statements: ReadStatements, indexes: readonly Index[], readonly settings: ReadSettings) {
     this.layout = statements.layout
-    this.light = new LightReader(statements, indexes, settings.limits)
+    this.light = new LightReader(statements, indexes, settings)
     this.sliced = new SlicedReader(statements, settings.limits)
   }
 
-  get (id: Id): Stored | undefined {
-    return this.statements.get(id)
+  get (id: Id): Promise<Stored | undefined> {
+    return this.settings.round.read(() => this.statements.get(id))
   }
 
   getMany (ids: readonly Id[]): Stored[] {
-    return ids.flatMap(id => this.get(id) ?? [])
+    return ids.flatMap(id => this.statements.get(id) ?? [])
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    const items = this.light.readPage(query, select => this.statements.readItems(select))
+    const items = await this.#readLight(query, select => this.statements.readItems(select))
     if (items === undefined) return await this.#readHeavy(query, signal)
     return query.count ? { items, total: await this.#count(query, signal) } : { items }
   }
@@ -66,13 +71,17 @@ export class TableReader {
       return writeItems(await this.find(query, signal), members, asked.limit)
     }
     const columns = members.map(member => getColumn(this.layout, member))
-    const texts = this.light.readPage(query, select => this.statements.readTexts(select, columns))
+    const texts = await this.#readLight(query, select => this.statements.readTexts(select, columns))
     if (texts === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
     const more = texts.length > asked.limit
     if (more) texts.length = asked.limit
     const last = texts.at(-1)
     const id = last === undefined ? undefined : (JSON.parse(last) as Stored).id
     return joinTexts(texts, id, more, query.count ? await this.#count(query, signal) : undefined)
+  }
+
+  #readLight<Row> (query: Query, read: (select: Select) => Row[]): Promise<Row[] | undefined> {
+    return this.settings.round.read(() => this.light.readPage(query, read))
   }
 
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
