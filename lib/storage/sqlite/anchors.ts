@@ -17,8 +17,13 @@ interface Anchored {
   readonly state: string
 }
 
-// Rows between two anchors.
-const distance = 500
+/** How far apart anchors are. */
+export interface AnchorLimits {
+  readonly anchorRows: number
+}
+
+export const anchorLimits: AnchorLimits = { anchorRows: 500 }
+
 // Queries of one table whose anchors are kept; longer ones nobody repeats.
 const maxQueries = 20
 const maxKeyLength = 500
@@ -35,7 +40,7 @@ export class Anchors {
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
 
-  constructor (database: SqliteDatabase) {
+  constructor (database: SqliteDatabase, readonly limits: AnchorLimits) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
@@ -47,7 +52,8 @@ export class Anchors {
     index: string | undefined,
     read: (select: Select) => Row[]
   ): Row[] {
-    if (offset < distance) return read({ where, order, limit, offset, index })
+    const { anchorRows } = this.limits
+    if (offset < anchorRows) return read({ where, order, limit, offset, index })
     const { layout } = statements
     const queries = this.#getQueries(layout)
     const descending = order[0]?.descending === true
@@ -56,16 +62,16 @@ export class Anchors {
       ids: [], descending, isById: where.every(isRangeOfId), state: this.#getState(layout)
     }
     const { ids } = kept
-    const wanted = Math.floor(offset / distance)
+    const wanted = Math.floor(offset / anchorRows)
     while (ids.length < wanted) {
-      const next = { where: moveOn(where, ids.at(-1), descending), order, limit: 1, offset: distance - 1, index }
+      const next = { where: moveOn(where, ids.at(-1), descending), order, limit: 1, offset: anchorRows - 1, index }
       const [row] = statements.readRows(next, [layout.id])
       if (row === undefined) break
       ids.push(row[0] as Id)
     }
     const passed = Math.min(wanted, ids.length)
     const from = moveOn(where, ids[passed - 1], descending)
-    const rows = read({ where: from, order, limit, offset: offset - passed * distance, index })
+    const rows = read({ where: from, order, limit, offset: offset - passed * anchorRows, index })
     // Asked last: others may have written meanwhile.
     if (kept.state === this.#getState(layout)) {
       keep(queries, key, kept)

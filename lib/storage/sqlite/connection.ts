@@ -5,7 +5,8 @@ import { planLimits } from '../sql/steps.js'
 import type { FamilyShape } from '../storage.js'
 import type { LineLimits } from '../waiting-line.js'
 import { lineLimits, WaitingLine } from '../waiting-line.js'
-import { Anchors } from './anchors.js'
+import type { AnchorLimits } from './anchors.js'
+import { anchorLimits, Anchors } from './anchors.js'
 import type { CommitSettings } from './commits.js'
 import { CommitQueue } from './commits.js'
 import type { SqliteDatabase } from './driver.js'
@@ -30,7 +31,7 @@ interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits {}
+export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits, AnchorLimits {}
 
 /** An open database with its queue of commits. */
 export async function openConnection (
@@ -39,10 +40,10 @@ export async function openConnection (
   given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
+  const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...anchorLimits, ...given }
   const round = new Round(database, 'file' in source)
-  const anchors = new Anchors(database)
+  const anchors = new Anchors(database, limits)
   const queue = new CommitQueue(database, { ...settings, round, anchors })
-  const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...given }
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
   const workers = file === undefined ? undefined : new HeavyWorkers(file)
