@@ -3,8 +3,6 @@ import type { SqliteDatabase, SqliteStatement } from './driver.js'
 /** Reads, and returns what answers the one who asked. */
 type Read = () => () => void
 
-// So long a round may read while others wait for the event loop; the rest is for the next.
-const maxMs = 10
 // What is read may lead to further reads in the same turn. Who reads on and on must let others have theirs.
 const maxPasses = 3
 
@@ -21,8 +19,11 @@ export class Round {
   #until = 0
   readonly #transaction: { readonly begin: SqliteStatement, readonly end: SqliteStatement } | undefined
 
-  /** @param isOurs whether nobody else uses the connection, so that it is in no transaction between two turns */
-  constructor (database: SqliteDatabase, isOurs: boolean) {
+  /**
+   * @param isOurs whether nobody else uses the connection, so that it is in no transaction between two turns
+   * @param maxMs so long it may read while others wait for the event loop; the rest is for the next turn
+   */
+  constructor (database: SqliteDatabase, isOurs: boolean, readonly maxMs = 10) {
     if (isOurs) this.#transaction = { begin: database.prepare('BEGIN'), end: database.prepare('COMMIT') }
   }
 
@@ -57,7 +58,7 @@ export class Round {
     this.#isPlanned = true
     setImmediate(() => {
       this.#passes = 0
-      this.#until = performance.now() + maxMs
+      this.#until = performance.now() + this.maxMs
       this.#pass()
     })
   }
