@@ -23,6 +23,7 @@ import { logEndpoints } from '../reads/log.js'
 import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
 import type { Service, ServiceOptions } from '../service/service.js'
+import { checkHost } from './check-host.js'
 import { makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 
@@ -106,6 +107,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
   return async (app, options) => {
     // /crm and /crm/ are one place.
     const prefix = app.prefix.replace(/\/+$/, '')
+    checkHost(app, family)
     const mount = await makeMount(family, prefix, options)
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))

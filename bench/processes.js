@@ -1,0 +1,53 @@
+// Every server, and the load, is a process of its own, bound to a core of its own where the system can do that.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+// PostgreSQL is where the load is, unless there is a third core: what the servers cost must not depend on it.
+export const cores = { server: 0, load: 1, database: availableParallelism() > 2 ? 2 : 1 }
+
+export const isPinned = availableParallelism() > 1 && canPin()
+
+function canPin () {
+  try {
+    execFileSync('taskset', ['-c', '0', process.execPath, '--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts a file of this folder; resolves with the first message that it sends. */
+export async function startProcess (file, args, { core, node = process.execPath }) {
+  const command = [node, fileURLToPath(new URL(file, import.meta.url)), ...args]
+  if (isPinned) command.unshift('taskset', '-c', String(core))
+  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  return { child, ready: await answerOf(child) }
+}
+
+/** Sends a message and resolves with the answer. */
+export async function ask (child, message) {
+  const answer = answerOf(child)
+  child.send(message)
+  return await answer
+}
+
+/** Those that are told to end; a process that ends otherwise is an error. */
+export async function endProcess (child) {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill()
+  await ended
+}
+
+function answerOf (child) {
+  return new Promise((resolve, reject) => {
+    const ended = (code, signal) => { reject(new Error(`${child.spawnargs.join(' ')} ended with ${code ?? signal}`)) }
+    child.once('exit', ended)
+    child.once('message', answer => {
+      child.off('exit', ended)
+      resolve(answer)
+    })
+  })
+}
