@@ -39,6 +39,6 @@ function waitForTurn (response: ServerResponse, line: { count: number }, start: 
 }
 
 function refuse (maxPipelined: number): Problem {
-  const detail = `On one connection at most ${maxPipelined} requests may wait for the answers before them (maxPipelined)`
+  const detail = `On a connection at most ${maxPipelined} requests may wait for the answers before them (maxPipelined)`
   return new Problem('busy', detail, { headers: { connection: 'close', 'retry-after': '1' } })
 }

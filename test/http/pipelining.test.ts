@@ -126,7 +126,7 @@ t.test('beyond maxPipelined: 503, and the connection ends with nothing done afte
     const { head, body } = answers.at(-1) as Answer
     t.match(JSON.parse(body), {
       type: 'urn:dealbook:problem:busy',
-      detail: `On one connection at most ${bound} requests may wait for the answers before them (maxPipelined)`
+      detail: `On a connection at most ${bound} requests may wait for the answers before them (maxPipelined)`
     })
     t.match(head, /^connection: close$/mi)
     t.match(head, /^retry-after: 1$/mi)
