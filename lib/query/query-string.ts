@@ -11,6 +11,7 @@ export interface Parameter {
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
+  const decode = search.includes('%') || search.includes('+') ? decodePart : takeAsIs
   for (const raw of search.split('&')) {
     if (raw === '') continue
     const equals = raw.indexOf('=')
@@ -23,8 +24,11 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
   return parameters
 }
 
-function decode (text: string): string | undefined {
-  if (!/[%+]/.test(text)) return text
+function takeAsIs (text: string): string {
+  return text
+}
+
+function decodePart (text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
@@ -40,14 +44,19 @@ export function readTextParameter (search: string, name: string): string | undef
   return undefined
 }
 
-/** The page at this path with some parameters taken out and others put in. */
+/** The page at this path with some parameters taken out and another put in. */
 export function makePageUrl (
   path: string,
   { parameters }: { readonly parameters: readonly Parameter[] },
   without: readonly string[] = [],
-  added: readonly string[] = []
+  added?: string
 ): string {
-  const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
-  const search = [...kept, ...added].join('&')
-  return search === '' ? path : `${path}?${search}`
+  let url = path
+  let separator = '?'
+  for (const { name, raw } of parameters) {
+    if (without.includes(name)) continue
+    url += separator + raw
+    separator = '&'
+  }
+  return added === undefined ? url : url + separator + added
 }

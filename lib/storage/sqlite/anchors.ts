@@ -46,12 +46,12 @@ export class Anchors {
   }
 
   /** Reads a page, beginning at the nearest anchor before it. */
-  readPage<Row> (
+  readPage<Rows> (
     statements: ReadStatements,
     { where, order, limit, offset }: Query,
     index: string | undefined,
-    read: (select: Select) => Row[]
-  ): Row[] {
+    read: (select: Select) => Rows
+  ): Rows {
     const { anchorRows } = this.limits
     if (offset < anchorRows) return read({ where, order, limit, offset, index })
     const { layout } = statements
@@ -98,7 +98,7 @@ export class Anchors {
   }
 
   #getState ({ mapped }: Layout): string {
-    const [[version, written]] = this.#readState([]) as [[number, number]]
+    const [version, written] = this.#readState.get([]) as [number, number]
     return `${version} ${mapped ? written : written - this.#written}`
   }
 

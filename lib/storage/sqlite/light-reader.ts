@@ -5,6 +5,11 @@ import type { Condition, Order, Query, Scalar } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import type { ReadStatements, Select } from './statements.js'
 
+/** The rows of a page, in whatever form. */
+export interface Counted {
+  readonly length: number
+}
+
 type Window = Extract<Step, { readonly type: 'window' }>
 
 /** Reads what can be read in a few milliseconds, whatever is in the table; the rest is left to others. */
@@ -16,8 +21,7 @@ export class LightReader {
   ) {}
 
   /** The page; undefined where it takes long to find. */
-  readPage<Row> (query: Query, read: (select: Select) => Row[]): Row[] | undefined {
-    if (query.limit === 0) return []
+  readPage<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Rows | undefined {
     for (const step of planPage(query, this.indexes, this.settings.limits)) {
       if (step.type === 'heavy') return undefined
       const rows = this.#runStep(step, query, read)
@@ -41,7 +45,7 @@ export class LightReader {
   }
 
   /** The page, where the step settles it. */
-  #runStep<Row> (step: LightStep, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
+  #runStep<Rows extends Counted> (step: LightStep, query: Query, read: (select: Select) => Rows): Rows | undefined {
     const { where, order, limit, offset } = query
     switch (step.type) {
       case 'read': return this.#readAlong(query, undefined, read)
@@ -63,14 +67,14 @@ export class LightReader {
     }
   }
 
-  #readAlong<Row> (query: Query, index: string | undefined, read: (select: Select) => Row[]): Row[] {
+  #readAlong<Rows> (query: Query, index: string | undefined, read: (select: Select) => Rows): Rows {
     const { where, order, limit, offset } = query
     return order[0]?.field === 'id'
       ? this.settings.anchors.readPage(this.statements, query, index, read)
       : read({ where, order, limit, offset, index })
   }
 
-  #readWindow<Row> (step: Window, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
+  #readWindow<Rows extends Counted> (step: Window, query: Query, read: (select: Select) => Rows): Rows | undefined {
     const { index: { name: index }, range, rows, maxEntries } = step
     const { where, order, limit, offset } = query
     const { field, descending } = order[0] as Order

@@ -12,11 +12,13 @@ import type { WaitingLine } from '../waiting-line.js'
 import type { Anchors } from './anchors.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { HeavyWorkers } from './heavy-workers.js'
+import type { Counted } from './light-reader.js'
 import { LightReader } from './light-reader.js'
 import type { Round } from './round.js'
 import type { Slice, SliceLimits } from './sliced-reader.js'
 import { SlicedReader } from './sliced-reader.js'
-import type { ReadStatements, Select } from './statements.js'
+import type { JoinedItems, ReadStatements, Select } from './statements.js'
+import { itemSeparator } from './statements.js'
 
 /** How all tables of a database are read. */
 export interface ReadSettings {
@@ -58,7 +60,7 @@ export class TableReader {
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    const items = await this.#readLight(query, select => this.statements.readItems(select))
+    const items = query.limit === 0 ? [] : await this.#readLight(query, select => this.statements.readItems(select))
     if (items === undefined) return await this.#readHeavy(query, signal)
     return query.count ? { items, total: await this.#count(query, signal) } : { items }
   }
@@ -71,16 +73,12 @@ export class TableReader {
       return writeItems(await this.find(query, signal), members, asked.limit)
     }
     const columns = members.map(member => getColumn(this.layout, member))
-    const texts = await this.#readLight(query, select => this.statements.readTexts(select, columns))
-    if (texts === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
-    const more = texts.length > asked.limit
-    if (more) texts.length = asked.limit
-    const last = texts.at(-1)
-    const id = last === undefined ? undefined : (JSON.parse(last) as Stored).id
-    return joinTexts(texts, id, more, query.count ? await this.#count(query, signal) : undefined)
+    const items = await this.#readLight(query, select => this.statements.readText(select, columns))
+    if (items === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
+    return toFoundText(items, asked.limit, query.count ? await this.#count(query, signal) : undefined)
   }
 
-  #readLight<Row> (query: Query, read: (select: Select) => Row[]): Promise<Row[] | undefined> {
+  #readLight<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Promise<Rows | undefined> {
     return this.settings.round.read(() => this.light.readPage(query, read))
   }
 
@@ -130,17 +128,21 @@ function tightenQuery (query: Query): Query {
 }
 
 function writeItems ({ items, total }: Found, members: readonly string[], limit: number): FoundText {
-  const shown = items.slice(0, limit)
-  const texts = shown.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
-  return joinTexts(texts, shown.at(-1)?.id, items.length > limit, total)
+  const texts = items.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
+  const found = toFoundText({ text: texts.join(itemSeparator), length: items.length }, limit, total)
+  const last = items[found.count - 1]
+  return last === undefined ? found : { ...found, last: last.id }
 }
 
-function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
-  return {
-    text: texts.join(','),
-    count: texts.length,
-    more,
-    ...last === undefined ? {} : { last },
-    ...total === undefined ? {} : { total }
-  }
+const separators = new RegExp(itemSeparator, 'g')
+
+/** @param items one more than `limit` where there are more */
+function toFoundText ({ text, length }: JoinedItems, limit: number, total: number | undefined): FoundText {
+  const more = length > limit
+  const count = more ? limit : length
+  const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(itemSeparator))) : text
+  const found = { text: shown.replace(separators, ','), count, more }
+  const last = count === 0 ? undefined : (JSON.parse(shown.slice(shown.lastIndexOf(itemSeparator) + 1)) as Stored).id
+  if (last === undefined) return total === undefined ? found : { ...found, total }
+  return total === undefined ? { ...found, last } : { ...found, last, total }
 }

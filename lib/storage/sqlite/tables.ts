@@ -75,7 +75,7 @@ function writeCreate ({ table, columns, id }: Layout): string {
 
 /** The types of the columns by their names; none where there is no such table. */
 function readColumns (database: SqliteDatabase, tableName: string): Map<string, string> {
-  const rows = prepareRead(database, 'SELECT name, type FROM pragma_table_info(?)')([tableName])
+  const rows = prepareRead(database, 'SELECT name, type FROM pragma_table_info(?)').all([tableName])
   return new Map(rows as [string, string][])
 }
 
@@ -83,7 +83,7 @@ function readColumns (database: SqliteDatabase, tableName: string): Map<string, 
 function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
   const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
     FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
-    WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`)([tableName])
+    WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
   const indexes = new Map<string, { fields: string[], plain: boolean }>()
   for (const [name, columnName, plain] of rows as [string, string | null, number][]) {
     const index = indexes.get(name) ?? { fields: [], plain: true }
