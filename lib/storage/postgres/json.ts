@@ -42,11 +42,12 @@ function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   }
 }
 
-// PostgreSQL and JavaScript agree on the digits where fifteen are enough, and on leaving out the exponent in between.
+// Of fractions PostgreSQL and JavaScript write the same digits, the fewest that tell a number from others, and between
+// these bounds neither writes an exponent. Of integers above PostgreSQL writes more digits than needed now and then.
 function writeNumber (column: string, marked: string): string {
   return `CASE WHEN ${column} = trunc(${column}) AND abs(${column}) <= ${Number.MAX_SAFE_INTEGER} ` +
     `THEN ${column}::bigint::text ` +
-    `WHEN abs(${column}) BETWEEN 1e-4 AND 1e14 AND length(${column}::text) < 17 THEN ${column}::text ` +
+    `WHEN abs(${column}) BETWEEN 1e-4 AND 1e15 THEN ${column}::text ` +
     `ELSE ${marked} END`
 }
 
