@@ -38,7 +38,8 @@ const table: Record<string, Record<string, unknown>[]> = {
   numbers: [
     0, 1, -1, 1.5, 0.1, 0.1 + 0.2, 1e-7, 123456.78901234567, 5e-324, -2.5e-10, 1e15, 9007199254740991,
     -9007199254740991, 8999999999999999, 100, -0, 0.0001, 0.00001, -0.000123456789, 1e14, 1e14 + 0.5, 12345678901234.5,
-    999999999999999.9, 1e16, 1e20, 123456789012345680000, 1e21, -1e300, Number.MAX_VALUE, 2 ** -44, 2 ** 60, 1 / 3, 577802315005944000
+    999999999999999.9, 1e16, 1e20, 123456789012345680000, 1e21, -1e300, Number.MAX_VALUE, 2 ** -44, 2 ** 60, 1 / 3,
+    577802315005944000
   ].map(number => ({ number })),
   'numbers of any size': Array.from({ length: 200 }, (_, index) => ({ number: makeNumber(index) })),
   integers: [{ integer: 0 }, { integer: -5 }, { integer: Number.MAX_SAFE_INTEGER }],
