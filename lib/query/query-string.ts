@@ -7,12 +7,19 @@ export interface Parameter {
   readonly raw: string
 }
 
-/** Splits a query string; a part that is not valid percent-encoding has no name. */
+/** How many parameters a query may have. */
+export const maxParameters = 100
+
+/**
+ * Splits a query string; a part that is not valid percent-encoding has no name. Of a query that has too many, it is one
+ * more than there may be: to decode what is wrong takes time.
+ */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
   for (const raw of search.split('&')) {
     if (raw === '') continue
+    if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
     const name = decode(equals === -1 ? raw : raw.slice(0, equals))
     const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
@@ -21,6 +28,11 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
       : { name, value, assigned: equals !== -1, raw })
   }
   return parameters
+}
+
+/** How many parameters a query has, whether they are well-formed or not. */
+export function countParameters (search: string): number {
+  return search.split('&').filter(raw => raw !== '').length
 }
 
 function decode (text: string): string | undefined {
