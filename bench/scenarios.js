@@ -1,33 +1,39 @@
-// What is measured. Each scenario makes the n-th request; the same for every server.
+// What is measured: each scenario makes the n-th request, the same for every contender that speaks our URLs.
 export const customers = 100_000
-export const deals = 200
+// More than there are connections, so that nobody waits for another who changes the same deal.
+export const deals = 1000
 
-const json = { 'content-type': 'application/json' }
+/** The customer that every contender has under this id. */
+export function customerOf (id) {
+  return { id, age: 18 + id * 37 % 73, children: id * 13 % 5 }
+}
 
-export const scenarios = [
-  {
-    name: 'page of 50 by key, two filters',
-    request: n => ({
-      method: 'GET',
-      path: `/customers?min-age=30&max-age=60&gt=${(n * 997) % (customers - 2000)}&maxpagesize=50`
-    })
+/** The customers that the n-th page of the first scenario lies behind. */
+export const startOf = n => (n * 997) % (customers - 2000)
+export const customerIdOf = n => 1 + (n * 997) % customers
+// Every request changes the price, so that none is the one that changes nothing.
+export const priceOf = n => n + 1
+
+export const scenarios = {
+  page: {
+    title: 'page of 50 by key, two ranges',
+    request: n => ({ path: `/customers?min-age=30&max-age=60&gt=${startOf(n)}&maxpagesize=50` })
   },
-  {
-    name: 'page=1000',
-    request: () => ({ method: 'GET', path: '/customers?page=1000' })
+  numbered: {
+    title: 'page=1000',
+    request: () => ({ path: '/customers?page=1000' })
   },
-  {
-    name: 'one by id',
-    request: n => ({ method: 'GET', path: `/customers/${1 + ((n * 997) % customers)}` })
+  one: {
+    title: 'one by id',
+    request: n => ({ path: `/customers/${customerIdOf(n)}` })
   },
-  {
-    name: 'operation, durable commit',
-    // Every request changes the price, so that none is the one that changes nothing.
+  operation: {
+    title: 'operation, durable',
+    writes: true,
     request: (n, ids) => ({
       method: 'PUT',
       path: `/rest/v1/deals/${ids[n % ids.length]}/change-price`,
-      headers: json,
-      body: JSON.stringify({ newPrice: n + 1, reason: 'bench' })
+      body: { newPrice: priceOf(n), reason: 'bench' }
     })
   }
-]
+}

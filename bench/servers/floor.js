@@ -1,12 +1,13 @@
-// The floor: Fastify sending the bytes that ours sends, from constants.
+// The floor: Fastify sending what ours sends, headers and all, from constants.
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
-import { serve } from './serve.js'
+import { anywhere, given, serve } from './serve.js'
 
-const { page, numbered, one, changed } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
+const { page, numbered, one, operation } = JSON.parse(readFileSync(given.bytes, 'utf8'))
 const app = Fastify()
-const send = body => (_request, reply) => reply.header('content-type', 'application/json; charset=utf-8').send(body)
-app.get('/customers', (request, reply) => send(request.query.page === undefined ? page : numbered)(request, reply))
+const send = ({ headers, body }) => (_request, reply) => reply.headers(headers).send(body)
+const [sendPage, sendNumbered] = [send(page), send(numbered)]
+app.get('/customers', (request, reply) => (request.query.page === undefined ? sendPage : sendNumbered)(request, reply))
 app.get('/customers/:id', send(one))
-app.put('/rest/v1/deals/:id/change-price', send(changed))
-await serve(app, ['1'])
+app.put('/rest/v1/deals/:id/change-price', send(operation))
+await serve(await app.listen(anywhere), ['1'], () => 0)

@@ -1,19 +1,21 @@
-// This package, on the storage that is named.
+// This package, on the storage that is named, from the checkout that is named.
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
-import { customers, dealbook, loadItems, memoryStorage } from 'fastify-dealbook'
 import * as amount from '../scenarios.js'
-import { serve } from './serve.js'
+import { anywhere, given, serve } from './serve.js'
 
-const [, , kind, place] = process.argv
+const load = file => import(pathToFileURL(join(given.checkout, 'build/lib', file)).href)
+const { customers, dealbook, loadItems, memoryStorage } = await load('index.js')
 const open = {
   memory: async () => memoryStorage(),
-  sqlite: async () => (await import('fastify-dealbook/sqlite')).sqliteStorage({ file: place }),
-  postgres: async () => (await import('fastify-dealbook/postgres')).postgresStorage({ connectionString: place })
+  sqlite: async () => (await load('storage/sqlite/sqlite-storage.js')).sqliteStorage({ file: given.file }),
+  postgres: async () => (await load('storage/postgres/postgres-storage.js')).postgresStorage(given.postgres)
 }
-const storage = await open[kind]()
+const storage = await open[given.storage]()
 
 function * people () {
-  for (let id = 1; id <= amount.customers; id++) yield { id, age: 18 + id * 37 % 73, children: id * 13 % 5 }
+  for (let id = 1; id <= amount.customers; id++) yield amount.customerOf(id)
 }
 await loadItems(storage, customers, people())
 const app = Fastify()
@@ -23,4 +25,7 @@ for (let n = 0; n < amount.deals; n++) {
   const answer = await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a deal', price: 1 } })
   ids.push(answer.json().id)
 }
-await serve(app, ids)
+await serve(await app.listen(anywhere), ids, async id => {
+  const answer = await app.inject(`/rest/v1/deals/${id}/price-changes`)
+  return answer.json().items.length
+})

@@ -5,12 +5,21 @@ import { readTextParameter } from '../query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../values/ids.js'
 import { shorten } from '../values/shorten.js'
 import type { Wish } from './negotiate.js'
+import { readRouterSetting } from './router.js'
 
 /** The path and the query string of a request, as they were sent, but never with a host of the client's choice. */
 export function splitUrl (request: FastifyRequest): { path: string, search: string } {
   const url = removeHost(request.raw.url as string)
-  const mark = url.indexOf('?')
+  const mark = findQuery(url, request)
   return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+}
+
+// Where the query begins: at a semicolon too, where the host's router takes it so.
+function findQuery (url: string, { server }: FastifyRequest): number {
+  const mark = url.indexOf('?')
+  const semicolon = url.indexOf(';')
+  const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
+  return isFirst && readRouterSetting(server, 'useSemicolonDelimiter') ? semicolon : mark
 }
 
 // A request may name a host in its target (RFC 9112, 3.2.2), which the router passes over; and at the beginning of a

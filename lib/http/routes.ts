@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
+import { readRouterSetting } from './router.js'
 
 /** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
 export interface RouteSchema extends FastifySchema {
@@ -31,14 +32,12 @@ export interface Endpoint {
  * for every other method, whatever the host's own settings for these are.
  */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], bodyLimit: number): void {
-  const { routerOptions, ignoreTrailingSlash } = app.initialConfig
-  // A host whose router ignores trailing slashes has these paths already.
-  const slashed = routerOptions?.ignoreTrailingSlash !== true && ignoreTrailingSlash !== true
   for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
     const here = endpoints.filter(endpoint => endpoint.path === path)
-    mountPath(app, path, here, bodyLimit)
+    const [plain, ...others] = listSpellings(app, path)
+    mountPath(app, plain, here, bodyLimit)
     // The same once more; the documentation has it already.
-    if (slashed) mountPath(app, `${path}/`, here.map(endpoint => ({ ...endpoint, schema: hidden })), bodyLimit)
+    for (const url of others) mountPath(app, url, here.map(endpoint => ({ ...endpoint, schema: hidden })), bodyLimit)
   }
 }
 
@@ -48,7 +47,7 @@ export function mountUnknown (
   path: string,
   explain: (request: FastifyRequest, reply: FastifyReply) => Problem
 ): void {
-  for (const url of [path, `${path}/`]) {
+  for (const url of listSpellings(app, path)) {
     if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
     declareRoute(app, {
       method: app.supportedMethods as HTTPMethods[],
@@ -59,6 +58,11 @@ export function mountUnknown (
       handler: async () => {}
     })
   }
+}
+
+// To a router that ignores trailing slashes, both are one path.
+function listSpellings (app: FastifyInstance, path: string): [string, ...string[]] {
+  return readRouterSetting(app, 'ignoreTrailingSlash') ? [path] : [path, `${path}/`]
 }
 
 const hidden: RouteSchema = { hide: true }

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorCodes } from '../errors.js'
 import type { Retirement } from '../http/retirement.js'
 import { hasEnded, isRetiring, retire } from '../http/retirement.js'
+import { unifyPath } from '../http/router.js'
 import type { Endpoint, RouteSchema } from '../http/routes.js'
 import type { Mount } from './mount.js'
 
@@ -29,7 +30,8 @@ export function joinSharedPaths (app: FastifyInstance, prefix: string, family: s
   if (prefixes === undefined) places.set(app.server, prefixes = new Map())
   // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
   const parent = Object.getPrototypeOf(app) as object
-  let here = prefixes.get(prefix)
+  const place = unifyPath(app, prefix)
+  let here = prefixes.get(place)
   if (here === undefined) {
     here = {
       parent,
@@ -38,7 +40,7 @@ export function joinSharedPaths (app: FastifyInstance, prefix: string, family: s
       actions: new SharedNames(),
       queries: new SharedNames()
     }
-    prefixes.set(prefix, here)
+    prefixes.set(place, here)
   }
   if (here.parent !== parent) throw new errorCodes.FST_DEALBOOK_SCOPE_TAKEN(family, prefix || '/')
   return here

@@ -27,8 +27,8 @@ export const stateFile = join(
     .slice(0, 12)}.json`
 )
 
-/** A PostgreSQL of its own, on a free port. */
-export async function startServer (): Promise<Server> {
+/** A PostgreSQL of its own, on a free port; where commits need not survive a power cut, they wait for no disk. */
+export async function startServer ({ durable = false } = {}): Promise<Server> {
   const port = await findFreePort()
   const folder = await mkdtemp(join(tmpdir(), 'dealbook-postgres-'))
   const log: string[] = []
@@ -39,10 +39,9 @@ export async function startServer (): Promise<Server> {
     createPostgresUser: process.getuid?.() === 0,
     // A collation that is not by code point, as many databases have, so that relying on the default shows.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'],
-    // Turned off: a power cut is no part of these tests.
     postgresFlags: [
       '-c',
-      'fsync=off',
+      `fsync=${durable ? 'on' : 'off'}`,
       '-c',
       'max_connections=200',
       '-c',

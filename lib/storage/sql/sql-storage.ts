@@ -1,6 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges } from '../changes.js'
 import { markHeeding } from '../patience.js'
+import { mergeShapes } from '../shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
@@ -115,16 +116,5 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
         throw new errorCodes.FST_DEALBOOK_TABLE_SHARED(other.family, family, tableName)
       }
     }
-  }
-}
-
-/** The same family with the fields of both shapes: mounts of different versions share one table. */
-function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
-  if (before === undefined) return now
-  const names = new Set(now.fields.map(field => field.name))
-  return {
-    name: now.name,
-    fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
-    indexes: [...now.indexes, ...before.indexes]
   }
 }

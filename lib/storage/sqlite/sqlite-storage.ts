@@ -34,8 +34,8 @@ export interface SqliteOptions {
  *
  * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
  * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
- * member is NULL. Fields that are added later become columns that are NULL in the rows from before, whether they are
- * optional or not.
+ * member is NULL. Fields that are added later have their default in the rows from
+ * before.
  *
  * @example
  * const storage = sqliteStorage({ file: 'dealbook.db' })
