@@ -12,7 +12,23 @@ export const contenders = {
   'expert-group': { ...expert, title: 'the same, group commit', scenarios: writes, args: { way: 'group' } },
   'ours-memory': { ...ours, title: 'ours, memory', args: { storage: 'memory' }, expert: 'expert' },
   'ours-sqlite': { ...ours, title: 'ours, SQLite', args: { storage: 'sqlite' }, expert: 'expert' },
-  'ours-postgres': { ...ours, title: 'ours, PostgreSQL', args: { storage: 'postgres' }, expert: 'expert-postgres' }
+  'ours-postgres': { ...ours, title: 'ours, PostgreSQL', args: { storage: 'postgres' }, expert: 'expert-postgres' },
+  'expert-postgres': {
+    title: 'expert by hand, PostgreSQL',
+    file: 'expert-postgres.js',
+    scenarios: all,
+    expert: 'expert-postgres'
+  },
+  platformatic: {
+    title: 'Platformatic, SQLite',
+    file: 'platformatic.js',
+    scenarios: all,
+    expert: 'expert',
+    needsNode: 22,
+    writesLess: true
+  },
+  feathers: { title: 'Feathers, SQLite', file: 'feathers.js', scenarios: all, expert: 'expert', needsNode: 22 },
+  express: { title: 'Express by hand, SQLite', file: 'express.js', scenarios: all, expert: 'expert' }
 }
 
 export const inShort = ['floor', 'expert', 'ours-sqlite']

@@ -41,7 +41,10 @@ async function startAll ({ names, checkouts, scenarios }, ends) {
     const place = { file: join(folder, `${name}.db`), bytes: join(folder, 'bytes.json'), checkout }
     const told = { ...place, ...args, ...(name.includes('-postgres') ? { postgres: await postgres.newSchema() } : {}) }
     console.error(`starting ${name}`)
-    const { child, ready } = await startProcess(`servers/${file}`, [JSON.stringify(told)], { core: cores.server })
+    const { child, ready } = await startProcess(`servers/${file}`, [JSON.stringify(told)], {
+      core: cores.server,
+      needsNode: contender.needsNode
+    })
     ends.push(() => endProcess(child))
     return { ...contender, ...ready, child, scenarios: contender.scenarios.filter(each => scenarios.includes(each)) }
   }

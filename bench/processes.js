@@ -1,7 +1,9 @@
 // Every server, and the load, is a process of its own, bound to a core of its own where the system can do that.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 // PostgreSQL is where the load is, unless there is a third core: what the servers cost must not depend on it.
@@ -19,11 +21,24 @@ function canPin () {
 }
 
 /** Starts a file of this folder; resolves with the first message that it sends. */
-export async function startProcess (file, args, { core, node = process.execPath }) {
-  const command = [node, fileURLToPath(new URL(file, import.meta.url)), ...args]
+export async function startProcess (file, args, { core, needsNode = 0 }) {
+  const command = [findNode(needsNode), fileURLToPath(new URL(file, import.meta.url)), ...args]
   if (isPinned) command.unshift('taskset', '-c', String(core))
-  const child = spawn(command[0], command.slice(1), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn(command[0], command.slice(1), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Node 22 calls its SQLite experimental at every start.
+    env: { ...process.env, NODE_NO_WARNINGS: '1' }
+  })
   return { child, ready: await answerOf(child) }
+}
+
+/** This Node where it is new enough, else the one that is installed beside the contenders. */
+function findNode (major) {
+  if (Number(process.versions.node.split('.')[0]) >= major) return process.execPath
+  const names = ['node', 'node-bin'].map(start => `${start}-${process.platform}-${process.arch}`)
+  const path = names.map(name => join(import.meta.dirname, 'node_modules', name, 'bin/node')).find(existsSync)
+  if (path === undefined) throw new Error(`It needs Node ${major}: run all of the bench with that`)
+  return path
 }
 
 /** Sends a message and resolves with the answer. */

@@ -1,7 +1,38 @@
 // How each contender is asked, and what its answers say: the same questions, in the URLs of each.
-import { scenarios } from './scenarios.js'
+import { customerIdOf, priceOf, scenarios, startOf } from './scenarios.js'
 
-const dialects = {}
+const dialects = {
+  platformatic: {
+    requests: {
+      page: n => ({
+        path: `/customers/?where.age.gte=30&where.age.lte=60&where.id.gt=${startOf(n)}&orderby.id=asc&limit=50`
+      }),
+      numbered: () => ({ path: '/customers/?orderby.id=asc&limit=50&offset=49950' }),
+      one: n => ({ path: `/customers/${customerIdOf(n)}` }),
+      operation: (n, ids) => ({
+        method: 'PUT',
+        path: `/deals/${ids[n % ids.length]}`,
+        body: { name: 'a deal', price: priceOf(n), held: 0, status: 'open', revision: 1 }
+      })
+    },
+    items: answer => answer
+  },
+  feathers: {
+    requests: {
+      page: n => ({
+        path: `/customers?age[$gte]=30&age[$lte]=60&id[$gt]=${startOf(n)}&$sort[id]=1&$limit=50`
+      }),
+      numbered: () => ({ path: '/customers?$sort[id]=1&$limit=50&$skip=49950' }),
+      one: n => ({ path: `/customers/${customerIdOf(n)}` }),
+      operation: (n, ids) => ({
+        method: 'PUT',
+        path: `/price-changes/${ids[n % ids.length]}`,
+        body: { newPrice: priceOf(n), reason: 'bench' }
+      })
+    },
+    items: answer => answer.data
+  }
+}
 
 /** Of a name such as ours-sqlite@other, the function that makes the n-th request. */
 export function requestOf (contender, scenario) {

@@ -8,6 +8,7 @@ import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
 import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
+import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
 import { announceRetirement, retire } from '../http/retirement.js'
 import type { Endpoint } from '../http/routes.js'
@@ -108,8 +109,9 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
     const mount = await makeMount(family, prefix, options)
-    const { maxMembers = 1000, maxDepth = 20 } = options
+    const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
+    queuePipelined(app, maxPipelined)
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
