@@ -1,4 +1,5 @@
-import type { TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
 import { isDate, readDateTime } from './dates.js'
@@ -35,6 +36,22 @@ export function makeValidator (schema: TSchema): Validator {
     explain ??= thoroughAjv.compile({ ...schema })
     explain(value)
     return toFlaws(explain.errors ?? [])
+  }
+}
+
+/** Returns all that is wrong with one member of an object, which may be missing. */
+export type MemberValidator = (name: string, value: unknown) => MemberFlaw[]
+
+/** The same for the members of an object, each by itself. */
+export function makeMemberValidator ({ properties }: TObject): MemberValidator {
+  const validators = new Map<string, Validator>()
+  return (name, value) => {
+    const known = Object.hasOwn(properties, name) ? { [name]: properties[name] as TSchema } : {}
+    // One for all names that nothing is known of: there may be any number of them.
+    const key = Object.keys(known).join()
+    const validate = validators.get(key) ?? makeValidator(Type.Object(known, { additionalProperties: false }))
+    validators.set(key, validate)
+    return validate(value === undefined ? {} : { [name]: value })
   }
 }
 

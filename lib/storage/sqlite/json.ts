@@ -1,4 +1,5 @@
 import type { Column } from '../sql/layout.js'
+import { quoteText } from '../sql/names.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
 
@@ -33,10 +34,6 @@ export function selectJson (members: readonly Column[], mapped: boolean): string
   })
   if (members[0]?.field.name === 'id') return `concat('{', ${parts.join(', ')}, '}') AS item`
   return `concat('{', ltrim(concat(${parts.join(', ')}), ','), '}') AS item`
-}
-
-function quoteText (text: string): string {
-  return `'${text.replaceAll('\'', '\'\'')}'`
 }
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {
