@@ -2,26 +2,30 @@
 import type { FileHandle } from 'node:fs/promises'
 import { open, readFile } from 'node:fs/promises'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
-import { checkChanges, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
+import { checkChanges, completer, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
 
 export function journalStorage (file: string): Storage {
   const families = new Map<string, Map<Id, Stored>>()
+  // What items from before a field have in it.
+  const completers = new Map<string, (item: Stored) => Stored>()
   let journal: Promise<FileHandle> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   return {
-    async prepare ({ name }) {
+    async prepare (shape) {
       journal ??= replay()
       await journal
-      if (!families.has(name)) families.set(name, new Map())
+      if (!families.has(shape.name)) families.set(shape.name, new Map())
+      completers.set(shape.name, completer(shape))
     },
 
     async find (family, query) {
-      return pageOf(itemsOf(family).values(), query)
+      return pageOf([...itemsOf(family).values()].map(completerOf(family)), query)
     },
 
     async get (family, id) {
-      return itemsOf(family).get(id)
+      const item = itemsOf(family).get(id)
+      return item && completerOf(family)(item)
     },
 
     async commit (changes) {
@@ -46,6 +50,10 @@ export function journalStorage (file: string): Storage {
     const items = families.get(family)
     if (items === undefined || journal === undefined) throw new Error(`the family "${family}" was not prepared`)
     return items
+  }
+
+  function completerOf (family: string): (item: Stored) => Stored {
+    return completers.get(family) ?? (item => item)
   }
 
   async function replay (): Promise<FileHandle> {

@@ -38,6 +38,9 @@ export const errorCodes = makeErrors({
     'Name the column in tables.%s.columns', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
+  FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],
+  FST_DEALBOOK_NEEDS_DEFAULT: ['%s: there are items from before the field "%s", which is required. ' +
+    'Give it a default, or make it Type.Optional%s', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],

@@ -43,6 +43,7 @@ export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'
 export { pageOf } from './storage/page.js'
+export { completer } from './storage/shapes.js'
 export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {
   Change, Condition, FamilyShape, Field, Found, FoundText, Id, Kind, Order, Query, Scalar, Storage, Stored

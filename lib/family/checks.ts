@@ -1,5 +1,6 @@
 import { reservedNames } from '../query/names.js'
-import { findFlawInSchema } from '../values/validate.js'
+import { findJsonFlaw } from '../values/json.js'
+import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
@@ -18,7 +19,8 @@ export function findFlaw (definition: FamilyDefinition): string | undefined {
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
-    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ?? findFlawInSchemas(definition)
+    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ?? findFlawInSchemas(definition) ??
+    findFlawInDefaults(definition)
 }
 
 /** line-item -> CreateLineItem */
@@ -43,6 +45,7 @@ function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | u
   if (id === undefined || id.optional || (id.kind !== 'integer' && id.kind !== 'string')) {
     return 'fields must have an id, Type.Integer() or Type.String()'
   }
+  if (id.default !== undefined) return 'the id cannot have a default'
   for (const { name } of fields) {
     if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) return `the field "${name}" must be letters, digits and underscores`
     if (parameters.includes(name)) return `the field "${name}" is named like a query parameter`
@@ -114,6 +117,16 @@ function findFlawInSchemas ({ fields, operations = {} }: FamilyDefinition): stri
   for (const { name, params } of Object.values(operations)) {
     const flaw = findFlawInSchema(params)
     if (flaw !== undefined) return `the operation "${name}" has params that cannot be used: ${flaw}`
+  }
+  return undefined
+}
+
+/** Defaults that a field may not have: items from before the field would not fit it. */
+function findFlawInDefaults ({ fields }: FamilyDefinition): string | undefined {
+  const validateMember = makeMemberValidator(fields)
+  for (const [name, { default: value }] of Object.entries(fields.properties)) {
+    const flaw = value === undefined ? undefined : findJsonFlaw(value) ?? validateMember(name, value)[0]
+    if (flaw !== undefined) return `the default of the field "${name}" ${flaw.detail}`
   }
   return undefined
 }

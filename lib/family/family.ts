@@ -4,8 +4,8 @@ import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
-import type { Validator } from '../values/validate.js'
-import { makeValidator } from '../values/validate.js'
+import type { MemberValidator, Validator } from '../values/validate.js'
+import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listFields, ServiceFields } from './fields.js'
@@ -52,6 +52,8 @@ export interface Family {
   readonly makeId: (() => Id) | undefined
   /** Checks the declared fields of an item. */
   readonly validate: Validator
+  /** Checks one of them by itself. */
+  readonly validateMember: MemberValidator
   /** The id as it stands in a path; undefined where no item can have it. */
   readId (text: string): Id | undefined
   /** The state of an item in a word. */
@@ -97,6 +99,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
     makeId: definition.makeId,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
+    validateMember: makeMemberValidator(definition.fields),
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }

@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Field, Kind } from '../storage/storage.js'
+import { readDateTime } from '../values/dates.js'
 
 /** The members that the service itself gives to every stored item. */
 export const ServiceFields = Type.Object({
@@ -13,9 +14,24 @@ export const ServiceFields = Type.Object({
 export function listFields (schema: TObject): Field[] {
   return Object.entries(schema.properties).map(([name, property]) => {
     const values = enumerate(property)
+    const kind = inferKind(property, values)
     const optional = !(schema.required ?? []).includes(name)
-    return { name, kind: inferKind(property, values), optional, ...(values === undefined ? {} : { values }) }
+    const hasDefault = !optional && property.default !== undefined
+    return {
+      name,
+      kind,
+      optional,
+      ...(values === undefined ? {} : { values }),
+      ...(hasDefault ? { default: toStored(kind, property.default) } : {})
+    }
   })
+}
+
+/** A value as it is stored: moments in UTC and no negative zero. */
+export function toStored (kind: Kind, value: unknown): unknown {
+  // What was stored when the field was another is no moment, and stays.
+  if (kind === 'date-time' && typeof value === 'string') return readDateTime(value) ?? value
+  return value === 0 ? 0 : value
 }
 
 function inferKind (schema: TSchema, values: readonly string[] | undefined): Kind {

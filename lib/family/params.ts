@@ -3,11 +3,10 @@ import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
-import { readDateTime } from '../values/dates.js'
 import type { Members } from '../values/json.js'
 import type { MemberFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
-import { listFields } from './fields.js'
+import { listFields, toStored } from './fields.js'
 
 /** What is sent with a command: strict, and the same content always in the same form. */
 export interface Params {
@@ -35,9 +34,7 @@ export function canonicalize (fields: readonly Field[], members: Members): Membe
   const written: Record<string, unknown> = {}
   for (const { name, kind } of fields) {
     const value = members[name]
-    if (value === undefined) continue
-    if (kind === 'date-time') written[name] = readDateTime(value as string)
-    else written[name] = value === 0 ? 0 : value
+    if (value !== undefined) written[name] = toStored(kind, value)
   }
   return written
 }

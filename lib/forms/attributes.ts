@@ -44,9 +44,25 @@ function compileReader (family: Family): (request: FastifyRequest) => Command {
   return request => {
     const target = readItemId(family, request)
     const { members, removed } = splitNulls(family, request)
-    const wanted = readParams(schema, members)
-    return { action: undefined, target, params: {}, interpret: current => interpret(family, current, wanted, removed) }
+    const read = schema.read(members)
+    // A member that is wrong may be just what is stored, from before a field became stricter; one that is unknown not.
+    if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
+      throw invalidBody(read.flaws)
+    }
+    return {
+      action: undefined,
+      target,
+      params: {},
+      interpret (current) {
+        const wanted = 'params' in read ? read.params : readParams(schema, omitSame(members, current))
+        return interpret(family, current, wanted, removed)
+      }
+    }
   }
+}
+
+function omitSame (members: Members, current: Members): Members {
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, current[name])))
 }
 
 // In a merge patch, null takes an optional member away (RFC 7396).

@@ -67,7 +67,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
 
   function chooseByAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
     // An empty header says as little as none.
-    const asked = accept === undefined || accept.trim() === '' ? '*/*' : accept
+    const asked = accept === undefined || accept.trim() === '' ? '*/*' : cutAccept(accept)
     return kept[kind].get(asked, () => negotiate(kind, asked))
   }
 
@@ -77,6 +77,14 @@ export function makeChooser (representations: readonly Representation[]): Choose
     const found = types.find(({ mediaType }) => mediaType === best)
     return found === undefined || kind !== 'problem' ? found : chooseProblemType(found.representation)
   }
+}
+
+// Longer than any that a client has reason to send; each range in it is compared with every type there is.
+const maxAccept = 1000
+
+/** What comes after so many characters is left out. */
+function cutAccept (accept: string): string {
+  return accept.length <= maxAccept ? accept : accept.slice(0, Math.max(0, accept.lastIndexOf(',', maxAccept)))
 }
 
 // Second names after the first of all: text/* means HTML, though text/xml is a name of XML. A client that asks for

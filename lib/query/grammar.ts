@@ -7,7 +7,7 @@ import { listFilters, reservedNames } from './names.js'
 import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
 import { addFilter, findFilter, makeCursorReader, makeSettingReaders, toConditions } from './parameters.js'
 import type { Parameter } from './query-string.js'
-import { splitQuery } from './query-string.js'
+import { countParameters, maxParameters, splitQuery } from './query-string.js'
 
 /** Bounds of what a query may ask. */
 interface QueryLimits extends FilterLimits {
@@ -48,8 +48,6 @@ export interface Grammar {
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
-const maxParameters = 100
-
 // To look for a name that is nearly the same takes time, and in a query that is all wrong it helps nobody.
 const maxHints = 5
 
@@ -75,7 +73,7 @@ export function compileGrammar (
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
     if (parts.length > maxParameters) {
-      const detail = `A query has at most ${maxParameters} parameters, this one has ${parts.length}`
+      const detail = `A query has at most ${maxParameters} parameters, this one has ${countParameters(search)}`
       return { flaws: [{ parameter: '?', detail }] }
     }
 

@@ -7,13 +7,21 @@ export interface Parameter {
   readonly raw: string
 }
 
-/** Splits a query string; a part that is not valid percent-encoding has no name. */
+/** How many parameters a query may have. */
+export const maxParameters = 100
+
+/**
+ * Splits a query string; a part that is not valid percent-encoding has no name. Of a query that has too many, it is one
+ * more than there may be: to decode what is wrong takes time.
+ */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
-  const decode = search.includes('%') || search.includes('+') ? decodePart : takeAsIs
+  // Once for all of it: most queries have nothing encoded.
+  const decode = isEncoded(search) ? decodeText : takeAsIs
   for (const raw of search.split('&')) {
     if (raw === '') continue
+    if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
     const name = decode(equals === -1 ? raw : raw.slice(0, equals))
     const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
@@ -24,11 +32,22 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
   return parameters
 }
 
+/** How many parameters a query has, whether they are well-formed or not. */
+export function countParameters (search: string): number {
+  return search.split('&').filter(raw => raw !== '').length
+}
+
+function isEncoded (text: string): boolean {
+  return text.includes('%') || text.includes('+')
+}
+
 function takeAsIs (text: string): string {
   return text
 }
 
-function decodePart (text: string): string | undefined {
+/** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
+export function decodeText (text: string): string | undefined {
+  if (!isEncoded(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

@@ -1,4 +1,5 @@
 import { errorCodes } from '../errors.js'
+import { findFlawsInChanges } from '../family/changes.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields } from '../family/fields.js'
 import type { Context } from '../family/operation.js'
@@ -33,7 +34,7 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   const { known, foreign } = splitMembers(family, current)
   const item = Object.freeze(known)
   const before = canonicalize(family.ownFields, item)
-  const after = checkItem(family, operation.name, operation.apply(item, params, context))
+  const after = checkItem(family, operation.name, operation.apply(item, params, context), before)
   if (haveSameContent(family.ownFields, after, before)) return { outcome: 'unchanged' }
   if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
   const { id, createdAt } = current
@@ -70,15 +71,19 @@ function splitMembers (family: Family, item: Stored): { known: Members, foreign:
 
 const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 
-// What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
-function checkItem (family: Family, operation: string, item: Members): Members {
+/**
+ * What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
+ *
+ * @param before the item as it was. What is left as it was need not fit: a field may have become stricter since then
+ */
+function checkItem (family: Family, operation: string, item: Members, before?: Members): Members {
   const given: Record<string, unknown> = {}
   for (const name of Object.keys(item)) {
     if (item[name] !== undefined && !serviceMembers.has(name)) given[name] = item[name]
   }
-  const [flaw] = family.validate(given)
-  if (flaw !== undefined) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, flaw.pointer, flaw.detail)
-  }
-  return canonicalize(family.ownFields, given)
+  const after = canonicalize(family.ownFields, given)
+  const flaws = family.validate(given)
+  const [flaw] = before === undefined || flaws.length === 0 ? flaws : findFlawsInChanges(family, given, before)
+  if (flaw === undefined) return after
+  throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, flaw.pointer, flaw.detail)
 }

@@ -17,6 +17,11 @@ export interface Field {
   readonly optional: boolean
   /** The only values there can be (enumerations). */
   readonly values?: readonly string[]
+  /**
+   * What an item has that was stored without the field, as before there was one: in what is read, and for every filter
+   * and order. Never of an optional field.
+   */
+  readonly default?: unknown
 }
 
 /** What a storage needs to know of a family to keep its items. */
@@ -113,7 +118,10 @@ export type Change =
  * client has left): whoever heeds it ends the work and throws the signal's reason.
  */
 export interface Storage {
-  /** Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat. */
+  /**
+   * Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat; for other versions of
+   * the family too, which may have more fields or fewer.
+   */
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
   /**

@@ -109,6 +109,21 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     withOperation({ params: Type.Object({ to: Type.String({ pattern: '[' }) }) }),
     /the operation "lend" has params that cannot be used: .*\[/
   ],
+  [
+    'a default that does not fit',
+    { fields: Type.Object({ ...fields.properties, size: Type.Integer({ default: 'large' }) }) as TObject },
+    /the default of the field "size" must be an integer/
+  ],
+  [
+    'a default that cannot be stored',
+    { fields: Type.Object({ ...fields.properties, size: Type.String({ default: 'a\u0000' }) }) as TObject },
+    /the default of the field "size" must not contain/
+  ],
+  [
+    'an id with a default',
+    { fields: Type.Object({ ...fields.properties, id: Type.String({ default: 'a' }) }) as TObject },
+    /the id cannot have a default/
+  ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
 ]
 

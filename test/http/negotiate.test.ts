@@ -52,6 +52,11 @@ const accepts: readonly (readonly [accept: string | undefined, one: string | 406
   ['json', 406],
   [`garbage, ${x}`, x],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8', h],
+  // what comes after the first thousand characters is not looked at
+  [`${'image/png, '.repeat(80)}${x}`, x],
+  [`${'image/png, '.repeat(91)}${x}`, 406],
+  [`${x};q=0.1, ${'image/png, '.repeat(91)}${j}`, x],
+  [`image/${'p'.repeat(2000)}, ${x}, image/png`, 406],
   [`${c}`, 406],
   [`${c}, ${x};q=0.1`, x]
 ]
@@ -127,6 +132,9 @@ t.test('path suffix, then format, then Accept', async t => {
     [app, '/customers/99.xml', undefined, 404, 'application/problem+xml'],
     [app, '/customers.pdf', x, 404, 'application/problem+xml'],
     [app, '/customers.csv?page=0', undefined, 400, 'application/problem+json'],
+    // behind more parameters than a query may have, nothing is looked for
+    [app, `/customers?${'%ff&'.repeat(100)}format=xml`, undefined, 400, 'application/problem+xml'],
+    [app, `/customers?${'%ff&'.repeat(101)}format=xml`, undefined, 400, 'application/problem+json'],
     [app, '/customers?page=0', 'image/png', 406, 'application/problem+json'],
     [app, '/customers/99', `${c}, ${h};q=0.5`, 404, h]
   ]

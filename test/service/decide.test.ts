@@ -125,4 +125,18 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
   t.throws(() => decide(wrong(item => ({ ...item, unknown: 1 })), open, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM' })
   t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), /read only/)
+  t.throws(() => decide(wrong(({ name, ...item }) => item), open, hold, context),
+    { code: 'FST_DEALBOOK_INVALID_ITEM', message: /\/name is required/ })
+  const old = { ...open, price: 'much' }
+  t.throws(() => decide(wrong(item => ({ ...item, price: 'more' })), old, hold, context),
+    { code: 'FST_DEALBOOK_INVALID_ITEM', message: /\/price/ }, 'not what it was, and still wrong')
+})
+
+t.test('what was stored before a field was as it is now stays, and is no fault of an operation', async t => {
+  const { name, ...nameless } = open
+  const given: Record<string, Stored> = { nameless, priceless: { ...open, price: 'much' } }
+  for (const [what, item] of Object.entries(given)) {
+    const complete = { action: 'CompleteDeal', target: 'd-1', params: {} }
+    t.strictSame(decide(family, item, complete, context), after(item, { status: 'completed' }), what)
+  }
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ConformanceContext, StorageUnderTest } from '../../lib/storage/conformance/storage-conformance.js'
 import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import type { Change, Condition, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
+import type { Change, Condition, Field, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
 
 /** The names of the cases that a storage fails, with the simplest runner there can be. */
 async function listFailures (make: () => Storage): Promise<string[]> {
@@ -75,6 +75,14 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     withOrder(order => order.field === 'id' ? { ...order, descending: !order.descending } : order)],
   'absent is null': ['value: absent members are missing, never null or undefined',
     withItem(item => ({ string: null, ...item }))],
+  'no defaults for items from before': [
+    'a field added with a default: items from before have it, in reads, filters and orders',
+    () => {
+      const storage = memoryStorage()
+      const forget = ({ default: value, ...field }: Field): Field => ({ ...field, optional: true })
+      return { ...storage, prepare: shape => storage.prepare({ ...shape, fields: shape.fields.map(forget) }) }
+    }
+  ],
   'dates as they come': ['value: a leap day',
     withMember('date', date => `${String(date)}T00:00:00.000Z`)],
   'numbers of fifteen digits': ['value: a sum of fractions',

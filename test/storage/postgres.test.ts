@@ -13,6 +13,7 @@ import { ConflictError, ReadOnlyError } from '../../lib/storage/storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
 import { postgresUrl } from '../postgres/url.js'
+import { assertFilled, defaulted } from './mapped-defaults.js'
 import { tenProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
@@ -139,24 +140,6 @@ async function hammer (storages: readonly Storage[], times: number): Promise<voi
   }))
 }
 
-t.test('a required field that comes later is absent in the rows from before', async t => {
-  const { open } = fresh(t)
-  const before = open()
-  await before.prepare(things)
-  await before.commit(insert('things', thing(1, { integer: 1 })))
-  const storage = open()
-  await storage.prepare({
-    ...things,
-    fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }],
-    indexes: [['sizeInCm']]
-  })
-  await storage.commit(insert('things', thing(2, { sizeInCm: 2.5 })))
-  t.same(await ids(storage, query({ sort: ['sizeInCm'] })), [1, 2])
-  t.equal((await storage.get('things', 1))?.['sizeInCm'], undefined)
-  await before.commit(insert('things', thing(3)))
-  t.same(await ids(before, query()), [1, 2, 3], 'a process from before goes on')
-})
-
 t.test('a column whose type does not fit is refused by name', async t => {
   const { schema, open } = fresh(t)
   await sql(`CREATE SCHEMA "${schema}";
@@ -169,6 +152,42 @@ t.test('a column whose type does not fit is refused by name', async t => {
     3,
     'nothing was added'
   )
+})
+
+t.test('a table from before defaults: rows are filled, and the column has it from then on', async t => {
+  const { schema, open } = fresh(t)
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".visits (
+      id bigint PRIMARY KEY, revision bigint, created_at timestamptz, updated_at timestamptz, place text COLLATE "C",
+      notes json
+    );
+    CREATE INDEX visits_place_idx ON "${schema}".visits (place NULLS FIRST, id);
+    INSERT INTO "${schema}".visits (id, revision, place, notes) VALUES (1, 1, NULL, NULL), (2, 1, 'Rome', '[2]')`)
+  const visits = shape('visits', 'integer', [
+    { name: 'place', kind: 'string', optional: false, default: 'it\'s \\here' },
+    { name: 'notes', kind: 'json', optional: false, default: [] }
+  ], [['place']])
+  const storage = open()
+  await storage.prepare(visits)
+  const { items } = await storage.find('visits', query({ sort: ['-place'] }))
+  t.strictSame(items, [
+    { id: 1, revision: 1, place: 'it\'s \\here', notes: [] }, { id: 2, revision: 1, place: 'Rome', notes: [2] }
+  ])
+  await sql(`INSERT INTO "${schema}".visits (id, revision) VALUES (3, 1)`)
+  t.match(await storage.get('visits', 3), { place: 'it\'s \\here', notes: [] }, 'whoever inserts it')
+  await sql(`UPDATE "${schema}".visits SET place = NULL WHERE id = 3`)
+  await open().prepare(visits)
+  t.match(await storage.get('visits', 3), { place: 'it\'s \\here' }, 'looked for where there is an index')
+})
+
+t.test('in a mapped table NULL is the default', async t => {
+  const { schema, open } = fresh(t)
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".crm_people (id integer PRIMARY KEY, full_name text, active boolean, age real NOT NULL);
+    INSERT INTO "${schema}".crm_people VALUES (1, NULL, NULL, 5), (2, 'bob', false, 6)`)
+  const storage = open({ tables: { people: { table: 'crm_people', schema } } })
+  await storage.prepare(shape('people', 'integer', defaulted))
+  await assertFilled(t, storage)
 })
 
 t.test('a mapped table without a revision is read as it is, and only read', async t => {
@@ -241,6 +260,38 @@ t.test('a mapped table with a revision is written; what it refuses, it refuses t
     { id: 2, 'Full Name': 'bob', note: 'new', version: 1 },
     { id: 4, 'Full Name': 'cid', note: 'new', version: 1 }
   ])
+})
+
+t.test('the text of a mapped table, whatever its columns can hold', async t => {
+  const { schema, open } = fresh(t)
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".readings (
+      id bigint PRIMARY KEY, exact numeric, short real, large bigint, at timestamptz, day date, data jsonb
+    );
+    INSERT INTO "${schema}".readings VALUES
+      (1, 1.10, 1.1, 9007199254740993, '2026-01-31 12:00:00.1234+01', '2026-02-28', '{"b": [1, 2], "a": 1.0}'),
+      (2, 'NaN', 'Infinity', -9007199254740993, NULL, NULL, '"x"'),
+      (3, 1e400, 1e-20, 7, 'infinity', '0044-03-15 BC', NULL),
+      (9007199254740993, 12345678901234567890, 16777217, 0, '12026-01-01', '12026-01-01', 'null'),
+      (9007199254740995, NULL, NULL, NULL, NULL, NULL, NULL)`)
+  const storage = open({ tables: { readings: { table: 'readings', schema } } })
+  await storage.prepare(shape('readings', 'integer', [
+    { name: 'exact', kind: 'number', optional: true },
+    { name: 'short', kind: 'number', optional: true },
+    { name: 'large', kind: 'integer', optional: true },
+    { name: 'at', kind: 'date-time', optional: true },
+    { name: 'day', kind: 'date', optional: true },
+    { name: 'data', kind: 'json', optional: true }
+  ]))
+  for (const members of [['id', 'exact', 'short', 'large', 'at', 'day', 'revision'], ['large', 'id'], ['data']]) {
+    for (const limit of [1, 4, 5]) {
+      const { items } = await storage.find('readings', query({ limit }))
+      const { text, last, count } = await (storage as Required<Storage>).findText('readings', query({ limit }), members)
+      const texts = items.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
+      t.equal(text, texts.join())
+      t.strictSame([count, last], [limit, items.at(-1)?.id])
+    }
+  }
 })
 
 t.test('two storages on one database: commits of both are decided as by one', async t => {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/driver.js'
 import { Round } from '../../lib/storage/sqlite/round.js'
@@ -46,36 +45,6 @@ t.test('where no transaction can be begun, the reads say what is wrong', async t
   const { notes, read } = setUp({ isBroken: true })
   t.equal(await read('a'), 'a')
   t.strictSame(notes, ['BEGIN', 'a'])
-})
-
-t.test('what reads lead to is read and written in the same turn', async t => {
-  const { notes, round, read } = setUp()
-  const write = async (name: string) => {
-    await read(`replay of ${name}`)
-    await read(name)
-    await new Promise<void>(resolve => { round.afterReads(resolve) })
-    notes.push(`write ${name}`)
-  }
-  const turn = new Promise<void>(resolve => setImmediate(() => setImmediate(() => {
-    notes.push('next turn')
-    resolve()
-  })))
-  await Promise.all([write('a'), write('b'), turn])
-  t.strictSame(notes, [
-    'BEGIN', 'replay of a', 'replay of b', 'COMMIT', 'BEGIN', 'a', 'b', 'COMMIT', 'write a', 'write b', 'next turn'
-  ])
-})
-
-t.test('who reads on and on lets others have their turn', async t => {
-  const { read } = setUp()
-  const state = { reads: 0, isOver: false }
-  const reading = (async () => {
-    for (; !state.isOver; state.reads++) await read('more')
-  })()
-  await pause(5)
-  state.isOver = true
-  await reading
-  t.ok(state.reads > 3)
 })
 
 t.test('what takes long is left for the next turn', async t => {

@@ -10,7 +10,9 @@ import { storageConformance } from '../../lib/storage/conformance/storage-confor
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import type { Field, Storage } from '../../lib/storage/storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
+import { assertFilled, defaulted } from './mapped-defaults.js'
 import { tenProcesses } from './processes.js'
 import { makeSqlite } from './small-limits.js'
 
@@ -80,7 +82,10 @@ t.test('a table has a typed column per field, in snake case', async t => {
   ])
   t.same(
     (await rowsOf(file, "SELECT type FROM pragma_table_info('things')")).map(row => (row as { type: string }).type),
-    ['INTEGER', 'INTEGER', 'TEXT', 'TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'TEXT', 'TEXT', 'TEXT', 'TEXT']
+    [
+      'INTEGER', 'INTEGER', 'DATETIME TEXT', 'DATETIME TEXT', 'INTEGER', 'REAL', 'TEXT', 'BOOLEAN', 'DATE TEXT',
+      'DATETIME TEXT', 'TEXT', 'JSON TEXT'
+    ]
   )
   t.same(
     (await rowsOf(file, "SELECT name FROM pragma_index_list('things') ORDER BY name")).map(
@@ -96,24 +101,6 @@ t.test('ten processes that start at once', async t => {
   t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
 })
 
-t.test('a required field that comes later is absent in the rows from before', async t => {
-  const file = newFile()
-  const before = sqliteStorage({ file })
-  await before.prepare(things)
-  await before.commit(insert('things', thing(1, { integer: 1 })))
-  await before.close()
-  const storage = sqliteStorage({ file })
-  t.teardown(() => storage.close())
-  await storage.prepare({
-    ...things,
-    fields: [...things.fields, { name: 'sizeInCm', kind: 'number', optional: false }],
-    indexes: [['sizeInCm']]
-  })
-  await storage.commit(insert('things', thing(2, { sizeInCm: 2.5 })))
-  t.same(await ids(storage, query({ sort: ['sizeInCm'] })), [1, 2])
-  t.equal((await storage.get('things', 1))?.['sizeInCm'], undefined)
-})
-
 t.test('a column whose type does not fit is refused by name', async t => {
   const file = newFile()
   const database = await openDatabase(file)
@@ -127,6 +114,62 @@ t.test('a column whose type does not fit is refused by name', async t => {
     message: /people: the column "full_name" .* INTEGER.* "fullName" \(string, TEXT\)/
   })
   t.same((await rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')')).length, 5, 'nothing was added')
+})
+
+t.test('a file from before defaults and types were told: rows are filled, and what cannot be is refused', async t => {
+  const file = newFile()
+  const database = await openDatabase(file)
+  database.exec(`CREATE TABLE visits (
+      id INTEGER PRIMARY KEY, revision INTEGER, created_at TEXT, updated_at TEXT, place TEXT, day TEXT, paid INTEGER,
+      notes TEXT, size INTEGER
+    );
+    CREATE INDEX visits_place_idx ON visits (place);
+    CREATE INDEX visits_day_idx ON visits (day);
+    CREATE INDEX visits_paid_idx ON visits (paid);
+    INSERT INTO visits VALUES
+      (1, 1, '', '', NULL, '2026-01-31', 1, NULL, NULL), (2, 1, '', '', 'Rome', NULL, 0, '[2]', 5)`)
+  database.close()
+  const prepare = async (...fields: readonly Field[]): Promise<Storage> => {
+    const storage = sqliteStorage({ file })
+    t.teardown(() => storage.close())
+    const indexes = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => [name])
+    await storage.prepare(shape('visits', 'integer', fields, indexes))
+    return storage
+  }
+  const place: Field = { name: 'place', kind: 'string', optional: false, default: 'it\'s here' }
+  const notes: Field = { name: 'notes', kind: 'json', optional: false, default: [] }
+  const storage = await prepare(place, { name: 'day', kind: 'date', optional: true },
+    { name: 'paid', kind: 'boolean', optional: false }, notes)
+  const { items } = await storage.find('visits', query())
+  t.strictSame(items.map(({ createdAt, updatedAt, revision, ...item }) => item), [
+    { id: 1, place: 'it\'s here', day: '2026-01-31', paid: true, notes: [] },
+    { id: 2, place: 'Rome', paid: false, notes: [2] }
+  ])
+  t.same(await ids(storage, query({ where: [where('place', 'eq', 'it\'s here')] }), 'visits'), [1])
+  const refused: Field[] = [
+    { name: 'place', kind: 'date', optional: true }, { name: 'place', kind: 'json', optional: true },
+    { name: 'day', kind: 'date-time', optional: true }, { name: 'size', kind: 'boolean', optional: true }
+  ]
+  for (const field of refused) {
+    await rowsOf(file, 'CREATE INDEX IF NOT EXISTS visits_size_idx ON visits (size)')
+    await t.rejects(prepare(field), { code: 'FST_DEALBOOK_COLUMN_TYPE' }, `${field.name} as ${field.kind}`)
+  }
+})
+
+t.test('in a mapped table NULL is the default, and an index over it is of no use', async t => {
+  const file = newFile()
+  const database = await openDatabase(file)
+  database.exec(`CREATE TABLE crm_people (
+      id INTEGER PRIMARY KEY, full_name TEXT COLLATE NOCASE, active INTEGER, age REAL NOT NULL
+    );
+    CREATE INDEX names ON crm_people (full_name);
+    CREATE INDEX ages ON crm_people (age);
+    INSERT INTO crm_people VALUES (1, NULL, NULL, 5), (2, 'bob', 0, 6)`)
+  database.close()
+  const storage = sqliteStorage({ file, tables: { people: { table: 'crm_people' } } })
+  t.teardown(() => storage.close())
+  await storage.prepare(shape('people', 'integer', defaulted))
+  await assertFilled(t, storage)
 })
 
 t.test('two fields for one column, two families for one table', async t => {

@@ -1,4 +1,5 @@
 import type { Storage } from '../storage.js'
+import { changedFamilies } from './changed-families.js'
 import { commits } from './commits.js'
 import { concurrency } from './concurrency.js'
 import { filters } from './filters.js'
@@ -15,6 +16,7 @@ import { values } from './values.js'
 const cases = [
   ...lifecycle,
   ...values,
+  ...changedFamilies,
   ...filters,
   ...patterns,
   ...pages,

@@ -3,7 +3,8 @@ import { checkChanges, getId } from '../changes.js'
 import { compareScalars } from '../compare.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import { markHeeding } from '../patience.js'
-import type { Change, Condition, Found, Id, Query, Storage, Stored } from '../storage.js'
+import { completer, mergeShapes, refuseIncomplete } from '../shapes.js'
+import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { Turn } from '../turn.js'
 import { readLineLimits, WaitingLine } from '../waiting-line.js'
@@ -24,22 +25,27 @@ export interface MemoryOptions {
  * app.register(customers, { storage: memoryStorage() })
  */
 export function memoryStorage (options: MemoryOptions = {}): Storage {
-  const families = new Map<string, SortedItems>()
+  const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
 
   return markHeeding<Storage>({
-    async prepare ({ name, indexes }) {
-      const items = families.get(name) ?? new SortedItems()
-      families.set(name, items)
+    async prepare (shape) {
+      const before = families.get(shape.name)
+      const items = before?.items ?? new SortedItems()
+      if (before !== undefined && items.items.length > 0) checkFields(before.shape, shape)
+      const merged = mergeShapes(before?.shape, shape)
+      const complete = completer(merged)
+      families.set(shape.name, { shape: merged, items, complete })
+      items.apply(completeAll(items.items, complete))
       // Those that end with the id are orders in which pages are read; the others would cost more than they save here.
-      for (const fields of indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
+      for (const fields of shape.indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
     },
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
       const turn = new Turn(signal, line)
       try {
-        return await search(getFamily(family), query, turn)
+        return await search(getFamily(family).items, query, turn)
       } finally {
         turn.end()
       }
@@ -47,18 +53,18 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 
     async get (family, id, signal) {
       signal?.throwIfAborted()
-      return getFamily(family).get(id)
+      return getFamily(family).items.get(id)
     },
 
     async commit (changes) {
       checkChanges(changes)
       const edits = new Map<SortedItems, Map<Id, Stored | undefined>>()
       for (const change of changes) {
-        const items = getFamily(change.family)
+        const { items, complete } = getFamily(change.family)
         const id = getId(change)
         checkRevision(change, items.get(id))
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
-        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : freeze(structuredClone(change.item))))
+        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
       }
       // Nothing is refused from here on.
       for (const [items, edited] of edits) items.apply(edited)
@@ -67,11 +73,40 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async close () {}
   })
 
-  function getFamily (family: string): SortedItems {
-    const items = families.get(family)
-    if (items === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
-    return items
+  function getFamily (family: string): MemoryFamily {
+    const found = families.get(family)
+    if (found === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
+    return found
   }
+}
+
+interface MemoryFamily {
+  /** With the fields of all versions that were prepared. */
+  readonly shape: FamilyShape
+  readonly items: SortedItems
+  /** Gives an item the defaults of what it lacks. */
+  complete (item: Stored): Stored
+}
+
+/** Refuses a shape that does not fit the items that are there. */
+function checkFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
+  for (const field of now.fields) {
+    const earlier = before.find(({ name }) => name === field.name)
+    if (earlier === undefined) refuseIncomplete(family, field)
+    else if (earlier.kind !== field.kind && !(earlier.kind === 'integer' && field.kind === 'number')) {
+      throw new errorCodes.FST_DEALBOOK_FIELD_KIND(family, field.name, field.kind, earlier.kind)
+    }
+  }
+}
+
+/** The items that lack something, completed. */
+function completeAll (items: readonly Stored[], complete: MemoryFamily['complete']): Map<Id, Stored> {
+  const edits = new Map<Id, Stored>()
+  for (const item of items) {
+    const completed = complete(item)
+    if (completed !== item) edits.set(item.id, copy(completed))
+  }
+  return edits
 }
 
 function checkRevision (change: Change, current: Stored | undefined): void {
@@ -139,6 +174,10 @@ function narrowById (
 function * iterate (items: readonly Stored[], from: number, to: number, backwards: boolean): Generator<Stored> {
   if (backwards) for (let at = to - 1; at >= from; at--) yield items[at] as Stored
   else for (let at = from; at < to; at++) yield items[at] as Stored
+}
+
+function copy (item: Stored): Stored {
+  return freeze(structuredClone(item))
 }
 
 // Items are handed out as they are kept, so nobody may change them, nor what is nested in them.

@@ -1,4 +1,5 @@
 import type { Dialect } from '../sql/dialect.js'
+import { quoteText } from '../sql/names.js'
 import type { Kind } from '../storage.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
@@ -29,17 +30,27 @@ export const postgresDialect: Dialect = {
   equated: column => column,
   absentFirst: ' NULLS FIRST',
   absentLast: ' NULLS LAST',
-  encode (value, kind) {
-    if (value === undefined || value === null) return null
-    return kind === 'json' ? JSON.stringify(value) : value
-  },
+  encode,
   decode: {
     integer: Number,
     number: Number,
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
-  constant: (value, kind) => `'${value}'::${parameterTypes[kind]}`
+  literal: writeLiteral,
+  constant: writeLiteral
+}
+
+function encode (value: unknown, kind: Kind): unknown {
+  if (value === undefined || value === null) return null
+  return kind === 'json' ? JSON.stringify(value) : value
+}
+
+function writeLiteral (value: unknown, kind: Kind): string {
+  const text = String(encode(value, kind))
+  // A session may have backslashes mean something in plain quotes too.
+  const quoted = text.includes('\\') ? `E${quoteText(text.replaceAll('\\', '\\\\'))}` : quoteText(text)
+  return `${quoted}::${parameterTypes[kind]}`
 }
 
 const parameterTypes: Record<Kind, string> = {

@@ -35,8 +35,8 @@ export interface PostgresOptions {
  *
  * Takes a connection string, or a pool of `pg`, which is then not closed here. A family is a table of its name in
  * snake_case, with a column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date,
- * timestamptz, json. An absent member is NULL. Fields that are added later become columns that are NULL in the rows
- * from before, whether they are optional or not.
+ * timestamptz, json. An absent member is NULL. Fields that are added later have their default in the rows from
+ * before.
  *
  * @example
  * const storage = postgresStorage({ connectionString: 'postgres://localhost/crm' })
@@ -54,5 +54,5 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
+  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {})
 }

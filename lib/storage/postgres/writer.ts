@@ -1,4 +1,5 @@
 import { getId } from '../changes.js'
+import { getValue } from '../shapes.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
@@ -31,7 +32,7 @@ export class TableWriter {
     const item = change.type === 'delete' ? undefined : change.item
     const record: Record<string, unknown> = {}
     for (const { name, field } of layout.columns) {
-      if (name !== undefined) record[name] = field.name === 'id' ? id : item?.[field.name]
+      if (name !== undefined) record[name] = field.name === 'id' ? id : item && getValue(item, field)
     }
     return {
       type: change.type,

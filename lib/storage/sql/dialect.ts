@@ -37,6 +37,8 @@ export interface Dialect {
   encode (value: unknown, kind: Kind): unknown
   /** Per kind, how what the driver hands over becomes the value; where there is none it is the value. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
+  /** A value as it stands in a definition, and within an expression. */
+  literal (value: unknown, kind: Kind): string
   /** A value that stands in for a column which a mapped table lacks. */
   constant (value: string | number, kind: Kind): string
 }

@@ -25,3 +25,7 @@ export function nameIndex (tableName: string, columns: readonly string[]): strin
 export function quoteName (name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
+
+export function quoteText (text: string): string {
+  return `'${text.replaceAll('\'', '\'\'')}'`
+}

@@ -1,6 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges } from '../changes.js'
 import { markHeeding } from '../patience.js'
+import { mergeShapes } from '../shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
@@ -11,7 +12,7 @@ interface SqlTable<Write> {
   readonly reader: {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
-    findText? (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -32,15 +33,10 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   metrics (): Readonly<Record<string, number>>
 }
 
-/**
- * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
- *
- * @param hasText whether its readers have `findText`
- */
+/** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  mappings: TableMappings,
-  hasText: boolean
+  mappings: TableMappings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -61,13 +57,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       return await getTable(family).reader.find(query, signal)
     },
 
-    ...(hasText && {
-      async findText (family, query, members, signal) {
-        signal?.throwIfAborted()
-        const reader = getTable(family).reader as Required<SqlTable<Write>['reader']>
-        return await reader.findText(query, members, signal)
-      }
-    }),
+    async findText (family, query, members, signal) {
+      signal?.throwIfAborted()
+      return await getTable(family).reader.findText(query, members, signal)
+    },
 
     async get (family, id, signal) {
       signal?.throwIfAborted()
@@ -123,16 +116,5 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
         throw new errorCodes.FST_DEALBOOK_TABLE_SHARED(other.family, family, tableName)
       }
     }
-  }
-}
-
-/** The same family with the fields of both shapes: mounts of different versions share one table. */
-function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
-  if (before === undefined) return now
-  const names = new Set(now.fields.map(field => field.name))
-  return {
-    name: now.name,
-    fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
-    indexes: [...now.indexes, ...before.indexes]
   }
 }

@@ -1,5 +1,5 @@
 import { compareScalars } from '../compare.js'
-import type { Condition, Scalar } from '../storage.js'
+import type { Condition, Query, Scalar } from '../storage.js'
 
 type Bound = Extract<Condition, { readonly value: unknown }>
 
@@ -30,6 +30,11 @@ function isLoose (where: readonly Condition[], { field, op }: Condition, at: num
 
 const sides: { readonly [op in Condition['op']]?: 'lower' | 'upper' } = {
   gt: 'lower', gte: 'lower', lt: 'upper', lte: 'upper'
+}
+
+export function tightenQuery (query: Query): Query {
+  const where = tighten(query.where)
+  return where === query.where ? query : { ...query, where }
 }
 
 function tightenField (conditions: readonly Condition[]): readonly Condition[] {

@@ -1,9 +1,9 @@
+import { runInPhase } from '../../phases.js'
 import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
-import type { Round } from './round.js'
 import type { Write } from './writer.js'
 import { runWrite } from './writer.js'
 
@@ -17,8 +17,6 @@ interface PendingCommit {
 const maxWrites = 2000
 
 export interface CommitSettings {
-  /** After whose reads to commit. */
-  readonly round: Round
   /** What is told of every row that is written. */
   readonly anchors: Anchors
   readonly busyTimeout: number
@@ -58,7 +56,7 @@ export class CommitQueue {
 
   async #run (): Promise<void> {
     do {
-      await new Promise<void>(resolve => { this.settings.round.afterReads(resolve) })
+      await new Promise<void>(resolve => { runInPhase('write', resolve) })
       const group = this.#takeGroup()
       this.#counts.addBatch(group.length)
       try {

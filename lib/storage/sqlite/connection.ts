@@ -43,7 +43,7 @@ export async function openConnection (
   const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...anchorLimits, ...given }
   const round = new Round(database, 'file' in source)
   const anchors = new Anchors(database, limits)
-  const queue = new CommitQueue(database, { ...settings, round, anchors })
+  const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
   const workers = file === undefined ? undefined : new HeavyWorkers(file)

@@ -1,15 +1,20 @@
 import type { Dialect } from '../sql/dialect.js'
+import { quoteText } from '../sql/names.js'
+import type { Kind } from '../storage.js'
 
-/** Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. */
+/**
+ * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type
+ * means nothing to SQLite, but tells what is in the column.
+ */
 export const sqliteDialect: Dialect = {
   types: {
     integer: 'INTEGER',
     number: 'REAL',
     string: 'TEXT',
     boolean: 'BOOLEAN',
-    date: 'TEXT',
-    'date-time': 'TEXT',
-    json: 'TEXT'
+    date: 'DATE TEXT',
+    'date-time': 'DATETIME TEXT',
+    json: 'JSON TEXT'
   },
   parameter: (_, kind) => writeParameter(kind),
   inList: ({ column, kind, length, negated }) =>
@@ -23,21 +28,30 @@ export const sqliteDialect: Dialect = {
   // Absent comes first by itself.
   absentFirst: '',
   absentLast: '',
-  encode (value, kind) {
-    if (value === undefined || value === null) return null
-    if (kind === 'boolean') return value === true ? 1 : 0
-    if (kind === 'number' && (value as number) > 0 && (value as number) < tiny) return String(value)
-    return kind === 'json' ? JSON.stringify(value) : value
-  },
+  encode,
   decode: {
     boolean: value => value !== 0,
     json: value => JSON.parse(value as string) as unknown
   },
-  constant: value => typeof value === 'number' ? `CAST(${value} AS INTEGER)` : `CAST('${value}' AS TEXT)`
+  literal: writeLiteral,
+  // As itself, a number would be that of a column in an order.
+  constant: (value, kind) => `CAST(${writeLiteral(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`
 }
 
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15
+
+function encode (value: unknown, kind: Kind): unknown {
+  if (value === undefined || value === null) return null
+  if (kind === 'boolean') return value === true ? 1 : 0
+  if (kind === 'number' && (value as number) > 0 && (value as number) < tiny) return String(value)
+  return kind === 'json' ? JSON.stringify(value) : value
+}
+
+function writeLiteral (value: unknown, kind: Kind): string {
+  const encoded = encode(value, kind)
+  return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
+}
 
 function writeParameter (kind: string): string {
   return kind === 'number' ? 'CAST(? AS REAL)' : '?'

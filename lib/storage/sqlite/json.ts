@@ -1,4 +1,5 @@
 import type { Column } from '../sql/layout.js'
+import { quoteText } from '../sql/names.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
 
@@ -34,10 +35,6 @@ export function selectJson (members: readonly Column[], mapped: boolean): string
   })
   const all = parts.join(' || ')
   return isFirst ? `${all} || '}' AS item` : `'{' || ltrim(${all}, ',') || '}' AS item`
-}
-
-function quoteText (text: string): string {
-  return `'${text.replaceAll('\'', '\'\'')}'`
 }
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {

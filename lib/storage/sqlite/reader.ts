@@ -1,11 +1,12 @@
 import { raceSignal } from '../patience.js'
+import { writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import { hasPatterns, namesIds } from '../sql/planner.js'
 import type { Index, PlanLimits } from '../sql/steps.js'
-import { tighten } from '../sql/tighten.js'
+import { tightenQuery } from '../sql/tighten.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
@@ -120,18 +121,6 @@ export class TableReader {
     if (workers !== undefined) return await workers.find({ layout: this.layout, query }, signal)
     return await this.sliced.find(query, new Turn(signal))
   }
-}
-
-function tightenQuery (query: Query): Query {
-  const where = tighten(query.where)
-  return where === query.where ? query : { ...query, where }
-}
-
-function writeItems ({ items, total }: Found, members: readonly string[], limit: number): FoundText {
-  const texts = items.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
-  const found = toFoundText({ text: texts.join(itemSeparator), length: items.length }, limit, total)
-  const last = items[found.count - 1]
-  return last === undefined ? found : { ...found, last: last.id }
 }
 
 const separators = new RegExp(itemSeparator, 'g')

@@ -1,22 +1,13 @@
+import { runInPhase } from '../../phases.js'
 import type { SqliteDatabase, SqliteStatement } from './driver.js'
 
 /** Reads, and returns what answers the one who asked. */
 type Read = () => () => void
 
-// What is read may lead to further reads in the same turn. Who reads on and on must let others have theirs.
-const maxPasses = 3
-
-/**
- * What one turn of the event loop asks of a database, done in one go at its end: first the reads, back to back in one
- * transaction, then what they lead to is written. Where parsing, reading and sending take turns, each finds the caches
- * of the processor filled by the others, and a small read takes four times as long.
- */
+/** The reads of one turn of the event loop, done back to back at its end, and in one transaction. */
 export class Round {
   #reads: Read[] = []
-  #afterReads: (() => void)[] = []
   #isPlanned = false
-  #passes = 0
-  #until = 0
   readonly #transaction: { readonly begin: SqliteStatement, readonly end: SqliteStatement } | undefined
 
   /**
@@ -42,42 +33,20 @@ export class Round {
     })
   }
 
-  /** Calls this when the reads of this turn are done, with all that follows from them at once. */
-  afterReads (run: () => void): void {
-    this.#afterReads.push(run)
-    this.#plan()
-  }
-
   /** Fulfilled when nothing waits to be read any more. */
   async idle (): Promise<void> {
-    while (this.#isPlanned) await new Promise<void>(resolve => { this.afterReads(resolve) })
+    while (this.#isPlanned) await new Promise<void>(resolve => { runInPhase('write', resolve) })
   }
 
   #plan (): void {
     if (this.#isPlanned) return
     this.#isPlanned = true
-    setImmediate(() => {
-      this.#passes = 0
-      this.#until = performance.now() + this.maxMs
-      this.#pass()
+    runInPhase('read', () => {
+      const answers = this.#runReads()
+      this.#isPlanned = false
+      if (this.#reads.length > 0) this.#plan()
+      for (const answer of answers) answer()
     })
-  }
-
-  #pass (): void {
-    this.#passes++
-    for (const answer of this.#runReads()) answer()
-    // Ticks come when all that follows from the answers has been done.
-    queueMicrotask(() => process.nextTick(() => { this.#goOn() }))
-  }
-
-  #goOn (): void {
-    const isOver = this.#passes >= maxPasses || performance.now() > this.#until
-    if (this.#reads.length > 0 && !isOver) return this.#pass()
-    const runs = this.#afterReads
-    this.#afterReads = []
-    this.#isPlanned = false
-    if (this.#reads.length > 0) this.#plan()
-    for (const run of runs) run()
   }
 
   /** Where no transaction can be begun, each read says itself what is wrong. */
@@ -93,11 +62,11 @@ export class Round {
   /** Reads as much as there is time for. */
   #runReads (): (() => void)[] {
     const answers: (() => void)[] = []
-    if (this.#reads.length === 0) return answers
+    const until = performance.now() + this.maxMs
     const end = this.#begin()
     for (const read of this.#reads) {
       answers.push(read())
-      if (performance.now() > this.#until) break
+      if (performance.now() > until) break
     }
     end?.run()
     this.#reads = this.#reads.slice(answers.length)

@@ -34,8 +34,8 @@ export interface SqliteOptions {
  *
  * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
  * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
- * member is NULL. Fields that are added later become columns that are NULL in the rows from before, whether they are
- * optional or not.
+ * member is NULL. Fields that are added later have their default in the rows from
+ * before.
  *
  * @example
  * const storage = sqliteStorage({ file: 'dealbook.db' })
@@ -47,5 +47,5 @@ export function sqliteStorage (
   const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, settings, limits), tables, true)
+  return createSqlStorage(() => openConnection(options, settings, limits), tables)
 }

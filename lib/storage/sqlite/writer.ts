@@ -1,4 +1,5 @@
 import { getId } from '../changes.js'
+import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
@@ -85,5 +86,5 @@ export class TableWriter {
 const maxUpdates = 50
 
 function encode (columns: readonly Column[], item: Stored): unknown[] {
-  return columns.map(({ field, kind }) => dialect.encode(item[field.name], kind))
+  return columns.map(({ field, kind }) => dialect.encode(getValue(item, field), kind))
 }

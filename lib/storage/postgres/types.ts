@@ -1,0 +1,38 @@
+import { errorCodes } from '../../errors.js'
+import type { Layout } from '../sql/layout.js'
+import type { PresentColumn } from '../sql/make-layout.js'
+import type { Kind } from '../storage.js'
+import { postgresDialect as dialect } from './dialect.js'
+
+// Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
+export const ownTypes: Record<Kind, RegExp> = {
+  integer: /^bigint$/,
+  // Whole numbers become others.
+  number: /^(double precision|bigint)$/,
+  string: /^text$|^character varying$/,
+  boolean: /^boolean$/,
+  date: /^date$/,
+  'date-time': /^timestamp(\([3-6]\))? with time zone$/,
+  json: /^jsonb?$/
+}
+export const mappableTypes: Record<Kind, RegExp> = {
+  ...ownTypes,
+  integer: /^(bigint|integer|smallint)$/,
+  number: /^(double precision|real|numeric.*|bigint|integer|smallint)$/,
+  string: /^(text|character varying.*)$/,
+  'date-time': /^timestamp(\(\d\))? with time zone$/
+}
+
+/** Refuses a column whose type does not fit its field. */
+export function checkTypes (
+  { family, tableName, columns }: Layout,
+  present: ReadonlyMap<string, PresentColumn>,
+  types: Record<Kind, RegExp>
+): void {
+  for (const { name, kind, field } of columns) {
+    const type = name === undefined ? undefined : present.get(name)?.type
+    if (type === undefined || types[kind].test(type)) continue
+    const expected = dialect.types[kind]
+    throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, expected)
+  }
+}

@@ -1,0 +1,43 @@
+import { errorCodes } from '../errors.js'
+import type { FamilyShape, Field, Stored } from './storage.js'
+
+/** The same family with the fields of both shapes: mounts of different versions share what is stored. */
+export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
+  if (before === undefined) return now
+  const names = new Set(now.fields.map(field => field.name))
+  const indexes = new Map([...now.indexes, ...before.indexes].map(fields => [fields.join(), fields]))
+  return {
+    name: now.name,
+    fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
+    indexes: [...indexes.values()]
+  }
+}
+
+/**
+ * A function that gives an item the defaults of fields that it was stored without, for storages of one's own: of what
+ * they hand out, and of what they filter and order.
+ *
+ * @example
+ * async prepare (shape) {
+ *   this.complete = completer(shape)
+ * }
+ */
+export function completer ({ fields }: Pick<FamilyShape, 'fields'>): (item: Stored) => Stored {
+  const defaults = fields.filter(field => field.default !== undefined)
+  return item => {
+    const missing = defaults.filter(({ name }) => item[name] === undefined)
+    if (missing.length === 0) return item
+    return { ...item, ...Object.fromEntries(missing.map(field => [field.name, field.default])) }
+  }
+}
+
+/** The value of a field, as it is to be stored. */
+export function getValue (item: Stored, { name, default: value }: Field): unknown {
+  return item[name] === undefined ? value : item[name]
+}
+
+/** Refuses a field that comes later, where items from before could not have it. @param remedy what else can be done */
+export function refuseIncomplete (family: string, { name, optional, default: value }: Field, remedy = ''): void {
+  if (optional || value !== undefined) return
+  throw new errorCodes.FST_DEALBOOK_NEEDS_DEFAULT(family, name, remedy)
+}

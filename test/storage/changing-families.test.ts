@@ -1,0 +1,188 @@
+import type { TProperties, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import type { Test } from 'tap'
+import t from 'tap'
+import { defineFamily } from '../../lib/index.js'
+import type { Storage } from '../../lib/storage/storage.js'
+import { storages } from '../storages.js'
+
+/** Parcels with one more field, or without: each a version of the family. */
+function parcels (more: TProperties = {}, create: readonly string[] = Object.keys(more)) {
+  return defineFamily({
+    name: 'parcels',
+    singular: 'parcel',
+    fields: Type.Object({ id: Type.Integer(), stamps: Type.Integer({ default: 0 }), ...more }),
+    create: create as never[],
+    operations: {
+      stamp: {
+        name: 'stamp',
+        verb: 'stamp',
+        participle: 'stamped',
+        noun: 'stampings',
+        action: 'StampParcel',
+        params: Type.Object({}),
+        apply: parcel => ({ ...parcel, stamps: parcel.stamps + 1 })
+      }
+    },
+    attributes: { fields: ['stamps'], read: () => ({ operation: 'stamp', params: {} }) }
+  })
+}
+
+type Parcels = ReturnType<typeof parcels>
+
+/** The item with this id as clients see it, without what the service adds; by id and in a page. */
+async function read (t: Test, storage: Storage, family: Parcels, id: number): Promise<object> {
+  const app = Fastify()
+  app.register(family, { storage })
+  const { createdAt, updatedAt, revision, ...item } = (await app.inject(`/parcels/${id}`)).json()
+  const page = (await app.inject(`/parcels?id=${id}`)).json()
+  t.match(page.items, [item])
+  await app.close()
+  return item
+}
+
+/** What a field of each kind has by default, and something else. */
+const kinds: Record<string, readonly [schema: TSchema, value: unknown, other: unknown]> = {
+  integer: [Type.Integer(), 7, 8],
+  number: [Type.Number(), 0.5, 1.25],
+  string: [Type.String(), 'it\'s "so"', 'so'],
+  enumeration: [Type.Union([Type.Literal('red'), Type.Literal('blue')]), 'red', 'blue'],
+  boolean: [Type.Boolean(), true, false],
+  date: [Type.String({ format: 'date' }), '2026-01-31', '2026-02-01'],
+  'date-time': [Type.String({ format: 'date-time' }), '2026-01-31T12:00:00.000Z', '2026-01-31T13:00:00.000Z'],
+  json: [Type.Object({ a: Type.Array(Type.Integer()) }), { a: [1] }, { a: [] }]
+}
+
+// Kinds that are kept alike.
+const alike = [['string', 'enumeration']]
+
+for (const { name, make } of storages) {
+  /** Parcel 1 as a version had it, and the storage as another process opens it. */
+  const store = async (t: Test, family: Parcels, members: object = {}): Promise<Storage> => {
+    const { storage, another, dispose } = await make()
+    t.teardown(dispose)
+    await family.service({ storage }).create(members as never)
+    return another === undefined ? storage : another()
+  }
+
+  for (const [kind, [schema, value, other]] of Object.entries(kinds)) {
+    t.test(`${name}: a field with a default is added (${kind})`, async t => {
+      const storage = await store(t, parcels())
+      const later = parcels({ added: { ...schema, default: value } })
+      const service = later.service({ storage })
+      await service.create({ added: other } as never)
+      t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 0, added: value })
+      if (kind !== 'json') {
+        const find = async (query: string) => (await service.find(query)).items.map(({ id }) => id)
+        t.strictSame(await find(`added=${encodeURIComponent(String(value))}`), [1])
+        t.strictSame(await find(`added.ne=${encodeURIComponent(String(value))}`), [2])
+        t.strictSame(await find('sort=added'), value as string < (other as string) ? [1, 2] : [2, 1])
+      }
+      t.match((await service.run('stamp', 1)).item, { stamps: 1, added: value })
+      // A version that knows nothing of it goes on.
+      await parcels().service({ storage }).run('stamp', 1)
+      await parcels().service({ storage }).create({} as never)
+      t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 2, added: value })
+      t.strictSame(await read(t, storage, later, 3), { id: 3, stamps: 0, added: value })
+    })
+
+    t.test(`${name}: an optional field is added, and becomes one with a default (${kind})`, async t => {
+      const storage = await store(t, parcels())
+      const optional = parcels({ added: Type.Optional(schema) })
+      t.strictSame(await read(t, storage, optional, 1), { id: 1, stamps: 0 })
+      await optional.service({ storage }).run('stamp', 1)
+      await optional.service({ storage }).create({ added: other } as never)
+      const required = parcels({ added: { ...schema, default: value } })
+      t.strictSame(await read(t, storage, required, 1), { id: 1, stamps: 1, added: value })
+      t.strictSame(await read(t, storage, required, 2), { id: 2, stamps: 0, added: other })
+      t.match((await required.service({ storage }).run('stamp', 1)).item, { stamps: 2, added: value })
+    })
+
+    t.test(`${name}: a required field without a default is added (${kind})`, async t => {
+      const storage = await store(t, parcels())
+      const boot = async (family: Parcels) => {
+        const app = Fastify()
+        app.register(family, { storage })
+        try {
+          await app.ready()
+        } finally {
+          await app.close()
+        }
+      }
+      await t.rejects(boot(parcels({ added: schema })), {
+        code: 'FST_DEALBOOK_NEEDS_DEFAULT',
+        message: /^parcels: there are items from before the field "added", which is required\. Give it a default, or/
+      })
+      await parcels().service({ storage }).remove(1)
+      await boot(parcels({ added: schema }))
+    })
+
+    for (const [after, [otherSchema]] of Object.entries(kinds)) {
+      const fits = after === kind || alike.some(kinds => kinds.includes(after) && kinds.includes(kind))
+      if (fits || (kind === 'integer' && after === 'number')) continue
+      t.test(`${name}: ${kind} becomes ${after}`, async t => {
+        const storage = await store(t, parcels({ changed: schema }), { changed: value })
+        const service = parcels({ changed: otherSchema }).service({ storage })
+        await t.rejects(service.get(1), {
+          code: name === 'memory' ? 'FST_DEALBOOK_FIELD_KIND' : 'FST_DEALBOOK_COLUMN_TYPE',
+          message: /"changed"/
+        })
+      })
+    }
+  }
+
+  t.test(`${name}: an integer becomes a number`, async t => {
+    const storage = await store(t, parcels({ weight: Type.Integer({ default: 0 }) }), { weight: 3 })
+    const later = parcels({ weight: Type.Number({ default: 0 }) })
+    const service = later.service({ storage })
+    for (const weight of [0.1, 3.5, 2]) await service.create({ weight } as never)
+    t.match((await service.find('sort=-weight')).items, [3.5, 3, 2, 0.1].map(weight => ({ weight })))
+    t.strictSame((await service.find('weight=3')).items.map(({ id }) => id), [1])
+    t.strictSame((await service.find('weight.gt=2&weight.lt=3.5')).items.map(({ id }) => id), [1])
+    t.strictSame(await read(t, storage, later, 2), { id: 2, stamps: 0, weight: 0.1 })
+    t.match((await service.run('stamp', 1)).item, { weight: 3, stamps: 1 })
+    t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 1, weight: 3 })
+  })
+
+  // Each of them is valid before, and not after.
+  const stricter: Record<string, readonly [before: TSchema, after: TSchema, value?: unknown]> = {
+    'a shorter text': [Type.String(), Type.String({ maxLength: 3 }), 'four'],
+    'a greater minimum': [Type.Integer(), Type.Integer({ minimum: 10 }), 9],
+    'fewer values': [Type.Union([Type.Literal('a'), Type.Literal('b')]), Type.Union([Type.Literal('a')]), 'b'],
+    'a pattern': [Type.String(), Type.String({ pattern: '^x' }), 'y'],
+    'required members': [Type.Object({}), Type.Object({ a: Type.Integer() }), {}],
+    'required, which was optional': [Type.Optional(Type.String()), Type.String()]
+  }
+  for (const [change, [before, after, value]] of Object.entries(stricter)) {
+    t.test(`${name}: a field becomes stricter: ${change}`, async t => {
+      const members = value === undefined ? {} : { field: value }
+      const storage = await store(t, parcels({ field: before }), members)
+      const later = parcels({ field: after })
+      t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 0, ...members })
+      const service = later.service({ storage })
+      t.match((await service.run('stamp', 1)).item, { stamps: 1, ...members })
+      const app = Fastify()
+      app.register(later, { storage })
+      t.teardown(() => app.close())
+      const put = { method: 'PUT', url: '/parcels/1', payload: { stamps: 2, ...members } } as const
+      t.match((await app.inject(put)).json(), { id: 1, stamps: 2, ...members })
+      t.match((await app.inject('/parcels/1.html')).body, /stamp/, 'people can see it')
+      if (value === undefined) return
+      const others = { ...put, payload: { ...put.payload, field: value === 9 ? 8 : { b: 1 } } }
+      t.match((await app.inject(others)).json(), { status: 400, errors: [{ pointer: /^\/field/ }] })
+      t.match((await app.inject({ method: 'POST', url: '/parcels', payload: members })).json(), { status: 400 })
+    })
+  }
+
+  t.test(`${name}: a field is taken away, and comes back`, async t => {
+    const full = parcels({ note: Type.String({ default: 'none' }) })
+    const storage = await store(t, full, { note: 'fragile' })
+    const less = parcels()
+    t.strictSame(await read(t, storage, less, 1), { id: 1, stamps: 0 })
+    await less.service({ storage }).run('stamp', 1)
+    await less.service({ storage }).create({} as never)
+    t.strictSame(await read(t, storage, full, 1), { id: 1, stamps: 1, note: 'fragile' })
+    t.strictSame(await read(t, storage, full, 2), { id: 2, stamps: 0, note: 'none' })
+  })
+}
