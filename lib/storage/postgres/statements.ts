@@ -4,12 +4,13 @@ import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { restoreNumbers, selectJson } from './json.js'
 import type { StatementRunner } from './runner.js'
 
 const maxTexts = 300
 
 /** What one SELECT reads. */
-interface Select extends Omit<Query, 'count'> {
+export interface Select extends Omit<Query, 'count'> {
   readonly within?: RowWindow
 }
 
@@ -18,6 +19,15 @@ export interface RowWindow {
   readonly where: readonly Condition[]
   readonly order: readonly Order[]
   readonly rows: number
+}
+
+/** Items as text, joined by commas. */
+export interface JoinedText {
+  readonly text: string
+  /** How many rows were found: those in the text, and the last where the limit was reached. */
+  readonly length: number
+  /** The id of the last item in the text. */
+  readonly last: Id | undefined
 }
 
 /** The statements that read a family's table, the text of each written once and kept. */
@@ -50,15 +60,22 @@ export class ReadStatements {
   }
 
   async readRows (select: Select, columns: readonly Column[], signal?: AbortSignal): Promise<unknown[][]> {
-    const { where, order, limit, offset, within } = select
-    const selected = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
-    const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
-    const text = this.#texts.get(key, () => this.#write(select, columns))
-    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
-    if (offset > 0) values.push(offset)
-    return await this.#run(text, values, signal)
+    const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
+    return await this.#select(select, key, clauses => this.#write(clauses, select, columns), signal)
+  }
+
+  /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
+  async readText (select: Select, members: readonly Column[], signal?: AbortSignal): Promise<JoinedText> {
+    const key = `text ${makeColumnsKey(members)}`
+    const write = (clauses: ClauseBuilder): string => this.#writeText(clauses, select, members)
+    const [row] = await this.#select(select, key, write, signal)
+    const [text, length, last] = row as [string | null, string, string | null]
+    const decode = dialect.decode[this.layout.id.kind]
+    return {
+      text: text === null ? '' : restoreNumbers(text),
+      length: Number(length),
+      last: last === null ? undefined : (decode === undefined ? last : decode(last)) as Id
+    }
   }
 
   async count (where: readonly Condition[], signal?: AbortSignal): Promise<number> {
@@ -81,17 +98,44 @@ export class ReadStatements {
     return counts.map(Number)
   }
 
+  async #select (
+    { where, order, limit, offset, within }: Select,
+    selected: string,
+    write: (clauses: ClauseBuilder) => string,
+    signal: AbortSignal | undefined
+  ): Promise<unknown[][]> {
+    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
+    const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
+    const text = this.#texts.get(key, () => write(new ClauseBuilder(this.layout, dialect)))
+    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
+    const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
+    if (offset > 0) values.push(offset)
+    return await this.#run(text, values, signal)
+  }
+
   async #run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
     return await this.runner.read(this.layout.table, text, values, signal)
   }
 
+  #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {
+    return `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}${clauses.orderBy(select.order)}`
+  }
+
+  #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
+    const { id, mapped } = this.layout
+    const shown = select.limit - 1
+    const numbered = `SELECT ${selectJson(members, mapped)} AS item, ${id.selected} AS id, ` +
+      `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*), ` +
+      `(array_agg(id))[least(count(*), ${shown})::int] FROM (${numbered}) AS numbered`
+  }
+
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
-  #write ({ where, order, limit, offset, within }: Select, columns: readonly Column[]): string {
-    const clauses = new ClauseBuilder(this.layout, dialect)
+  #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
     const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
     const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
     const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter({ kind: 'integer' })}` : ''}`
-    return `SELECT ${listSelected(columns)} FROM (${matching}${end}) AS page${clauses.orderBy(order)}`
+    return `(${matching}${end}) AS page`
   }
 
   #writeWindow (clauses: ClauseBuilder, { where, order, rows }: RowWindow): string {
