@@ -67,6 +67,8 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
     database.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     // In KiB. With its usual 2 MB, what is read often is read anew from the file again and again.
     database.exec('PRAGMA cache_size = -16000')
+    // A log that became long is made short again when it begins anew.
+    database.exec('PRAGMA journal_size_limit = 8388608')
   })
   return database
 }
