@@ -28,7 +28,8 @@ const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const parts = members.flatMap((column, index) => {
     const name = quoteText(`${index === 0 ? '' : ','}${JSON.stringify(column.field.name)}:`)
-    const value = writeValue(column, mapped)
+    const { nullable } = column.field
+    const value = nullable === true ? `COALESCE(${writeValue(column, mapped)}, 'null')` : writeValue(column, mapped)
     // What is joined to NULL is NULL, and NULL is left out by concat.
     return !mapped && requiredFields.includes(column.field.name) ? [name, value] : [`${name} || ${value}`]
   })
