@@ -1,61 +1,61 @@
-// Starts the contenders, each with a database of its own, measures them in turns, and deletes all of it in the end.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// Starts the contenders, each with a database of its own, measures them, and deletes all of it in the end.
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkAnswers, send } from './check-answers.js'
 import { chooseContenders, contenders } from './contenders.js'
+import { measureAll } from './measure.js'
 import { openPostgres } from './postgres.js'
-import { ask, cores, endProcess, startProcess } from './processes.js'
+import { cores, endProcess, startProcess } from './processes.js'
+import { inScratch } from './scratch.js'
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
+const amounts = { customers: 100_000, deals: 1000 }
 
-/** The medians of all rounds: one row for each contender, scenario and number of connections. */
+/** This checkout. */
+export const checkout = fileURLToPath(new URL('..', import.meta.url))
+
+/** One row for each contender, scenario and number of connections. */
 export async function runContest (options) {
-  const ends = []
-  let undone
-  const undoAll = async () => { while (ends.length > 0) await ends.pop()() }
-  const undo = async () => {
-    undone ??= undoAll()
-    await undone
-  }
-  const stop = () => { undo().finally(() => process.exit(1)) }
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  try {
-    const servers = await startAll(options, ends)
-    const { child: load } = await startProcess('load.js', [], { core: cores.load })
-    ends.push(() => endProcess(load))
-    return await measureAll(servers, load, options)
-  } finally {
-    await undo()
-    process.off('SIGINT', stop).off('SIGTERM', stop)
-  }
+  return await inScratch(async scratch => {
+    const servers = await startAll(options, scratch)
+    return await measureAll(servers, await startLoad(scratch), options)
+  })
 }
 
-async function startAll ({ names, checkouts, scenarios }, ends) {
-  const folder = mkdtempSync(join(tmpdir(), 'dealbook-bench-'))
-  ends.push(() => { rmSync(folder, { recursive: true }) })
-  const postgres = names.some(name => name.endsWith('-postgres')) ? await openPostgres(ends) : undefined
+export async function startLoad (scratch) {
+  const { child } = await startProcess('load.js', [], { core: cores.load })
+  scratch.atEnd(() => endProcess(child))
+  return child
+}
+
+async function startAll ({ names, checkouts, scenarios }, scratch) {
+  const postgres = names.some(name => name.endsWith('-postgres')) ? await openPostgres(scratch) : undefined
+  const bytes = join(scratch.folder, 'bytes.json')
   const start = async contender => {
-    const { name, file, args } = contender
-    const place = { file: join(folder, `${name}.db`), bytes: join(folder, 'bytes.json'), checkout }
-    const told = { ...place, ...args, ...(name.includes('-postgres') ? { postgres: await postgres.newSchema() } : {}) }
+    const { name, args, scenarios: can } = contender
+    const place = name.includes('-postgres') ? { postgres: await postgres.newSchema() } : {}
+    const told = { ...amounts, checkout, bytes, file: join(scratch.folder, `${name}.db`), ...place, ...args }
     console.error(`starting ${name}`)
-    const { child, ready } = await startProcess(`servers/${file}`, [JSON.stringify(told)], {
-      core: cores.server,
-      needsNode: contender.needsNode
-    })
-    ends.push(() => endProcess(child))
-    return { ...contender, ...ready, child, scenarios: contender.scenarios.filter(each => scenarios.includes(each)) }
+    const server = await startServer(scratch, contender, told)
+    if (told.postgres !== undefined) await postgres.analyze(told.postgres)
+    return { ...contender, ...server, scenarios: can.filter(scenario => scenarios.includes(scenario)) }
   }
   const servers = []
   for (const contender of chooseContenders(names, checkouts)) {
-    if (contender.file === 'floor.js') await writeBytes(start, join(folder, 'bytes.json'))
+    if (contender.file === 'floor.js') await writeBytes(start, bytes)
     const server = await start(contender)
     if (contender.file !== 'floor.js') await checkAnswers(server)
     servers.push(server)
   }
   return servers
+}
+
+/** Starts a file of servers/, and returns what it says of itself. */
+export async function startServer (scratch, { file, needsNode }, told) {
+  const where = { core: cores.server, needsNode }
+  const { child, ready } = await startProcess(`servers/${file}`, [JSON.stringify(told)], where)
+  scratch.atEnd(() => endProcess(child))
+  return { child, ...ready }
 }
 
 /** What ours answers, for the floor to send: the same on every storage, so the one that starts soonest is asked. */
@@ -69,59 +69,4 @@ async function writeBytes (start, file) {
   }
   writeFileSync(file, JSON.stringify(bytes))
   await endProcess(ours.child)
-}
-
-async function measureAll (servers, load, { connections, rounds, seconds, warm, scenarios }) {
-  const rows = []
-  let measured = 0
-  for (const [index, many] of connections.entries()) {
-    const cells = scenarios.flatMap(scenario => servers.filter(server => server.scenarios.includes(scenario))
-      .map(server => ({ server, scenario, connections: many, results: [] })))
-    const count = index === 0 ? rounds : Math.ceil(rounds / 2)
-    // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
-    for (let round = 0; round <= count; round++) {
-      console.error(`${many} connections, round ${round} of ${count}`)
-      for (const cell of inTurn(cells, round)) {
-        const duration = round > 0 ? seconds : index === 0 ? warm : 1
-        const result = await measure(cell, load, { seconds: duration, first: ++measured * 1_000_003 })
-        if (round > 0) cell.results.push(result)
-      }
-    }
-    rows.push(...cells.map(({ results, ...cell }) => ({ ...cell, ...summarize(results) })))
-  }
-  return rows
-}
-
-/** Another one begins in every round, so that nobody always comes after the same. */
-function inTurn (cells, round) {
-  const start = round * 7 % cells.length
-  return [...cells.slice(start), ...cells.slice(0, start)]
-}
-
-async function measure ({ server, scenario, connections }, load, { seconds, first }) {
-  const { name, child, url, ids } = server
-  const before = await ask(child, 'cost')
-  const result = await ask(load, { contender: name, scenario, url, ids, connections, seconds, first })
-  if (result.failed !== undefined) throw new Error(`${name}: ${result.failed}`)
-  const after = await ask(child, 'cost')
-  const cpu = after.user + after.system - before.user - before.system
-  return { ...result, cpu: cpu / result.count }
-}
-
-function summarize (results) {
-  const medianOf = member => median(results.map(result => result[member]))
-  const [least, most] = [Math.min, Math.max].map(choose => choose(...results.map(({ cpu }) => cpu)))
-  return {
-    cpu: medianOf('cpu'),
-    rate: medianOf('rate'),
-    p50: medianOf('p50'),
-    p99: medianOf('p99'),
-    busy: medianOf('busy'),
-    spread: (most - least) / medianOf('cpu')
-  }
-}
-
-function median (values) {
-  const sorted = values.toSorted((a, b) => a - b)
-  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2
 }

@@ -8,14 +8,15 @@ process.on('message', async task => { process.send(await drive(task).catch(error
 process.on('disconnect', () => process.exit(0))
 process.send('ready')
 
-async function drive ({ contender, scenario, url, ids, connections, seconds, first }) {
+async function drive ({ server, scenario, connections, seconds, first }) {
+  const { name, url } = server
   const { hostname, port } = new URL(url)
   const sockets = await Promise.all(Array.from({ length: connections }, async () => {
     const socket = connect(Number(port), hostname).setNoDelay(true)
     await once(socket, 'connect')
     return socket
   }))
-  const makeRequest = requestOf(contender, scenario)
+  const makeRequest = requestOf(name, scenario)
   const times = []
   let n = first
   const cpu = process.cpuUsage()
@@ -25,7 +26,7 @@ async function drive ({ contender, scenario, url, ids, connections, seconds, fir
     let sent = 0
     const send = () => {
       sent = performance.now()
-      socket.write(textOf(makeRequest(n++, ids)))
+      socket.write(textOf(makeRequest(n++, server)))
     }
     const read = makeReader(status => {
       const now = performance.now()

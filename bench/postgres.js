@@ -5,22 +5,26 @@ import { ask, cores, endProcess, startProcess } from './processes.js'
 
 const pg = createRequire(import.meta.resolve('fastify-dealbook'))('pg')
 
-/** What it makes is undone by what it adds to `ends`. */
-export async function openPostgres (ends) {
-  const connectionString = process.env.TEST_PG_URL ?? await startOne(ends)
+export async function openPostgres (scratch) {
+  const connectionString = process.env.TEST_PG_URL ?? await startOne(scratch)
   return {
     async newSchema () {
       const schema = `bench_${randomUUID().replaceAll('-', '')}`
-      ends.push(() => query(connectionString, `DROP SCHEMA IF EXISTS ${schema} CASCADE`))
+      scratch.atEnd(() => query(connectionString, `DROP SCHEMA IF EXISTS ${schema} CASCADE`))
       await query(connectionString, `CREATE SCHEMA ${schema}`)
       return { connectionString, schema }
+    },
+    /** What a database does by itself a while after so much was loaded. */
+    async analyze ({ schema }) {
+      const { rows } = await query(connectionString, `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`)
+      for (const { tablename } of rows) await query(connectionString, `VACUUM ANALYZE ${schema}."${tablename}"`)
     }
   }
 }
 
-async function startOne (ends) {
+async function startOne (scratch) {
   const { child, ready: url } = await startProcess('servers/postgres.js', [], { core: cores.database })
-  ends.push(async () => {
+  scratch.atEnd(async () => {
     await ask(child, 'end')
     await endProcess(child)
   })

@@ -1,15 +1,15 @@
 // How each contender is asked, and what its answers say: the same questions, in the URLs of each.
-import { customerIdOf, priceOf, scenarios, startOf } from './scenarios.js'
+import { customerIdOf, logScenarios, priceOf, scenarios, startOf } from './scenarios.js'
 
 const dialects = {
   platformatic: {
     requests: {
-      page: n => ({
-        path: `/customers/?where.age.gte=30&where.age.lte=60&where.id.gt=${startOf(n)}&orderby.id=asc&limit=50`
+      page: (n, server) => ({
+        path: `/customers/?where.age.gte=30&where.age.lte=60&where.id.gt=${startOf(n, server)}&orderby.id=asc&limit=50`
       }),
       numbered: () => ({ path: '/customers/?orderby.id=asc&limit=50&offset=49950' }),
-      one: n => ({ path: `/customers/${customerIdOf(n)}` }),
-      operation: (n, ids) => ({
+      one: (n, server) => ({ path: `/customers/${customerIdOf(n, server)}` }),
+      operation: (n, { ids }) => ({
         method: 'PUT',
         path: `/deals/${ids[n % ids.length]}`,
         body: { name: 'a deal', price: priceOf(n), held: 0, status: 'open', revision: 1 }
@@ -19,12 +19,12 @@ const dialects = {
   },
   feathers: {
     requests: {
-      page: n => ({
-        path: `/customers?age[$gte]=30&age[$lte]=60&id[$gt]=${startOf(n)}&$sort[id]=1&$limit=50`
+      page: (n, server) => ({
+        path: `/customers?age[$gte]=30&age[$lte]=60&id[$gt]=${startOf(n, server)}&$sort[id]=1&$limit=50`
       }),
       numbered: () => ({ path: '/customers?$sort[id]=1&$limit=50&$skip=49950' }),
-      one: n => ({ path: `/customers/${customerIdOf(n)}` }),
-      operation: (n, ids) => ({
+      one: (n, server) => ({ path: `/customers/${customerIdOf(n, server)}` }),
+      operation: (n, { ids }) => ({
         method: 'PUT',
         path: `/price-changes/${ids[n % ids.length]}`,
         body: { newPrice: priceOf(n), reason: 'bench' }
@@ -36,7 +36,7 @@ const dialects = {
 
 /** Of a name such as ours-sqlite@other, the function that makes the n-th request. */
 export function requestOf (contender, scenario) {
-  return dialects[contender]?.requests[scenario] ?? scenarios[scenario].request
+  return dialects[contender]?.requests[scenario] ?? (scenarios[scenario] ?? logScenarios[scenario]).request
 }
 
 /** The customers in an answer to a page. */

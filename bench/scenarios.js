@@ -1,39 +1,45 @@
-// What is measured: each scenario makes the n-th request, the same for every contender that speaks our URLs.
-export const customers = 100_000
-// More than there are connections, so that nobody waits for another who changes the same deal.
-export const deals = 1000
+// What is measured: each scenario makes the n-th request, the same for every contender that speaks our URLs. It is told
+// what the server says of itself: how many customers it has, the ids of deals, the logs that were made.
 
 /** The customer that every contender has under this id. */
 export function customerOf (id) {
   return { id, age: 18 + id * 37 % 73, children: id * 13 % 5 }
 }
 
-/** The customers that the n-th page of the first scenario lies behind. */
-export const startOf = n => (n * 997) % (customers - 2000)
-export const customerIdOf = n => 1 + (n * 997) % customers
+/** The customer behind whom the n-th page begins; there are more than fifty after him who match. */
+export const startOf = (n, { customers }) => (n * 997) % (customers - 200)
+export const customerIdOf = (n, { customers }) => 1 + (n * 997) % customers
 // Every request changes the price, so that none is the one that changes nothing.
 export const priceOf = n => n + 1
 
 export const scenarios = {
   page: {
     title: 'page of 50 by key, two ranges',
-    request: n => ({ path: `/customers?min-age=30&max-age=60&gt=${startOf(n)}&maxpagesize=50` })
+    request: (n, server) => ({ path: `/customers?min-age=30&max-age=60&gt=${startOf(n, server)}&maxpagesize=50` })
   },
   numbered: {
+    // The middle, which is page=1000 of 100,000.
     title: 'page=1000',
-    request: () => ({ path: '/customers?page=1000' })
+    request: (_n, { customers }) => ({ path: `/customers?page=${customers / 100}` })
   },
   one: {
     title: 'one by id',
-    request: n => ({ path: `/customers/${customerIdOf(n)}` })
+    request: (n, server) => ({ path: `/customers/${customerIdOf(n, server)}` })
   },
   operation: {
     title: 'operation, durable',
     writes: true,
-    request: (n, ids) => ({
+    request: (n, { ids }) => ({
       method: 'PUT',
       path: `/rest/v1/deals/${ids[n % ids.length]}/change-price`,
       body: { newPrice: priceOf(n), reason: 'bench' }
     })
   }
+}
+
+/** What is asked of one deal with a log of some length. */
+export const logScenarios = {
+  logFirst: { title: 'log, first page', request: (_n, { log }) => ({ path: log.first }) },
+  logMiddle: { title: 'log, page by its cursor in the middle', request: (_n, { log }) => ({ path: log.middle }) },
+  logOperation: { title: 'operation on that deal', request: scenarios.operation.request }
 }

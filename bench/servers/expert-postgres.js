@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import Fastify from 'fastify'
-import { customerOf, customers, deals } from '../scenarios.js'
+import { customerOf } from '../scenarios.js'
 import { changeSchema, listSchema, singleSchema } from './expert-schemas.js'
 import { anywhere, given, serve } from './serve.js'
 
@@ -24,16 +24,15 @@ await pool.query(`
     id text PRIMARY KEY, deal text NOT NULL, action text NOT NULL, params json NOT NULL, revision bigint NOT NULL,
     created_at timestamptz NOT NULL
   )`)
-const people = Array.from({ length: customers }, (_, index) => customerOf(index + 1))
+const people = Array.from({ length: given.customers }, (_, index) => customerOf(index + 1))
 const column = name => people.map(person => person[name])
 await pool.query(
   'INSERT INTO customers SELECT *, 1 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])',
   ['id', 'age', 'children'].map(column)
 )
-const ids = Array.from({ length: deals }, () => randomUUID())
+const ids = Array.from({ length: given.deals }, () => randomUUID())
 await pool.query(`
   INSERT INTO deals SELECT id, 'a deal', 1, false, 'open', 1, now(), now() FROM unnest($1::text[]) AS id`, [ids])
-await pool.query('ANALYZE')
 
 const statement = (name, text) => values => ({ name, text, values })
 const keyed = statement('keyed', `
@@ -88,7 +87,7 @@ async function change (client, id, params) {
   return { deal: { ...deal, price: params.newPrice, revision, createdAt: createdAt.toISOString(), updatedAt: at } }
 }
 
-await serve(await app.listen(anywhere), ids, async id => {
+await serve(await app.listen(anywhere), { ids }, async id => {
   const { rows } = await pool.query('SELECT FROM commands WHERE deal = $1', [id])
   return rows.length
 })

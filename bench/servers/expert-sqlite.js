@@ -2,11 +2,12 @@
 // that came in the same turn of the event loop.
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { customerOf, customers, deals } from '../scenarios.js'
+import { customerOf } from '../scenarios.js'
+import { given } from './serve.js'
 
 const require = createRequire(import.meta.resolve('fastify-dealbook'))
 const hasSqlite = Number(process.versions.node.split('.')[0]) >= 22
-export const { DatabaseSync } = hasSqlite ? await import('node:sqlite') : require('@photostructure/sqlite')
+const { DatabaseSync } = hasSqlite ? await import('node:sqlite') : require('@photostructure/sqlite')
 
 const tables = `
   CREATE TABLE customers (
@@ -22,19 +23,19 @@ const tables = `
   );`
 
 /** A file with the rows that every contender has, and every commit on the disk. */
-export function openDatabase (file) {
-  const db = new DatabaseSync(file)
+export function openDatabase () {
+  const db = new DatabaseSync(given.file)
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
   db.exec(tables)
   db.exec('BEGIN')
   const addCustomer = db.prepare('INSERT INTO customers VALUES (?, ?, ?, 1)')
-  for (let id = 1; id <= customers; id++) {
+  for (let id = 1; id <= given.customers; id++) {
     const { age, children } = customerOf(id)
     addCustomer.run(id, age, children)
   }
   const addDeal = db.prepare('INSERT INTO deals VALUES (?, ?, 1, 0, ?, 1, ?, ?)')
   const now = new Date().toISOString()
-  const ids = Array.from({ length: deals }, () => randomUUID())
+  const ids = Array.from({ length: given.deals }, () => randomUUID())
   for (const id of ids) addDeal.run(id, 'a deal', 'open', now, now)
   db.exec('COMMIT')
   return { db, ids, countLog: id => db.prepare('SELECT * FROM commands WHERE deal = ?').all(id).length }

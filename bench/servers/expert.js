@@ -6,7 +6,7 @@ import { inGroups, inTransaction, openDatabase, prepareChange, prepareReads } fr
 import { anywhere, given, serve } from './serve.js'
 
 const { way } = given
-const { db, ids, countLog } = openDatabase(given.file)
+const { db, ids, countLog } = openDatabase()
 const reads = prepareReads(db)
 const change = prepareChange(db)
 const commit = way === 'group' ? inGroups(db) : run => inTransaction(db, run)
@@ -19,7 +19,7 @@ app.put('/rest/v1/deals/:id/change-price', { schema: changeSchema }, async (requ
   const { deal, refused } = await commit(() => change(request.params.id, request.body))
   return deal ?? reply.code(refused).send({ title: 'not possible', status: refused })
 })
-await serve(await app.listen(anywhere), ids, countLog)
+await serve(await app.listen(anywhere), { ids }, countLog)
 
 async function listAsRows (request, reply) {
   const { page = 1, gt, 'min-age': least = -Infinity, 'max-age': most = Infinity } = request.query

@@ -1,9 +1,9 @@
 // Express 5 with routes by hand over the statements of the expert, checking what comes in as few do.
 import express from 'express'
 import { inTransaction, openDatabase, prepareChange, prepareReads } from './expert-sqlite.js'
-import { anywhere, given, serve, urlOf } from './serve.js'
+import { anywhere, serve, urlOf } from './serve.js'
 
-const { db, ids, countLog } = openDatabase(given.file)
+const { db, ids, countLog } = openDatabase()
 const reads = prepareReads(db)
 const change = prepareChange(db)
 
@@ -32,4 +32,4 @@ app.put('/rest/v1/deals/:id/change-price', (request, response) => {
   if (refused !== undefined) return response.status(refused).json({ title: 'not possible', status: refused })
   response.json(deal)
 })
-await serve(await urlOf(app.listen(anywhere.port, anywhere.host)), ids, countLog)
+await serve(await urlOf(app.listen(anywhere.port, anywhere.host)), { ids }, countLog)

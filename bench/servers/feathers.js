@@ -9,7 +9,7 @@ import knex from 'knex'
 import { openDatabase } from './expert-sqlite.js'
 import { anywhere, given, serve, urlOf } from './serve.js'
 
-const { ids, countLog } = openDatabase(given.file)
+const { ids, countLog } = openDatabase()
 const Model = knex({
   client: 'better-sqlite3',
   connection: { filename: given.file },
@@ -55,4 +55,4 @@ for (const name of ['customers', 'deals', 'commands']) {
   app.use(name, new KnexService({ Model, name, paginate: { default: 50, max: 1000 } }))
 }
 app.use('price-changes', new PriceChanges())
-await serve(await urlOf(await app.listen(anywhere.port, anywhere.host)), ids, countLog)
+await serve(await urlOf(await app.listen(anywhere.port, anywhere.host)), { ids }, countLog)

@@ -10,4 +10,4 @@ const [sendPage, sendNumbered] = [send(page), send(numbered)]
 app.get('/customers', (request, reply) => (request.query.page === undefined ? sendPage : sendNumbered)(request, reply))
 app.get('/customers/:id', send(one))
 app.put('/rest/v1/deals/:id/change-price', send(operation))
-await serve(await app.listen(anywhere), ['1'], () => 0)
+await serve(await app.listen(anywhere), { ids: ['1'] }, () => 0)

@@ -2,11 +2,12 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
-import * as amount from '../scenarios.js'
+import { customerOf } from '../scenarios.js'
+import { idOf, makeLog } from './make-log.js'
 import { anywhere, given, serve } from './serve.js'
 
 const load = file => import(pathToFileURL(join(given.checkout, 'build/lib', file)).href)
-const { customers, dealbook, loadItems, memoryStorage } = await load('index.js')
+const { customers, dealbook, deals, loadItems, memoryStorage } = await load('index.js')
 const open = {
   memory: async () => memoryStorage(),
   sqlite: async () => (await load('storage/sqlite/sqlite-storage.js')).sqliteStorage({ file: given.file }),
@@ -14,18 +15,22 @@ const open = {
 }
 const storage = await open[given.storage]()
 
-function * people () {
-  for (let id = 1; id <= amount.customers; id++) yield amount.customerOf(id)
+function * count (amount, make) {
+  for (let n = 1; n <= amount; n++) yield make(n)
 }
-await loadItems(storage, customers, people())
+await loadItems(storage, customers, count(given.customers, customerOf))
+const now = new Date().toISOString()
+const deal = { name: 'a deal', price: 1, held: false, status: 'open', revision: 1, createdAt: now, updatedAt: now }
+await loadItems(storage, deals, count(given.deals, n => ({ id: idOf(n), ...deal })))
 const app = Fastify()
-await app.register(dealbook, { storage, version: 'v1' })
-const ids = []
-for (let n = 0; n < amount.deals; n++) {
-  const answer = await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'a deal', price: 1 } })
-  ids.push(answer.json().id)
-}
-await serve(await app.listen(anywhere), ids, async id => {
+// The middle of a million is further than clients may go by number otherwise.
+await app.register(dealbook, { storage, version: 'v1', maxSkipped: given.customers })
+const logs = []
+for (const entries of given.logs ?? []) logs.push(await makeLog(app, storage, { entries, id: idOf(1 + logs.length) }))
+// As many deals as any number of connections needs, from all over the table.
+const chosen = Math.min(given.deals, 1000)
+const ids = Array.from({ length: chosen }, (_, index) => idOf(1 + Math.floor(index * given.deals / chosen)))
+await serve(await app.listen(anywhere), { ids, logs }, async id => {
   const answer = await app.inject(`/rest/v1/deals/${id}/price-changes`)
   return answer.json().items.length
 })

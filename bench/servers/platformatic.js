@@ -6,7 +6,7 @@ import Fastify from 'fastify'
 import { openDatabase } from './expert-sqlite.js'
 import { anywhere, given, serve } from './serve.js'
 
-const { db, ids } = openDatabase(given.file)
+const { db, ids } = openDatabase()
 db.close()
 const app = Fastify()
 await app.register(mapper, {
@@ -15,4 +15,4 @@ await app.register(mapper, {
   onDatabaseLoad: (db, sql) => db.query(sql`PRAGMA synchronous = FULL`)
 })
 await app.register(openapi)
-await serve(await app.listen(anywhere), ids, () => 0)
+await serve(await app.listen(anywhere), { ids }, () => 0)

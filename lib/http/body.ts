@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { invalidBody, Problem } from '../problems.js'
+import { decodeText } from '../query/query-string.js'
 import { hashText } from '../values/ids.js'
 import { escapePointer, findJsonFlaws } from '../values/json.js'
 import type { BodyLimits } from '../values/scan-json.js'
@@ -44,14 +45,7 @@ export class FormBody {
       throw new Problem('unsupported-media-type', detail)
     }
     if (countFields(bytes, maxMembers) > maxMembers) throw invalidBody([explainMembers(maxMembers)])
-    const entries = new Map<string, string>()
-    for (const [name, text] of new URLSearchParams(bytes.toString('utf8'))) {
-      if (entries.has(name)) {
-        throw invalidBody([{ pointer: `/${escapePointer(name)}`, detail: 'is given twice' }])
-      }
-      // Browsers send every line end of a text as CR LF.
-      entries.set(name, text.replaceAll('\r\n', '\n'))
-    }
+    const entries = readEntries(bytes.toString('utf8'))
     const key = entries.get('_key')
     entries.delete('_key')
     const revision = entries.get('_revision')
@@ -61,6 +55,26 @@ export class FormBody {
     // With the content, so that a form that was corrected is another request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
+}
+
+function readEntries (form: string): Map<string, string> {
+  const entries = new Map<string, string>()
+  for (const part of form.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const rawName = equals === -1 ? part : part.slice(0, equals)
+    const name = decodeText(rawName)
+    const text = equals === -1 ? '' : decodeText(part.slice(equals + 1))
+    if (name === undefined || text === undefined) throw refuseEntry(name ?? rawName, 'is not valid percent-encoding')
+    if (entries.has(name)) throw refuseEntry(name, 'is given twice')
+    // Browsers send every line end of a text as CR LF.
+    entries.set(name, text.replaceAll('\r\n', '\n'))
+  }
+  return entries
+}
+
+function refuseEntry (name: string, detail: string): Problem {
+  return invalidBody([{ pointer: `/${escapePointer(name)}`, detail }])
 }
 
 const ampersand = 0x26

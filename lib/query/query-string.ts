@@ -21,8 +21,8 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
     if (raw === '') continue
     if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
-    const name = decode(equals === -1 ? raw : raw.slice(0, equals))
-    const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
+    const name = decodeText(equals === -1 ? raw : raw.slice(0, equals))
+    const value = equals === -1 ? '' : decodeText(raw.slice(equals + 1))
     parameters.push(name === undefined || value === undefined
       ? { raw, name: undefined }
       : { name, value, assigned: equals !== -1, raw })
@@ -35,7 +35,8 @@ export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
-function decode (text: string): string | undefined {
+/** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
+export function decodeText (text: string): string | undefined {
   if (!/[%+]/.test(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -1,5 +1,5 @@
 import type { Field, Scalar } from '../storage/storage.js'
-import { isDate, readDateTime } from '../values/dates.js'
+import { dateRule, dateTimeRule, isDate, readDateTime } from '../values/dates.js'
 import { findTextFlaw } from '../values/json.js'
 
 /** A value, or what was expected instead. */
@@ -32,12 +32,12 @@ const readers: Record<Field['kind'], (text: string) => ReadResult> = {
   string: readText,
 
   date (text) {
-    return isDate(text) ? { value: text } : { expected: 'must be a date that exists, as in 2026-03-31' }
+    return isDate(text) ? { value: text } : { expected: dateRule }
   },
 
   'date-time' (text) {
     const value = isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
-    return value !== undefined ? { value } : { expected: 'must be a date and time, as in 2026-03-31T12:00:00Z' }
+    return value !== undefined ? { value } : { expected: dateTimeRule }
   },
 
   json () {

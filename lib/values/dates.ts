@@ -1,3 +1,6 @@
+export const dateRule = 'must be a date that exists, as in 2026-03-31'
+export const dateTimeRule = 'must be a date and time, as in 2026-03-31T12:00:00Z'
+
 const datePattern = /^(\d{4})-(\d\d)-(\d\d)$/
 const dateTimePattern =
   /^(\d{4}-\d\d-\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/

@@ -1,8 +1,8 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import type { ErrorObject, ValidateFunction } from 'ajv'
+import type { ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
-import { isDate, readDateTime } from './dates.js'
+import { formatNames, getFormat } from './formats.js'
 import type { MemberFlaw } from './json.js'
 import { escapePointer } from './json.js'
 import { didYouMean } from './nearest.js'
@@ -10,14 +10,30 @@ import { didYouMean } from './nearest.js'
 /** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
-// Our own instances: the host's settings (coercion, removal of members) must not reach our bodies.
-const options = {
-  strict: false,
-  verbose: true,
-  formats: { date: isDate, 'date-time': (text: string) => readDateTime(text) !== undefined }
+// In the place of Ajv's own, which passes over a format that it does not know.
+const format: FuncKeywordDefinition = {
+  keyword: 'format',
+  type: 'string',
+  schemaType: 'string',
+  errors: false,
+  compile (name: string, _schema, { opts }) {
+    // Of a schema itself Ajv says better what is wrong with it.
+    if (opts.validateFormats === false) return () => true
+    const found = getFormat(name)
+    if (found !== undefined) return found.test
+    const hint = didYouMean(name, formatNames)
+    const known = `Known are ${formatNames.join(', ')}; for others there is pattern`
+    throw new Error(`the format "${name}" is not known.${hint} ${known}`)
+  }
 }
-const ajv = new Ajv(options)
-const thoroughAjv = new Ajv({ ...options, allErrors: true })
+
+// Our own instances: the host's settings (coercion, removal of members) must not reach our bodies.
+const ajv = makeAjv({})
+const thoroughAjv = makeAjv({ allErrors: true })
+
+function makeAjv (options: Options): Ajv {
+  return new Ajv({ strict: false, verbose: true, ...options }).removeKeyword('format').addKeyword(format)
+}
 
 // To name all that is wrong takes time for each of it: with more members than this, the first flaw is enough.
 const maxExplained = 1000
@@ -118,7 +134,7 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
     case 'anyOf': return describeUnion(schema as TSchema[])
-    case 'format': return schema === 'date' ? 'must be a date that exists, as in 2026-03-31' : `must be a ${schema}`
+    case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`
     case 'maxLength': return `must have at most ${schema} characters`

@@ -237,3 +237,37 @@ t.test('__proto__ is refused like any other unknown member, in JSON and in forms
   }
   t.strictSame(await snapshot(app, id), before)
 })
+
+t.test('a form with broken percent-encoding is refused by the field where it is', async t => {
+  const app = await dealsApp(memoryStorage())
+  const { id } = await createDeal(app)
+  const before = await snapshot(app, id)
+  const rows: [payload: string, pointer: string, url?: string][] = [
+    ['name=%zz&price=1', '/name'],
+    ['price=1&name=100%', '/name'],
+    ['name=%ff&price=1', '/name'],
+    ['name=%E0%A4%A&price=1', '/name'],
+    ['name=%ED%A0%80&price=1', '/name'],
+    ['name=a&price=%', '/price'],
+    ['n%zzame=a&price=1', '/n%zzame'],
+    ['%ff', '/%ff'],
+    ['reason=50%', '/reason', `${home}/${id}/holds`]
+  ]
+  for (const [payload, pointer, url = home] of rows) {
+    const answer = await app.inject({ method: 'POST', url, payload, headers: { 'content-type': form } })
+    const errors = [{ pointer, detail: 'is not valid percent-encoding' }]
+    t.match(answer.json(), { status: 400, type: 'urn:dealbook:problem:invalid-body', errors }, payload)
+    const browser = { 'content-type': form, accept: 'text/html' }
+    const page = await app.inject({ method: 'POST', url, payload, headers: browser })
+    t.equal(page.statusCode, 400, `${payload}, to a person`)
+  }
+  t.strictSame(await snapshot(app, id), before)
+  const texts: [sent: string, stored: string][] = [
+    ['a+b', 'a b'], ['100%25', '100%'], ['%26%3D%2B', '&=+'], ['a=b', 'a=b'], ['%EF%BF%BD', '\ufffd'], ['tšéa', 'tšéa']
+  ]
+  for (const [sent, stored] of texts) {
+    const payload = `&name=${sent}&&price=1&`
+    const answer = await app.inject({ method: 'POST', url: home, payload, headers: { 'content-type': form } })
+    t.equal(answer.json().name, stored, payload)
+  }
+})

@@ -262,6 +262,38 @@ t.test('a mapped table with a revision is written; what it refuses, it refuses t
   ])
 })
 
+t.test('the text of a mapped table, whatever its columns can hold', async t => {
+  const { schema, open } = fresh(t)
+  await sql(`CREATE SCHEMA "${schema}";
+    CREATE TABLE "${schema}".readings (
+      id bigint PRIMARY KEY, exact numeric, short real, large bigint, at timestamptz, day date, data jsonb
+    );
+    INSERT INTO "${schema}".readings VALUES
+      (1, 1.10, 1.1, 9007199254740993, '2026-01-31 12:00:00.1234+01', '2026-02-28', '{"b": [1, 2], "a": 1.0}'),
+      (2, 'NaN', 'Infinity', -9007199254740993, NULL, NULL, '"x"'),
+      (3, 1e400, 1e-20, 7, 'infinity', '0044-03-15 BC', NULL),
+      (9007199254740993, 12345678901234567890, 16777217, 0, '12026-01-01', '12026-01-01', 'null'),
+      (9007199254740995, NULL, NULL, NULL, NULL, NULL, NULL)`)
+  const storage = open({ tables: { readings: { table: 'readings', schema } } })
+  await storage.prepare(shape('readings', 'integer', [
+    { name: 'exact', kind: 'number', optional: true },
+    { name: 'short', kind: 'number', optional: true },
+    { name: 'large', kind: 'integer', optional: true },
+    { name: 'at', kind: 'date-time', optional: true },
+    { name: 'day', kind: 'date', optional: true },
+    { name: 'data', kind: 'json', optional: true }
+  ]))
+  for (const members of [['id', 'exact', 'short', 'large', 'at', 'day', 'revision'], ['large', 'id'], ['data']]) {
+    for (const limit of [1, 4, 5]) {
+      const { items } = await storage.find('readings', query({ limit }))
+      const { text, last, count } = await (storage as Required<Storage>).findText('readings', query({ limit }), members)
+      const texts = items.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
+      t.equal(text, texts.join())
+      t.strictSame([count, last], [limit, items.at(-1)?.id])
+    }
+  }
+})
+
 t.test('two storages on one database: commits of both are decided as by one', async t => {
   const { open } = fresh(t)
   const [one, two] = [open(), open()]

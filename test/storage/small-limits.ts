@@ -33,7 +33,7 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     function: (name, options, run) => { database.function(name, options, run) }
   }
   const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {}, true)
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
   return {
     storage,
     statements,
@@ -74,7 +74,7 @@ export async function makePostgres (): Promise<RecordedStorage> {
     maxWaitingCommits: 1000,
     line: lineLimits
   }
-  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {}, false)
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {})
   return {
     storage,
     statements,

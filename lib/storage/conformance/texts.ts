@@ -37,16 +37,30 @@ async function assertSameAsItems (storage: Storage, asked: Query, shown = member
 const table: Record<string, Record<string, unknown>[]> = {
   numbers: [
     0, 1, -1, 1.5, 0.1, 0.1 + 0.2, 1e-7, 123456.78901234567, 5e-324, -2.5e-10, 1e15, 9007199254740991,
-    -9007199254740991, 8999999999999999, 100
+    -9007199254740991, 8999999999999999, 100, -0, 0.0001, 0.00001, -0.000123456789, 1e14, 1e14 + 0.5, 12345678901234.5,
+    999999999999999.9, 1e16, 1e20, 123456789012345680000, 1e21, -1e300, Number.MAX_VALUE, 2 ** -44, 2 ** 60, 1 / 3,
+    577802315005944000
   ].map(number => ({ number })),
+  'numbers of any size': Array.from({ length: 200 }, (_, index) => ({ number: makeNumber(index) })),
   integers: [{ integer: 0 }, { integer: -5 }, { integer: Number.MAX_SAFE_INTEGER }],
   'booleans, absent members': [{ boolean: true }, { boolean: false }, {}],
   dates: [{ date: '0001-01-01', dateTime: '9999-12-31T23:59:59.999Z' }],
   strings: [
     '', '"', '\\', '/', '\'', '\u0001\b\t\n\u000b\f\r\u001e\u001f', '\u007f\u0080\u2028\u2029\ufeff', '😀 ä 漢',
-    '</script>', 'null', '1', '{"a":1}', 'x'.repeat(100_000)
+    '</script>', 'null', '1', '{"a":1}', 'x'.repeat(100_000),
+    '\u001e1.50\u001e', '\u001e', '\\u001e',
+    ...Array.from({ length: 31 }, (_, index) => `${String.fromCharCode(index + 1)}1`)
   ].map(string => ({ string })),
-  json: [{ a: [1, { b: null }] }, 'a "b"\n', 1.5, false, [], {}, { '\u001e': '\u001e,{' }].map(json => ({ json }))
+  json: [
+    { a: [1, { b: null }] }, 'a "b"\n', 1.5, false, [], {}, { '\u001e': '\u001e,{' }, { b: 1, a: 2, 1: 3, '': '' },
+    [0.1 + 0.2, 1e21, 1e-7, 5e-324], '😀\u2028/', { ' a ': ' , : ' }, ['\u001e1.50\u001e']
+  ].map(json => ({ json }))
+}
+
+/** A number that needs many digits, or few, with one exponent or another. */
+function makeNumber (index: number): number {
+  const digits = ((index + 1) * 2654435761) % 2 ** 32 / 2 ** 32
+  return Number(`${digits.toPrecision(1 + index % 17)}e${index % 43 - 21}`) * (index % 2 === 0 ? 1 : -1)
 }
 
 export const texts: readonly Case[] = [
@@ -57,6 +71,7 @@ export const texts: readonly Case[] = [
       await storage.commit(insert('things', ...rows.map((row, index) => thing(index + 1, row))))
       await assertSameAsItems(storage, query())
       await assertSameAsItems(storage, query(), ['string', 'number', 'id', 'boolean', 'json'])
+      await assertSameAsItems(storage, query(), ['mood', 'boolean'])
     }
   })),
   {

@@ -54,5 +54,5 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, false)
+  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {})
 }

@@ -1,19 +1,30 @@
+import { writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
+import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import { hasPatterns, isRangeOfId, namesIds, planPage } from '../sql/planner.js'
-import type { Bounds, Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
+import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
 import { makeIndex } from '../sql/steps.js'
-import { tighten } from '../sql/tighten.js'
-import type { Condition, Found, Id, Order, Query, Scalar, Stored } from '../storage.js'
+import { tighten, tightenQuery } from '../sql/tighten.js'
+import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { ReadStatements, RowWindow } from './statements.js'
+import { followIndex } from './follow-index.js'
+import { canWriteJson } from './json.js'
+import type { JoinedText, ReadStatements, RowWindow, Select } from './statements.js'
 
 // Rows of the first part of a search with patterns, and of the largest: most pages are full after a few.
 const firstPart = 250
 const largestPart = 4000
+
+interface Lengthy {
+  readonly length: number
+}
+
+/** Reads what one step asks for. */
+type ReadPart<T extends Lengthy> = (select: Select, isLong: boolean) => Promise<T>
 
 /** Reads a family's table. */
 export class TableReader {
@@ -39,12 +50,36 @@ export class TableReader {
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const where = tighten(asked.where)
-    const query = where === asked.where ? asked : { ...asked, where }
+    const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    if (!query.count) return { items: await this.#readPage(query, signal) }
-    const [items, total] = await Promise.all([this.#readPage(query, signal), this.#count(query, signal)])
+    const read: ReadPart<Stored[]> = (select, isLong) =>
+      this.statements.readItems(select, { signal, isLong })
+    if (!query.count) return { items: await this.#readPage(query, read, signal) ?? [] }
+    const [items = [], total] = await Promise.all([this.#readPage(query, read, signal), this.#count(query, signal)])
     return { items, total }
+  }
+
+  /** The page as JSON, and whether there is more after it: one item further is looked for. */
+  async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
+    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
+    const columns = members.map(member => getColumn(this.layout, member))
+    // Where JavaScript has the items anyway, they are written from the items.
+    if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
+      return writeItems(await this.find(query, signal), members, asked.limit)
+    }
+    const read: ReadPart<JoinedText> = (select, isLong) =>
+      this.statements.readText(select, columns, { signal, isLong })
+    const reading = this.#readPage(query, read, signal) as Promise<JoinedText>
+    const [{ text, length, last }, total] = query.count
+      ? await Promise.all([reading, this.#count(query, signal)])
+      : [await reading]
+    return {
+      text,
+      count: Math.min(length, asked.limit),
+      more: length > asked.limit,
+      ...last === undefined ? {} : { last },
+      ...total === undefined ? {} : { total }
+    }
   }
 
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
@@ -63,7 +98,7 @@ export class TableReader {
     let after: Condition[] = []
     for (let limit = firstPart; ; limit = Math.min(largestPart, limit * 2)) {
       const part = { where: tighten([...where, ...after]), order, limit, offset: 0 }
-      const rows = await this.statements.readRows(part, columns, turn.signal)
+      const rows = await this.statements.readRows(part, columns, { signal: turn.signal, isLong: true })
       yield rows
       if (rows.length < limit) return
       const last = rows.at(-1)?.[0]
@@ -72,52 +107,59 @@ export class TableReader {
     }
   }
 
-  async #readPage (query: Query, signal: AbortSignal | undefined): Promise<Stored[]> {
-    if (query.limit === 0) return []
+  /** What is read by the step that settles the page; undefined where nothing is asked for. */
+  async #readPage<T extends Lengthy> (
+    query: Query,
+    read: ReadPart<T>,
+    signal: AbortSignal | undefined
+  ): Promise<T | undefined> {
+    if (query.limit === 0) return undefined
     for (const step of planPage(query, this.#indexes, this.limits)) {
-      const items = await this.#runStep(step, query, signal)
-      if (items !== undefined) return items
+      const found = await this.#runStep(step, query, read, signal)
+      if (found !== undefined) return found
     }
-    return []
+    return undefined
   }
 
   /** The page, where the step settles it. */
-  async #runStep (step: Step, query: Query, signal: AbortSignal | undefined): Promise<Stored[] | undefined> {
+  async #runStep<T extends Lengthy> (
+    step: Step,
+    query: Query,
+    read: ReadPart<T>,
+    signal: AbortSignal | undefined
+  ): Promise<T | undefined> {
     switch (step.type) {
-      case 'read': return await this.statements.readItems(query, signal)
-      case 'heavy': return await this.#inLine(signal, () => this.statements.readItems(query, signal))
-      case 'read-index': {
-        return await this.statements.readItems({ ...query, ...followIndex(step, query.order) }, signal)
-      }
+      case 'read': return await read(query, false)
+      case 'heavy': return await this.#inLine(signal, () => read(query, true))
+      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, false)
       case 'look': {
         const within = { ...followIndex(step, query.order), rows: step.rows }
-        const items = await this.statements.readItems({ ...query, where: step.filters, within }, signal)
-        return items.length === query.limit ? items : undefined
+        const looked = await read({ ...query, where: step.filters, within }, false)
+        return looked.length === query.limit ? looked : undefined
       }
       case 'window': {
         // PostgreSQL sorts part by part along an index, and ends when the page is full; what is filtered may be far.
-        return step.range.length < query.where.length ? undefined : await this.statements.readItems(query, signal)
+        return step.range.length < query.where.length ? undefined : await read(query, true)
       }
       case 'fewest': {
         const within = await this.#chooseWindow(step.choices, step.maxEntries, signal)
-        return within === undefined ? undefined : await this.statements.readItems({ ...query, within }, signal)
+        return within === undefined ? undefined : await read({ ...query, within }, false)
       }
       case 'few': {
-        const isFew = await this.#isFew(step.range, step.maxEntries, signal)
-        return isFew ? await this.statements.readItems(query, signal) : undefined
+        return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, false) : undefined
       }
     }
   }
 
   async #count ({ where }: Query, signal: AbortSignal | undefined): Promise<number> {
     const isFew = namesIds(where) || await this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries, signal)
-    const count = (): Promise<number> => this.statements.count(where, signal)
-    return await (isFew ? count() : this.#inLine(signal, count))
+    if (isFew) return await this.statements.count(where, { signal })
+    return await this.#inLine(signal, () => this.statements.count(where, { signal, isLong: true }))
   }
 
   async #isFew (where: readonly Condition[], maxEntries: number, signal: AbortSignal | undefined): Promise<boolean> {
     const order = [{ field: 'id', descending: false }]
-    const [rows = 0] = await this.statements.countWindows([{ where, order, rows: maxEntries + 1 }], signal)
+    const [rows = 0] = await this.statements.countWindows([{ where, order, rows: maxEntries + 1 }], { signal })
     return rows <= maxEntries
   }
 
@@ -137,30 +179,8 @@ export class TableReader {
       const order = [...fields, 'id'].map(field => ({ field, descending: false }))
       return { where, order, rows: maxEntries + 1 }
     })
-    const counts = await this.statements.countWindows(windows, signal)
+    const counts = await this.statements.countWindows(windows, { signal })
     const fewest = Math.min(...counts)
     return fewest <= maxEntries ? windows[counts.indexOf(fewest)] : undefined
-  }
-}
-
-/**
- * Conditions and order that make PostgreSQL go along an index, or along the key. The values are given as ranges from a
- * value to itself: of a field that is plainly equal it knows that it needs no order, and may go along the key after
- * all.
- */
-function followIndex ({ equal, range }: Bounds, order: readonly Order[]): { where: Condition[], order: Order[] } {
-  const rest = order.filter(({ field }) => !equal.some(each => each.field === field))
-  // The direction of what comes after them, in whichever the values themselves are wanted.
-  const descending = rest[0]?.descending === true
-  const ranges = equal.flatMap((condition): Condition[] => {
-    // Of what is null PostgreSQL knows no more than that.
-    if (condition.op === 'null') return [condition]
-    const { field, values } = condition
-    const value = values[0] as Scalar
-    return [{ field, op: 'gte', value }, { field, op: 'lte', value }]
-  })
-  return {
-    where: [...range, ...ranges],
-    order: [...equal.map(({ field }) => ({ field, descending })), ...rest]
   }
 }

@@ -4,12 +4,15 @@ import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { StatementRunner } from './runner.js'
+import { restoreNumbers, selectJson } from './json.js'
+import type { GetTexts } from './queued-read.js'
+import { SharedGet } from './queued-read.js'
+import type { Reading, StatementRunner } from './runner.js'
 
 const maxTexts = 300
 
 /** What one SELECT reads. */
-interface Select extends Omit<Query, 'count'> {
+export interface Select extends Omit<Query, 'count'> {
   readonly within?: RowWindow
 }
 
@@ -20,56 +23,79 @@ export interface RowWindow {
   readonly rows: number
 }
 
+/** Items as text, joined by commas. */
+export interface JoinedText {
+  readonly text: string
+  /** How many rows were found: those in the text, and the last where the limit was reached. */
+  readonly length: number
+  /** The id of the last item in the text. */
+  readonly last: Id | undefined
+}
+
 /** The statements that read a family's table, the text of each written once and kept. */
 export class ReadStatements {
   readonly #texts = new BoundedCache<string>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
-  readonly #get: string
-  readonly #getMany: string
+  readonly #getTexts: GetTexts
+  #gets: SharedGet | undefined
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = `${select} ${id.equated} = ${dialect.parameter(1, id.kind)}`
     const { equated: column, kind } = id
-    this.#getMany = `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`
+    this.#getTexts = {
+      one: `${select} ${column} = ${dialect.parameter(1, kind)}`,
+      many: `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`,
+      idAt: columns.indexOf(id)
+    }
   }
 
+  /** Together with others that are wanted in the same turn. */
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    const [row] = await this.#run(this.#get, [id], signal)
+    const joined = this.#gets?.isOpen === true ? this.#gets : new SharedGet(this.layout.table, this.#getTexts)
+    const found = joined.get(id, signal)
+    if (joined !== this.#gets) this.runner.reads.add(this.#gets = joined)
+    const row = await found
     return row === undefined ? undefined : this.#decode(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    return (await this.#run(this.#getMany, [ids])).map(this.#decode)
+    return (await this.#run(this.#getTexts.many, [ids], {})).map(this.#decode)
   }
 
-  async readItems (select: Select, signal?: AbortSignal): Promise<Stored[]> {
-    return (await this.readRows(select, this.layout.columns, signal)).map(this.#decode)
+  async readItems (select: Select, reading: Reading): Promise<Stored[]> {
+    return (await this.readRows(select, this.layout.columns, reading)).map(this.#decode)
   }
 
-  async readRows (select: Select, columns: readonly Column[], signal?: AbortSignal): Promise<unknown[][]> {
-    const { where, order, limit, offset, within } = select
-    const selected = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
-    const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
-    const text = this.#texts.get(key, () => this.#write(select, columns))
-    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
-    if (offset > 0) values.push(offset)
-    return await this.#run(text, values, signal)
+  async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
+    const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
+    return await this.#select(select, key, clauses => this.#write(clauses, select, columns), reading)
   }
 
-  async count (where: readonly Condition[], signal?: AbortSignal): Promise<number> {
+  /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
+  async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
+    const key = `text ${makeColumnsKey(members)}`
+    const write = (clauses: ClauseBuilder): string => this.#writeText(clauses, select, members)
+    const [row] = await this.#select(select, key, write, reading)
+    const [text, length, last] = row as [string | null, string, string | null]
+    const decode = dialect.decode[this.layout.id.kind]
+    return {
+      text: text === null ? '' : restoreNumbers(text),
+      length: Number(length),
+      last: last === null ? undefined : (decode === undefined ? last : decode(last)) as Id
+    }
+  }
+
+  async count (where: readonly Condition[], reading: Reading): Promise<number> {
     const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
       `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), signal)
+    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
 
   /** How many rows each of these windows has, in one statement. */
-  async countWindows (windows: readonly RowWindow[], signal?: AbortSignal): Promise<number[]> {
+  async countWindows (windows: readonly RowWindow[], reading: Reading): Promise<number[]> {
     const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
     const text = this.#texts.get(`windows\n${key}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
@@ -77,21 +103,48 @@ export class ReadStatements {
       return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.#run(text, values, signal)
+    const [counts = []] = await this.#run(text, values, reading)
     return counts.map(Number)
   }
 
-  async #run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
-    return await this.runner.read(this.layout.table, text, values, signal)
+  async #select (
+    { where, order, limit, offset, within }: Select,
+    selected: string,
+    write: (clauses: ClauseBuilder) => string,
+    reading: Reading
+  ): Promise<unknown[][]> {
+    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
+    const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
+    const text = this.#texts.get(key, () => write(new ClauseBuilder(this.layout, dialect)))
+    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
+    const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
+    if (offset > 0) values.push(offset)
+    return await this.#run(text, values, reading)
+  }
+
+  #run (text: string, values: unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.runner.read(this.layout.table, text, values, reading)
+  }
+
+  #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {
+    return `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}${clauses.orderBy(select.order)}`
+  }
+
+  #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
+    const { id, mapped } = this.layout
+    const shown = select.limit - 1
+    const numbered = `SELECT ${selectJson(members, mapped)} AS item, ${id.selected} AS id, ` +
+      `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*), ` +
+      `(array_agg(id))[least(count(*), ${shown})::int] FROM (${numbered}) AS numbered`
   }
 
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
-  #write ({ where, order, limit, offset, within }: Select, columns: readonly Column[]): string {
-    const clauses = new ClauseBuilder(this.layout, dialect)
+  #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
     const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
     const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
     const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter({ kind: 'integer' })}` : ''}`
-    return `SELECT ${listSelected(columns)} FROM (${matching}${end}) AS page${clauses.orderBy(order)}`
+    return `(${matching}${end}) AS page`
   }
 
   #writeWindow (clauses: ClauseBuilder, { where, order, rows }: RowWindow): string {

@@ -12,7 +12,7 @@ interface SqlTable<Write> {
   readonly reader: {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
-    findText? (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -33,15 +33,10 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   metrics (): Readonly<Record<string, number>>
 }
 
-/**
- * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
- *
- * @param hasText whether its readers have `findText`
- */
+/** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  mappings: TableMappings,
-  hasText: boolean
+  mappings: TableMappings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -62,13 +57,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       return await getTable(family).reader.find(query, signal)
     },
 
-    ...(hasText && {
-      async findText (family, query, members, signal) {
-        signal?.throwIfAborted()
-        const reader = getTable(family).reader as Required<SqlTable<Write>['reader']>
-        return await reader.findText(query, members, signal)
-      }
-    }),
+    async findText (family, query, members, signal) {
+      signal?.throwIfAborted()
+      return await getTable(family).reader.findText(query, members, signal)
+    },
 
     async get (family, id, signal) {
       signal?.throwIfAborted()

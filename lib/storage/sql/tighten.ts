@@ -1,5 +1,5 @@
 import { compareScalars } from '../compare.js'
-import type { Condition, Scalar } from '../storage.js'
+import type { Condition, Query, Scalar } from '../storage.js'
 
 type Bound = Extract<Condition, { readonly value: unknown }>
 
@@ -16,6 +16,11 @@ export function tighten (where: readonly Condition[]): readonly Condition[] {
     else others.push(condition)
   }
   return byField.size === where.length ? where : [...byField.values()].flatMap(tightenField)
+}
+
+export function tightenQuery (query: Query): Query {
+  const where = tighten(query.where)
+  return where === query.where ? query : { ...query, where }
 }
 
 function tightenField (conditions: readonly Condition[]): readonly Condition[] {

@@ -47,6 +47,8 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
   // FULL is not kept in the file: without it a reopened WAL file may fall back to NORMAL and lose the last commits.
   await waitUntilFree(5000, () => {
     database.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    // A log that became long is made short again when it begins anew.
+    database.exec('PRAGMA journal_size_limit = 8388608')
   })
   return database
 }

@@ -1,11 +1,12 @@
 import { raceSignal } from '../patience.js'
+import { joinTexts, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import { hasPatterns, namesIds } from '../sql/planner.js'
 import type { Index, PlanLimits } from '../sql/steps.js'
-import { tighten } from '../sql/tighten.js'
+import { tightenQuery } from '../sql/tighten.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
@@ -112,26 +113,5 @@ export class TableReader {
   async #work (query: Query, workers: HeavyWorkers | undefined, signal: AbortSignal | undefined): Promise<Found> {
     if (workers !== undefined) return await workers.find({ layout: this.layout, query }, signal)
     return await this.sliced.find(query, new Turn(signal))
-  }
-}
-
-function tightenQuery (query: Query): Query {
-  const where = tighten(query.where)
-  return where === query.where ? query : { ...query, where }
-}
-
-function writeItems ({ items, total }: Found, members: readonly string[], limit: number): FoundText {
-  const shown = items.slice(0, limit)
-  const texts = shown.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
-  return joinTexts(texts, shown.at(-1)?.id, items.length > limit, total)
-}
-
-function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
-  return {
-    text: texts.join(','),
-    count: texts.length,
-    more,
-    ...last === undefined ? {} : { last },
-    ...total === undefined ? {} : { total }
   }
 }

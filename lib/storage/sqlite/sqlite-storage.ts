@@ -47,5 +47,5 @@ export function sqliteStorage (
   const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, settings, limits), tables, true)
+  return createSqlStorage(() => openConnection(options, settings, limits), tables)
 }

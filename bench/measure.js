@@ -1,0 +1,54 @@
+// Measures servers in turns, round after round: what differs between them is then not the hour of the day. CPU time per
+// request is what counts; requests per second and the times of answers depend on the load and its core too.
+import { ask } from './processes.js'
+
+/** The medians of all rounds: one row for each server, scenario and number of connections. */
+export async function measureAll (servers, load, { connections, rounds, seconds, warm }) {
+  const rows = []
+  let measured = 0
+  for (const [index, many] of connections.entries()) {
+    const cells = servers.flatMap(server => server.scenarios.map(scenario => ({ server, scenario, results: [] })))
+      // Scenario by scenario, so that those that are compared come close together.
+      .sort((a, b) => (a.scenario < b.scenario ? -1 : a.scenario > b.scenario ? 1 : 0))
+    const count = index === 0 ? rounds : Math.ceil(rounds / 2)
+    // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
+    for (let round = 0; round <= count; round++) {
+      console.error(`${many} connections, round ${round} of ${count}`)
+      for (const cell of inTurn(cells, round)) {
+        const duration = round > 0 ? seconds : index === 0 ? warm : Math.min(1, warm)
+        const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }
+        const result = await measure(cell, load, task)
+        if (round > 0) cell.results.push(result)
+      }
+    }
+    rows.push(...cells.map(({ results, ...cell }) => ({ ...cell, connections: many, ...summarize(results) })))
+  }
+  return rows
+}
+
+/** Another one begins in every round, so that nobody always comes after the same. */
+function inTurn (cells, round) {
+  const start = round * 7 % cells.length
+  return [...cells.slice(start), ...cells.slice(0, start)]
+}
+
+async function measure ({ server, scenario }, load, task) {
+  const { child, ...known } = server
+  const before = await ask(child, 'cost')
+  const result = await ask(load, { ...task, server: known, scenario })
+  if (result.failed !== undefined) throw new Error(`${server.name}: ${result.failed}`)
+  const after = await ask(child, 'cost')
+  const cpu = after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system
+  return { ...result, cpu: cpu / result.count, rss: after.rss }
+}
+
+function summarize (results) {
+  const cpus = results.map(({ cpu }) => cpu)
+  const medians = Object.keys(results[0]).map(name => [name, median(results.map(result => result[name]))])
+  return { ...Object.fromEntries(medians), spread: (Math.max(...cpus) - Math.min(...cpus)) / median(cpus) }
+}
+
+function median (values) {
+  const sorted = values.toSorted((a, b) => a - b)
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2
+}

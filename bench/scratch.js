@@ -1,0 +1,27 @@
+// A folder and whatever else is made for a run, all of it gone afterwards, also when the run fails or is broken off.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export async function inScratch (run) {
+  const folder = mkdtempSync(join(tmpdir(), 'dealbook-bench-'))
+  const ends = [() => { rmSync(folder, { recursive: true, force: true }) }]
+  let undone
+  const undo = async () => {
+    undone ??= undoAll(ends)
+    await undone
+  }
+  const stop = () => { undo().finally(() => process.exit(1)) }
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  try {
+    return await run({ folder, atEnd: end => { ends.push(end) } })
+  } finally {
+    await undo()
+    process.off('SIGINT', stop).off('SIGTERM', stop)
+  }
+}
+
+/** What was made last goes first. */
+async function undoAll (ends) {
+  while (ends.length > 0) await ends.pop()()
+}
