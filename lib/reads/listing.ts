@@ -64,7 +64,7 @@ export function makePageLinks (
     self: makePageUrl(path, parsed),
     first: makePageUrl(path, parsed, ['page', 'after']),
     ...(hasNext ? { next: makeNextUrl(path, parsed, last) } : {}),
-    ...(page > 1 ? { prev: makePageUrl(path, parsed, ['page'], [`page=${page - 1}`]) } : {})
+    ...(page > 1 ? { prev: makePageUrl(path, parsed, ['page'], `page=${page - 1}`) } : {})
   }
 }
 
@@ -78,11 +78,11 @@ export function makeNextUrl (path: string, parsed: ParsedQuery, last: LastItem |
   const { query: { order }, page, byCursor } = parsed
   if (last !== undefined && isByKey(parsed)) {
     const key = order[0]?.descending === true ? 'lt' : 'gt'
-    return makePageUrl(path, parsed, ['page', key], [`${key}=${encodeURIComponent(last.id)}`])
+    return makePageUrl(path, parsed, ['page', key], `${key}=${encodeURIComponent(last.id)}`)
   }
   return last !== undefined && byCursor
-    ? makePageUrl(path, parsed, ['page', 'after'], [`after=${writeCursor(order, last)}`])
-    : makePageUrl(path, parsed, ['page'], [`page=${page + 1}`])
+    ? makePageUrl(path, parsed, ['page', 'after'], `after=${writeCursor(order, last)}`)
+    : makePageUrl(path, parsed, ['page'], `page=${page + 1}`)
 }
 
 /** Finds what a query asks for, after the place that it names. */

@@ -65,7 +65,7 @@ function mendColumn (table: PresentTable, column: Column): string[] {
 }
 
 function hasRow ({ database, layout: { table } }: PresentTable, where: string): boolean {
-  return prepareRead(database, `SELECT 1 FROM ${table} ${where} LIMIT 1`)([]).length > 0
+  return prepareRead(database, `SELECT 1 FROM ${table} ${where} LIMIT 1`).get([]) !== undefined
 }
 
 function isIndexed ({ indexes }: PresentTable, { field }: Column): boolean {
@@ -77,6 +77,6 @@ function hasFittingValues (table: PresentTable, column: Column): boolean {
   if (!isIndexed(table, column)) return true
   const { equated, kind } = column
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
-  const [edges = []] = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`)([])
+  const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
   return edges.every(value => isValueOf(kind, value))
 }
