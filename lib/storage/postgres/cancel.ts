@@ -26,7 +26,7 @@ export async function runCancellably<T> (
   let isCancelled = false
   const cancel = (): void => {
     isCancelled = true
-    sendCancellation(client as Session)
+    sendCancellation(client)
   }
   signal.addEventListener('abort', cancel, { once: true })
   try {
@@ -40,8 +40,12 @@ export async function runCancellably<T> (
   }
 }
 
-// On a connection of its own, which the server closes without an answer. Proxies that pool know what to do with it.
-function sendCancellation ({ host, port, processID, secretKey }: Session): void {
+/**
+ * Tells the server to end what runs on a connection. It is told on another, which it closes without an answer. Proxies
+ * that pool know what to do with it.
+ */
+export function sendCancellation (client: PostgresClient): void {
+  const { host, port, processID, secretKey } = client as Session
   if (typeof processID !== 'number' || typeof secretKey !== 'number' || port === undefined) return
   const message = Buffer.alloc(16)
   for (const [at, value] of [16, cancelRequest, processID, secretKey].entries()) message.writeInt32BE(value, 4 * at)

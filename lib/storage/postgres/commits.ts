@@ -2,7 +2,7 @@ import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { PendingCommit, Revisions } from './batch.js'
 import { BatchRunner, isLockTimeout } from './batch.js'
-import { getCode } from './driver.js'
+import { isAboutData } from './driver.js'
 import { LoneCommits, makeTimeout } from './lone-commits.js'
 import type { StatementRunner } from './runner.js'
 import type { Write } from './writer.js'
@@ -189,9 +189,4 @@ export class CommitQueue {
       return true
     })
   }
-}
-
-// SQLSTATE: data exceptions and broken constraints; whatever else has to do with the server or the way to it.
-function isAboutData (error: unknown): boolean {
-  return /^2[23]...$/.test(getCode(error))
 }

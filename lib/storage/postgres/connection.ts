@@ -48,9 +48,9 @@ export async function openConnection (
     : await openPool(source.connectionString, settings)
   // An idle connection that breaks is replaced by the next; unheard, the event would end the process.
   pool.on('error', ignore)
-  const lanes = getLanes(pool, pool.options?.max ?? defaultPoolSize, connectionTimeout)
+  const lanes = getLanes(pool, pool.options?.max ?? defaultPoolSize)
   const names = new StatementNames(settings.preparedStatements)
-  const runner = new StatementRunner(pool, { lanes, names, statementTimeout, limitsTime })
+  const runner = new StatementRunner(pool, { lanes, names, statementTimeout, connectionTimeout, limitsTime })
   const queue = new CommitQueue(runner, { maxWaiting: maxWaitingCommits, timeout: statementTimeout })
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(lanes.reads.size / 3)))
@@ -66,7 +66,10 @@ export async function openConnection (
       }
     },
     commit: writes => queue.add(writes),
-    idle: () => queue.idle(),
+    async idle () {
+      await runner.reads.idle()
+      await queue.idle()
+    },
     async close () {
       if ('pool' in source) pool.off('error', ignore)
       else await pool.end()
@@ -75,8 +78,8 @@ export async function openConnection (
       ...queue.metrics(),
       ...line.metrics(),
       statement_retries_total: runner.retries,
-      pool_waits_total: lanes.reads.waits,
-      pool_waiting: lanes.reads.waiting
+      pool_waits_total: runner.reads.waits + lanes.reads.waits,
+      pool_waiting: runner.reads.waiting + lanes.reads.waiting
     })
   }
 }

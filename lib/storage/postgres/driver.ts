@@ -14,6 +14,8 @@ export interface PostgresPool {
 export interface PostgresClient {
   /** Whether it sends a statement before the one before it is answered. */
   readonly pipeline?: boolean
+  /** The connection itself, which can wait for further writes before it sends anything. */
+  readonly connection?: { readonly stream?: { cork? (): void, uncork? (): void } }
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
   on (event: 'error', listener: (error: Error) => void): unknown
@@ -113,8 +115,24 @@ export async function useClient<T> (
 
 export function ignore (): void {}
 
+/** What is written meanwhile is sent in one go, where the connection can. */
+export function sendTogether (client: PostgresClient, write: () => void): void {
+  const stream = client.connection?.stream
+  stream?.cork?.()
+  try {
+    write()
+  } finally {
+    stream?.uncork?.()
+  }
+}
+
 /** Whether the server refused a statement and goes on serving the connection. */
 export function isRefusal (error: unknown): boolean {
   // Classes 08 (connection) and 57P (the server shuts down); a session that was idle in its transaction for too long.
   return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
+}
+
+// SQLSTATE: data exceptions and broken constraints; whatever else has to do with the server or the way to it.
+export function isAboutData (error: unknown): boolean {
+  return /^2[23]...$/.test(getCode(error))
 }

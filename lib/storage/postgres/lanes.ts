@@ -2,11 +2,14 @@ import { BusyError } from '../storage.js'
 import type { PostgresPool } from './driver.js'
 
 // Nobody is helped by standing further back in the line than this.
-const maxWaiting = 1000
-const tooMany = 'Too many requests wait for the database'
+export const maxWaiting = 1000
+export const tooMany = 'Too many requests wait for the database'
 
-interface Waiter {
-  readonly start: () => void
+/** How long somebody waits for a connection. */
+export interface LanePatience {
+  /** In milliseconds. */
+  readonly timeout: number
+  readonly signal: AbortSignal | undefined
 }
 
 /**
@@ -15,22 +18,24 @@ interface Waiter {
  */
 export class Lane {
   readonly #held = new Map<string | undefined, number>()
-  readonly #lines = new Map<string | undefined, Waiter[]>()
+  readonly #lines = new Map<string | undefined, (() => void)[]>()
   #free: number
-  /** How many wait now. */
+  /** How many wait now who do not wait for ever. */
   waiting = 0
-  /** How often somebody has had to wait. */
+  /** How often one of them has had to wait. */
   waits = 0
 
-  /** @param timeout milliseconds that somebody waits; without one, all wait until it is their turn */
-  constructor (readonly size: number, readonly timeout?: number) {
+  constructor (readonly size: number) {
     this.#free = size
   }
 
-  /** @param table what the work may have to wait for, where that is to be bounded */
-  async run<T> (table: string | undefined, work: () => Promise<T>): Promise<T> {
+  /**
+   * @param table what the work may have to wait for, where that is to be bounded
+   * @param patience without it, the work waits until it is its turn
+   */
+  async run<T> (table: string | undefined, work: () => Promise<T>, patience?: LanePatience): Promise<T> {
     if (this.#isFree(table)) this.#take(table)
-    else await this.#wait(table)
+    else await this.#wait(table, patience)
     try {
       return await work()
     } finally {
@@ -57,35 +62,44 @@ export class Lane {
       if (!this.#isFree(waitingFor)) continue
       // Put at the end again, so that the tables take turns.
       this.#lines.delete(waitingFor)
-      const next = line.shift() as Waiter
+      const next = line.shift() as () => void
       if (line.length > 0) this.#lines.set(waitingFor, line)
-      this.waiting--
       this.#take(waitingFor)
-      next.start()
+      next()
       if (this.#free === 0) return
     }
   }
 
-  async #wait (table: string | undefined): Promise<void> {
-    this.waits++
-    if (this.timeout !== undefined && this.waiting >= maxWaiting) throw new BusyError(tooMany)
+  async #wait (table: string | undefined, patience: LanePatience | undefined): Promise<void> {
+    if (patience !== undefined && this.waiting >= maxWaiting) throw new BusyError(tooMany)
+    const line = this.#lines.get(table) ?? []
+    this.#lines.set(table, line)
     await new Promise<void>((resolve, reject) => {
-      const line = this.#lines.get(table) ?? []
-      const waiter: Waiter = {
-        start () {
-          clearTimeout(timer)
-          resolve()
-        }
+      if (patience === undefined) {
+        line.push(resolve)
+        return
       }
-      const giveUp = (): void => {
+      const { signal, timeout } = patience
+      const end = (): void => {
         this.waiting--
-        line.splice(line.indexOf(waiter), 1)
-        if (line.length === 0) this.#lines.delete(table)
-        reject(new BusyError(tooMany))
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', stop)
       }
-      const timer = this.timeout === undefined ? undefined : setTimeout(giveUp, this.timeout)
-      line.push(waiter)
-      this.#lines.set(table, line)
+      const start = (): void => {
+        end()
+        resolve()
+      }
+      const leave = (reason: unknown): void => {
+        end()
+        line.splice(line.indexOf(start), 1)
+        if (line.length === 0) this.#lines.delete(table)
+        reject(reason)
+      }
+      const stop = (): void => { leave(signal?.reason) }
+      const timer = setTimeout(() => { leave(new BusyError(tooMany)) }, timeout)
+      signal?.addEventListener('abort', stop, { once: true })
+      line.push(start)
+      this.waits++
       this.waiting++
     })
   }
@@ -103,19 +117,18 @@ export interface Lanes {
 const lanesOfPools = new WeakMap<PostgresPool, Lanes>()
 
 /** The same for all storages that share a pool. */
-export function getLanes (pool: PostgresPool, size: number, timeout: number): Lanes {
+export function getLanes (pool: PostgresPool, size: number): Lanes {
   let lanes = lanesOfPools.get(pool)
-  if (lanes === undefined) lanesOfPools.set(pool, lanes = makeLanes(size, timeout))
+  if (lanes === undefined) lanesOfPools.set(pool, lanes = makeLanes(size))
   return lanes
 }
 
-function makeLanes (size: number, timeout: number): Lanes {
+function makeLanes (size: number): Lanes {
   const forAlone = Math.round(size / 5)
   const forBatches = size < 6 ? 1 : 2
-  // Commits wait for each other in a queue of their own, which knows how long each may.
   const batches = new Lane(forBatches)
   return {
-    reads: size === 1 ? batches : new Lane(size - forBatches - forAlone, timeout),
+    reads: size === 1 ? batches : new Lane(size - forBatches - forAlone),
     batches,
     alone: forAlone === 0 ? batches : new Lane(forAlone)
   }

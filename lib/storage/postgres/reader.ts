@@ -24,7 +24,7 @@ interface Lengthy {
 }
 
 /** Reads what one step asks for. */
-type ReadPart<T extends Lengthy> = (select: Select) => Promise<T>
+type ReadPart<T extends Lengthy> = (select: Select, isLong: boolean) => Promise<T>
 
 /** Reads a family's table. */
 export class TableReader {
@@ -52,7 +52,8 @@ export class TableReader {
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    const read: ReadPart<Stored[]> = select => this.statements.readItems(select, signal)
+    const read: ReadPart<Stored[]> = (select, isLong) =>
+      this.statements.readItems(select, { signal, isLong })
     if (!query.count) return { items: await this.#readPage(query, read, signal) ?? [] }
     const [items = [], total] = await Promise.all([this.#readPage(query, read, signal), this.#count(query, signal)])
     return { items, total }
@@ -66,7 +67,8 @@ export class TableReader {
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
       return writeItems(await this.find(query, signal), members, asked.limit)
     }
-    const read: ReadPart<JoinedText> = select => this.statements.readText(select, columns, signal)
+    const read: ReadPart<JoinedText> = (select, isLong) =>
+      this.statements.readText(select, columns, { signal, isLong })
     const reading = this.#readPage(query, read, signal) as Promise<JoinedText>
     const [{ text, length, last }, total] = query.count
       ? await Promise.all([reading, this.#count(query, signal)])
@@ -96,7 +98,7 @@ export class TableReader {
     let after: Condition[] = []
     for (let limit = firstPart; ; limit = Math.min(largestPart, limit * 2)) {
       const part = { where: tighten([...where, ...after]), order, limit, offset: 0 }
-      const rows = await this.statements.readRows(part, columns, turn.signal)
+      const rows = await this.statements.readRows(part, columns, { signal: turn.signal, isLong: true })
       yield rows
       if (rows.length < limit) return
       const last = rows.at(-1)?.[0]
@@ -127,37 +129,37 @@ export class TableReader {
     signal: AbortSignal | undefined
   ): Promise<T | undefined> {
     switch (step.type) {
-      case 'read': return await read(query)
-      case 'heavy': return await this.#inLine(signal, () => read(query))
-      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) })
+      case 'read': return await read(query, false)
+      case 'heavy': return await this.#inLine(signal, () => read(query, true))
+      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, false)
       case 'look': {
         const within = { ...followIndex(step, query.order), rows: step.rows }
-        const looked = await read({ ...query, where: step.filters, within })
+        const looked = await read({ ...query, where: step.filters, within }, false)
         return looked.length === query.limit ? looked : undefined
       }
       case 'window': {
         // PostgreSQL sorts part by part along an index, and ends when the page is full; what is filtered may be far.
-        return step.range.length < query.where.length ? undefined : await read(query)
+        return step.range.length < query.where.length ? undefined : await read(query, true)
       }
       case 'fewest': {
         const within = await this.#chooseWindow(step.choices, step.maxEntries, signal)
-        return within === undefined ? undefined : await read({ ...query, within })
+        return within === undefined ? undefined : await read({ ...query, within }, false)
       }
       case 'few': {
-        return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query) : undefined
+        return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, false) : undefined
       }
     }
   }
 
   async #count ({ where }: Query, signal: AbortSignal | undefined): Promise<number> {
     const isFew = namesIds(where) || await this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries, signal)
-    const count = (): Promise<number> => this.statements.count(where, signal)
-    return await (isFew ? count() : this.#inLine(signal, count))
+    if (isFew) return await this.statements.count(where, { signal })
+    return await this.#inLine(signal, () => this.statements.count(where, { signal, isLong: true }))
   }
 
   async #isFew (where: readonly Condition[], maxEntries: number, signal: AbortSignal | undefined): Promise<boolean> {
     const order = [{ field: 'id', descending: false }]
-    const [rows = 0] = await this.statements.countWindows([{ where, order, rows: maxEntries + 1 }], signal)
+    const [rows = 0] = await this.statements.countWindows([{ where, order, rows: maxEntries + 1 }], { signal })
     return rows <= maxEntries
   }
 
@@ -177,7 +179,7 @@ export class TableReader {
       const order = [...fields, 'id'].map(field => ({ field, descending: false }))
       return { where, order, rows: maxEntries + 1 }
     })
-    const counts = await this.statements.countWindows(windows, signal)
+    const counts = await this.statements.countWindows(windows, { signal })
     const fewest = Math.min(...counts)
     return fewest <= maxEntries ? windows[counts.indexOf(fewest)] : undefined
   }

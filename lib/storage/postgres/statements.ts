@@ -5,7 +5,9 @@ import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { restoreNumbers, selectJson } from './json.js'
-import type { StatementRunner } from './runner.js'
+import type { GetTexts } from './queued-read.js'
+import { SharedGet } from './queued-read.js'
+import type { Reading, StatementRunner } from './runner.js'
 
 const maxTexts = 300
 
@@ -34,41 +36,48 @@ export interface JoinedText {
 export class ReadStatements {
   readonly #texts = new BoundedCache<string>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
-  readonly #get: string
-  readonly #getMany: string
+  readonly #getTexts: GetTexts
+  #gets: SharedGet | undefined
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = `${select} ${id.equated} = ${dialect.parameter(1, id.kind)}`
     const { equated: column, kind } = id
-    this.#getMany = `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`
+    this.#getTexts = {
+      one: `${select} ${column} = ${dialect.parameter(1, kind)}`,
+      many: `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`,
+      idAt: columns.indexOf(id)
+    }
   }
 
+  /** Together with others that are wanted in the same turn. */
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    const [row] = await this.#run(this.#get, [id], signal)
+    const joined = this.#gets?.isOpen === true ? this.#gets : new SharedGet(this.layout.table, this.#getTexts)
+    const found = joined.get(id, signal)
+    if (joined !== this.#gets) this.runner.reads.add(this.#gets = joined)
+    const row = await found
     return row === undefined ? undefined : this.#decode(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    return (await this.#run(this.#getMany, [ids])).map(this.#decode)
+    return (await this.#run(this.#getTexts.many, [ids], {})).map(this.#decode)
   }
 
-  async readItems (select: Select, signal?: AbortSignal): Promise<Stored[]> {
-    return (await this.readRows(select, this.layout.columns, signal)).map(this.#decode)
+  async readItems (select: Select, reading: Reading): Promise<Stored[]> {
+    return (await this.readRows(select, this.layout.columns, reading)).map(this.#decode)
   }
 
-  async readRows (select: Select, columns: readonly Column[], signal?: AbortSignal): Promise<unknown[][]> {
+  async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
     const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    return await this.#select(select, key, clauses => this.#write(clauses, select, columns), signal)
+    return await this.#select(select, key, clauses => this.#write(clauses, select, columns), reading)
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
-  async readText (select: Select, members: readonly Column[], signal?: AbortSignal): Promise<JoinedText> {
+  async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
     const key = `text ${makeColumnsKey(members)}`
     const write = (clauses: ClauseBuilder): string => this.#writeText(clauses, select, members)
-    const [row] = await this.#select(select, key, write, signal)
+    const [row] = await this.#select(select, key, write, reading)
     const [text, length, last] = row as [string | null, string, string | null]
     const decode = dialect.decode[this.layout.id.kind]
     return {
@@ -78,15 +87,15 @@ export class ReadStatements {
     }
   }
 
-  async count (where: readonly Condition[], signal?: AbortSignal): Promise<number> {
+  async count (where: readonly Condition[], reading: Reading): Promise<number> {
     const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
       `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), signal)
+    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
 
   /** How many rows each of these windows has, in one statement. */
-  async countWindows (windows: readonly RowWindow[], signal?: AbortSignal): Promise<number[]> {
+  async countWindows (windows: readonly RowWindow[], reading: Reading): Promise<number[]> {
     const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
     const text = this.#texts.get(`windows\n${key}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
@@ -94,7 +103,7 @@ export class ReadStatements {
       return `SELECT ${counts.join(', ')}`
     })
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.#run(text, values, signal)
+    const [counts = []] = await this.#run(text, values, reading)
     return counts.map(Number)
   }
 
@@ -102,7 +111,7 @@ export class ReadStatements {
     { where, order, limit, offset, within }: Select,
     selected: string,
     write: (clauses: ClauseBuilder) => string,
-    signal: AbortSignal | undefined
+    reading: Reading
   ): Promise<unknown[][]> {
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
     const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
@@ -110,11 +119,11 @@ export class ReadStatements {
     const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
     const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
     if (offset > 0) values.push(offset)
-    return await this.#run(text, values, signal)
+    return await this.#run(text, values, reading)
   }
 
-  async #run (text: string, values: unknown[], signal?: AbortSignal): Promise<unknown[][]> {
-    return await this.runner.read(this.layout.table, text, values, signal)
+  #run (text: string, values: unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.runner.read(this.layout.table, text, values, reading)
   }
 
   #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {

@@ -1,18 +1,19 @@
 // The thread that HeavyWorkers starts: answers one question after the other.
 import type { MessagePort } from 'node:worker_threads'
 import { parentPort, workerData } from 'node:worker_threads'
-import { Turn } from '../turn.js'
 import { openReader } from './driver.js'
 import type { HeavyAnswer, HeavyQuestion } from './heavy-workers.js'
 import { endMessage, leaveMessage, makeClosed } from './heavy-workers.js'
 import { SlicedReader, sliceLimits } from './sliced-reader.js'
+import { SnapshotTurn } from './snapshot.js'
 import { ReadStatements } from './statements.js'
 
 // Nobody waits for this thread but those who asked it, so a slice only has to end soon when it is told to end.
 const limits = { ...sliceLimits, sliceRows: 20_000, sliceMs: 50 }
 
 const port = parentPort as MessagePort
-const database = await openReader(workerData as string)
+const file = workerData as string
+const database = await openReader(file)
 // By the serial number of the layout; a family that is prepared anew has another.
 const readers = new Map<number, SlicedReader>()
 let current: AbortController | undefined
@@ -39,12 +40,11 @@ async function answer ({ layout, query }: HeavyQuestion): Promise<HeavyAnswer> {
       reader = new SlicedReader(new ReadStatements(database, layout), limits)
       readers.set(layout.serial, reader)
     }
-    // All slices see the data as it was when the first was read.
-    database.exec('BEGIN')
+    const turn = new SnapshotTurn(database, file, current.signal)
     try {
-      return { type: 'found', found: await reader.find(query, new Turn(current.signal)) }
+      return { type: 'found', found: await reader.find(query, turn) }
     } finally {
-      database.exec('COMMIT')
+      turn.end()
     }
   } catch (error) {
     return { type: 'failed', error }

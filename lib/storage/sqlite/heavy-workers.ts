@@ -59,6 +59,8 @@ export class HeavyWorkers {
   #start (): Worker {
     const worker = new Worker(new URL('./heavy-worker.js', import.meta.url), { workerData: this.file })
     this.#all.add(worker)
+    // Who has asked is told. What happens to one that nobody waits for takes nothing else along: there will be another.
+    worker.on('error', () => {})
     worker.once('exit', () => {
       this.#all.delete(worker)
       const at = this.#idle.indexOf(worker)
