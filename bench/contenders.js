@@ -6,15 +6,15 @@ const ours = { file: 'ours.js', scenarios: all }
 const expert = { file: 'expert.js', expert: 'expert' }
 
 export const contenders = {
-  floor: { title: 'floor: Fastify sends the bytes of ours', file: 'floor.js', scenarios: all, expert: 'expert' },
-  expert: { ...expert, title: 'expert by hand, SQLite', scenarios: all },
-  'expert-json': { ...expert, title: 'the same, JSON by SQLite', scenarios: reads, args: { way: 'json' } },
-  'expert-group': { ...expert, title: 'the same, group commit', scenarios: writes, args: { way: 'group' } },
+  floor: { title: 'floor', file: 'floor.js', scenarios: all, expert: 'expert' },
+  expert: { ...expert, title: 'expert, SQLite', scenarios: all },
+  'expert-json': { ...expert, title: 'expert, JSON by SQLite', scenarios: reads, args: { way: 'json' } },
+  'expert-group': { ...expert, title: 'expert, group commit', scenarios: writes, args: { way: 'group' } },
   'ours-memory': { ...ours, title: 'ours, memory', args: { storage: 'memory' }, expert: 'expert' },
   'ours-sqlite': { ...ours, title: 'ours, SQLite', args: { storage: 'sqlite' }, expert: 'expert' },
   'ours-postgres': { ...ours, title: 'ours, PostgreSQL', args: { storage: 'postgres' }, expert: 'expert-postgres' },
   'expert-postgres': {
-    title: 'expert by hand, PostgreSQL',
+    title: 'expert, PostgreSQL',
     file: 'expert-postgres.js',
     scenarios: all,
     expert: 'expert-postgres'
@@ -28,7 +28,7 @@ export const contenders = {
     writesLess: true
   },
   feathers: { title: 'Feathers, SQLite', file: 'feathers.js', scenarios: all, expert: 'expert', needsNode: 22 },
-  express: { title: 'Express by hand, SQLite', file: 'express.js', scenarios: all, expert: 'expert' }
+  express: { title: 'Express, SQLite', file: 'express.js', scenarios: all, expert: 'expert' }
 }
 
 export const inShort = ['floor', 'expert', 'ours-sqlite']

@@ -13,7 +13,7 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
     const count = index === 0 ? rounds : Math.ceil(rounds / 2)
     // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
     for (let round = 0; round <= count; round++) {
-      console.error(`${many} connections, round ${round} of ${count}`)
+      console.error(`connections: ${many}, round ${round} of ${count}`)
       for (const cell of inTurn(cells, round)) {
         const duration = round > 0 ? seconds : index === 0 ? warm : Math.min(1, warm)
         const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }

@@ -11,7 +11,8 @@ const help = `node bench/run.js, or npm run bench -- …
   --scenario a,b        of ${Object.keys(scenarios).join(', ')}
   --connections 32,1    the first has the whole number of rounds, the others half of it
   --rounds 5 --seconds 2 --warm 4   how often, how long, how long before it counts
-  --ours FOLDER         another checkout of ours, built, beside each of ours; may be repeated`
+  --ours FOLDER         another checkout of ours, built, beside each of ours; may be repeated
+  --write               keeps the tables in bench/README.md and the plot in docs/bench.svg`
 
 export function readOptions (args) {
   const { values } = parseArgs({
@@ -19,6 +20,7 @@ export function readOptions (args) {
     options: {
       help: { type: 'boolean' },
       short: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       only: { type: 'string' },
       scenario: { type: 'string' },
       connections: { type: 'string' },
@@ -34,6 +36,7 @@ export function readOptions (args) {
   }
   const { short } = values
   return {
+    write: values.write,
     names: choose(values.only, contenders, short ? inShort : Object.keys(contenders)),
     scenarios: choose(values.scenario, scenarios, Object.keys(scenarios)),
     connections: (values.connections?.split(',') ?? (short ? [32] : [32, 1, 256])).map(positive),

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
 import { customerOf } from '../scenarios.js'
-import { idOf, makeLog } from './make-log.js'
+import { idOf, makeLogs } from './make-log.js'
 import { anywhere, given, serve } from './serve.js'
 
 const load = file => import(pathToFileURL(join(given.checkout, 'build/lib', file)).href)
@@ -26,7 +26,11 @@ const app = Fastify()
 // The middle of a million is further than clients may go by number otherwise.
 await app.register(dealbook, { storage, version: 'v1', maxSkipped: given.customers })
 const logs = []
-for (const entries of given.logs ?? []) logs.push(await makeLog(app, storage, { entries, id: idOf(1 + logs.length) }))
+let taken = 0
+for (const entries of given.logs ?? []) {
+  const ids = Array.from({ length: 1 + Math.min(1000, Math.ceil(50_000 / entries)) }, () => idOf(++taken))
+  logs.push(await makeLogs(app, storage, { entries, ids }))
+}
 // As many deals as any number of connections needs, from all over the table.
 const chosen = Math.min(given.deals, 1000)
 const ids = Array.from({ length: chosen }, (_, index) => idOf(1 + Math.floor(index * given.deals / chosen)))

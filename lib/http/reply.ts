@@ -110,9 +110,14 @@ export function addLink (reply: FastifyReply, link: string): FastifyReply {
   return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
 }
 
+// Not all that a query may hold unencoded may stand between the angle brackets.
+const isPlain = /^[!#-;=?-[\]_a-z~]*$/
+
+function encodeOthers (url: string): string {
+  return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
+}
+
 /** One link as it stands in the header (RFC 8288). */
 export function formatLink (url: string, rel: string): string {
-  // Not all that a query may hold unencoded may stand between the angle brackets.
-  const target = url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
-  return `<${target}>; rel="${rel}"`
+  return `<${isPlain.test(url) ? url : encodeOthers(url)}>; rel="${rel}"`
 }

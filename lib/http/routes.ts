@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
 import { errorCodes } from '../errors.js'
+import { waitToBegin } from '../phases.js'
 import { Problem } from '../problems.js'
 import { readRouterSetting } from './router.js'
 
@@ -71,7 +72,11 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
   const methods = new Set<string>(['OPTIONS'])
   const before = endpoints[0]?.before
   const first = before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
-  for (const { method, schema, handler } of endpoints) {
+  for (const { method, schema, handler: answer } of endpoints) {
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+      await waitToBegin()
+      return await answer(request, reply)
+    }
     declareRoute(app, { method, url, schema, handler, bodyLimit, exposeHeadRoute: false, ...first })
     methods.add(method)
     if (method === 'GET') {

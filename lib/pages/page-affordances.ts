@@ -66,7 +66,7 @@ export function affordRows (
     others: others.map(({ name, rows }) => {
       // What goes line by line goes to the end, in the order of the ids.
       const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort']
-      return { href: makePageUrl(path, parsed, without, [`format=${name}`]), title: name }
+      return { href: makePageUrl(path, parsed, without, `format=${name}`), title: name }
     }),
     page,
     hasNext,
@@ -77,12 +77,16 @@ export function affordRows (
     sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
     sort: parameters.find(({ name }) => name === 'sort')?.value,
     // Pages are counted from the first, not from a cursor.
-    url: changes => makePageUrl(path, parsed, [...Object.keys(changes), 'after'], Object.entries(changes)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`)),
+    url: changes => makePageUrl(path, parsed, [...Object.keys(changes), 'after'], writeChanges(changes)),
     address,
     ...explainRefusal(mount, submission)
   }
+}
+
+function writeChanges (changes: Readonly<Record<string, string | undefined>>): string | undefined {
+  const set = Object.entries(changes).filter(([, value]) => value !== undefined)
+  if (set.length === 0) return undefined
+  return set.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')
 }
 
 // The path in which Accept chooses the representation.

@@ -17,12 +17,14 @@ export const maxParameters = 100
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
+  // Once for all of it: most queries have nothing encoded.
+  const decode = isEncoded(search) ? decodeText : takeAsIs
   for (const raw of search.split('&')) {
     if (raw === '') continue
     if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
-    const name = decodeText(equals === -1 ? raw : raw.slice(0, equals))
-    const value = equals === -1 ? '' : decodeText(raw.slice(equals + 1))
+    const name = decode(equals === -1 ? raw : raw.slice(0, equals))
+    const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
     parameters.push(name === undefined || value === undefined
       ? { raw, name: undefined }
       : { name, value, assigned: equals !== -1, raw })
@@ -35,9 +37,17 @@ export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
+function isEncoded (text: string): boolean {
+  return text.includes('%') || text.includes('+')
+}
+
+function takeAsIs (text: string): string {
+  return text
+}
+
 /** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
 export function decodeText (text: string): string | undefined {
-  if (!/[%+]/.test(text)) return text
+  if (!isEncoded(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
@@ -53,14 +63,19 @@ export function readTextParameter (search: string, name: string): string | undef
   return undefined
 }
 
-/** The page at this path with some parameters taken out and others put in. */
+/** The page at this path with some parameters taken out and another put in. */
 export function makePageUrl (
   path: string,
   { parameters }: { readonly parameters: readonly Parameter[] },
   without: readonly string[] = [],
-  added: readonly string[] = []
+  added?: string
 ): string {
-  const kept = parameters.filter(({ name }) => !without.includes(name)).map(({ raw }) => raw)
-  const search = [...kept, ...added].join('&')
-  return search === '' ? path : `${path}?${search}`
+  let url = path
+  let separator = '?'
+  for (const { name, raw } of parameters) {
+    if (without.includes(name)) continue
+    url += separator + raw
+    separator = '&'
+  }
+  return added === undefined ? url : url + separator + added
 }

@@ -75,7 +75,8 @@ for (const { name, make } of storages.filter(({ name }) => name !== 'postgres'))
     t.teardown(dispose)
     const text = makeText(200_000, 26, 97)
     await loadItems(storage, notes, [{ id: 1, text }, { id: 2, text: `${text}A${'-'.repeat(60)}1` }])
-    const app = await notesApp(t, storage)
+    // However busy the machine is.
+    const app = await notesApp(t, storage, { timeout: 600_000 })
     const patterns: [pattern: string, found: number[]][] = [
       ['[A-M].{60}[0-9]', [2]],
       ['[a-mA].{60}[0-9]', [2]],

@@ -57,7 +57,7 @@ t.test('reads see one moment, unless the log of the database would grow without 
   let longest = 0
   for (let n = 0; n < 80; n++) {
     insert([n])
-    seen.push(count.map(count => count([])[0]?.[0]))
+    seen.push(count.map(count => count.get([])?.[0]))
     await Promise.all(turns.map(turn => turn.pass()))
     longest = Math.max(longest, statSync(`${file}-wal`).size / 2 ** 20)
   }

@@ -41,7 +41,8 @@ interface Teardown { teardown (close: () => Promise<unknown>): void }
 async function serve (t: Teardown, storage: Storage): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
-  await app.register(people, { storage })
+  // However busy the machine is.
+  await app.register(people, { storage, timeout: 600_000 })
   return app
 }
 

@@ -18,7 +18,9 @@ export interface RecordedStorage {
 }
 
 /** So low that the planner takes all its ways with a handful of rows. */
-export const limits = { lookRows: 3, fewEntries: 4, skipRows: 12, sliceRows: 4, maxSliceRows: 5, sliceMs: 5 }
+export const limits = {
+  lookRows: 3, fewEntries: 4, skipRows: 12, sliceRows: 4, maxSliceRows: 5, sliceMs: 5, anchorRows: 3
+}
 
 export async function makeSqlite (): Promise<RecordedStorage> {
   const statements = new Set<string>()

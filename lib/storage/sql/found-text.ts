@@ -8,7 +8,7 @@ export function writeItems ({ items, total }: Found, members: readonly string[],
 }
 
 /** A page as text from the texts of its items. */
-export function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
+function joinTexts (texts: readonly string[], last: Id | undefined, more: boolean, total?: number): FoundText {
   return {
     text: texts.join(','),
     count: texts.length,

@@ -8,14 +8,28 @@ type Bound = Extract<Condition, { readonly value: unknown }>
  * given. A database goes along an index by one bound of each side, whichever, and looks at all that the others exclude.
  */
 export function tighten (where: readonly Condition[]): readonly Condition[] {
-  if (where.length < 2) return where
+  if (!where.some((condition, at) => isLoose(where, condition, at))) return where
   const byField = new Map<string, Condition[]>()
   for (const condition of where) {
     const others = byField.get(condition.field)
     if (others === undefined) byField.set(condition.field, [condition])
     else others.push(condition)
   }
-  return byField.size === where.length ? where : [...byField.values()].flatMap(tightenField)
+  return [...byField.values()].flatMap(tightenField)
+}
+
+/** Whether another before it is on the same side of the same field; most queries have no such. */
+function isLoose (where: readonly Condition[], { field, op }: Condition, at: number): boolean {
+  for (let before = 0; before < at; before++) {
+    const other = where[before] as Condition
+    if (other.field !== field) continue
+    if (sides[op] === undefined || sides[other.op] === undefined || sides[op] === sides[other.op]) return true
+  }
+  return false
+}
+
+const sides: { readonly [op in Condition['op']]?: 'lower' | 'upper' } = {
+  gt: 'lower', gte: 'lower', lt: 'upper', lte: 'upper'
 }
 
 export function tightenQuery (query: Query): Query {
@@ -59,6 +73,7 @@ function admits (condition: Condition, value: Scalar): boolean {
     case 'gte': return compareScalars(value, condition.value) >= 0
     case 'lt': return compareScalars(value, condition.value) < 0
     case 'lte': return compareScalars(value, condition.value) <= 0
+    case 'null': return !condition.is
     case 'regex': return true
   }
 }

@@ -1,5 +1,7 @@
+import { runInPhase } from '../../phases.js'
 import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
+import type { Anchors } from './anchors.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
 import type { Write } from './writer.js'
@@ -14,6 +16,13 @@ interface PendingCommit {
 // A transaction ends after so many writes, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
+export interface CommitSettings {
+  /** What is told of every row that is written. */
+  readonly anchors: Anchors
+  readonly busyTimeout: number
+  readonly maxWaitingCommits: number
+}
+
 /**
  * Group commit: the commits of one turn of the event loop share one transaction, and so one wait for the disk. Each is
  * answered for itself.
@@ -23,14 +32,14 @@ export class CommitQueue {
   #running: Promise<void> | undefined
   readonly #counts = new CommitCounts()
 
-  constructor (readonly database: SqliteDatabase, readonly timeout: number, readonly maxWaiting: number) {}
+  constructor (readonly database: SqliteDatabase, readonly settings: CommitSettings) {}
 
   metrics (): Readonly<Record<string, number>> {
     return this.#counts.metrics(this.#pending.length)
   }
 
   async add (writes: readonly Write[]): Promise<void> {
-    if (this.#pending.length >= this.maxWaiting) {
+    if (this.#pending.length >= this.settings.maxWaitingCommits) {
       this.#counts.addRefusal()
       throw new BusyError('Too many changes wait to be made; nothing was done')
     }
@@ -47,11 +56,11 @@ export class CommitQueue {
 
   async #run (): Promise<void> {
     do {
-      await new Promise(resolve => setImmediate(resolve))
+      await new Promise<void>(resolve => { runInPhase('write', resolve) })
       const group = this.#takeGroup()
       this.#counts.addBatch(group.length)
       try {
-        const settlers = await waitUntilFree(this.timeout, () => this.#commitGroup(group))
+        const settlers = await waitUntilFree(this.settings.busyTimeout, () => this.#commitGroup(group))
         for (const settle of settlers) settle()
       } catch (error) {
         for (const { reject } of group) reject(error)
@@ -77,7 +86,7 @@ export class CommitQueue {
     try {
       runInTransaction(this.database, () => {
         isRefused = true
-        for (const { writes } of group) for (const write of writes) runWrite(write)
+        for (const { writes } of group) for (const write of writes) runWrite(write, this.settings.anchors)
         isRefused = false
       })
       return true
@@ -105,7 +114,7 @@ export class CommitQueue {
     const several = writes.length > 1
     if (several) this.database.exec('SAVEPOINT one')
     try {
-      for (const write of writes) runWrite(write)
+      for (const write of writes) runWrite(write, this.settings.anchors)
       if (several) this.database.exec('RELEASE one')
       return undefined
     } catch (error) {

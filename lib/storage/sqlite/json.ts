@@ -6,11 +6,11 @@ import { prepareRead } from './driver.js'
 // SQLite writes fractions with another number of digits than JavaScript, so those are left to JavaScript.
 const numberFunction = 'dealbook_number'
 
-/** Lets SQLite write items as JSON; false where it is too old (before 3.44) or the database takes no functions. */
+/** Lets SQLite write items as JSON; false where it is too old (before 3.9) or the database takes no functions. */
 export function enableJson (database: SqliteDatabase): boolean {
   if (database.function === undefined) return false
   try {
-    prepareRead(database, 'SELECT concat(json_quote(\'\'))')
+    prepareRead(database, 'SELECT json_quote(\'\')')
   } catch {
     return false
   }
@@ -26,14 +26,18 @@ const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
  * out.
  */
 export function selectJson (members: readonly Column[], mapped: boolean): string {
-  const parts = members.flatMap((column, index) => {
-    const name = quoteText(`${index === 0 ? '' : ','}${JSON.stringify(column.field.name)}:`)
+  const isFirst = members[0]?.field.name === 'id'
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const opening = index === 0 && isFirst ? '{' : ','
     const value = writeValue(column, mapped)
-    // What is joined to NULL is NULL, and NULL is left out by concat.
-    return !mapped && requiredFields.includes(column.field.name) ? [name, value] : [`${name} || ${value}`]
+    const member = `${quoteText(`${opening}${JSON.stringify(name)}:`)} || ` +
+      (nullable === true ? `coalesce(${value}, 'null')` : value)
+    // What is joined to NULL is NULL.
+    return !mapped && requiredFields.includes(name) ? member : `coalesce(${member}, '')`
   })
-  if (members[0]?.field.name === 'id') return `concat('{', ${parts.join(', ')}, '}') AS item`
-  return `concat('{', ltrim(concat(${parts.join(', ')}), ','), '}') AS item`
+  const all = parts.join(' || ')
+  return isFirst ? `${all} || '}' AS item` : `'{' || ltrim(${all}, ',') || '}' AS item`
 }
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {

@@ -2,7 +2,13 @@ import { getColumn } from '../sql/layout.js'
 import { isRangeOfId, listChoices, namesIds, planPage } from '../sql/planner.js'
 import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
 import type { Condition, Order, Query, Scalar } from '../storage.js'
+import type { Anchors } from './anchors.js'
 import type { ReadStatements, Select } from './statements.js'
+
+/** The rows of a page, in whatever form. */
+export interface Counted {
+  readonly length: number
+}
 
 type Window = Extract<Step, { readonly type: 'window' }>
 
@@ -11,13 +17,12 @@ export class LightReader {
   constructor (
     readonly statements: ReadStatements,
     readonly indexes: readonly Index[],
-    readonly limits: PlanLimits
+    readonly settings: { readonly limits: PlanLimits, readonly anchors: Anchors }
   ) {}
 
   /** The page; undefined where it takes long to find. */
-  readPage<Row> (query: Query, read: (select: Select) => Row[]): Row[] | undefined {
-    if (query.limit === 0) return []
-    for (const step of planPage(query, this.indexes, this.limits)) {
+  readPage<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Rows | undefined {
+    for (const step of planPage(query, this.indexes, this.settings.limits)) {
       if (step.type === 'heavy') return undefined
       const rows = this.#runStep(step, query, read)
       if (rows !== undefined) return rows
@@ -29,22 +34,22 @@ export class LightReader {
   count (where: readonly Condition[]): number | undefined {
     const index = this.chooseFewest(where)
     if (index !== undefined) return this.statements.count(where, { index })
-    const isFew = namesIds(where) || this.#isFew(where.filter(isRangeOfId), this.limits.fewEntries)
+    const isFew = namesIds(where) || this.#isFew(where.filter(isRangeOfId), this.settings.limits.fewEntries)
     return isFew ? this.statements.count(where, { byKey: true }) : undefined
   }
 
   /** The index that has few entries for the conditions, and fewest of all. */
   chooseFewest (where: readonly Condition[]): string | undefined {
     const choices = listChoices(this.indexes, where.filter(condition => !isRangeOfId(condition)))
-    return this.#chooseIndex(choices, this.limits.fewEntries)
+    return this.#chooseIndex(choices, this.settings.limits.fewEntries)
   }
 
   /** The page, where the step settles it. */
-  #runStep<Row> (step: LightStep, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
+  #runStep<Rows extends Counted> (step: LightStep, query: Query, read: (select: Select) => Rows): Rows | undefined {
     const { where, order, limit, offset } = query
     switch (step.type) {
-      case 'read': return read({ where, order, limit, offset })
-      case 'read-index': return read({ where, order, limit, offset, index: step.index.name })
+      case 'read': return this.#readAlong(query, undefined, read)
+      case 'read-index': return this.#readAlong(query, step.index.name, read)
       case 'look': {
         const within = { where: [...step.range, ...step.equal], rows: step.rows }
         const looked = read({ where: step.filters, order, limit, offset, index: step.index?.name, within })
@@ -62,7 +67,14 @@ export class LightReader {
     }
   }
 
-  #readWindow<Row> (step: Window, query: Query, read: (select: Select) => Row[]): Row[] | undefined {
+  #readAlong<Rows> (query: Query, index: string | undefined, read: (select: Select) => Rows): Rows {
+    const { where, order, limit, offset } = query
+    return order[0]?.field === 'id'
+      ? this.settings.anchors.readPage(this.statements, query, index, read)
+      : read({ where, order, limit, offset, index })
+  }
+
+  #readWindow<Rows extends Counted> (step: Window, query: Query, read: (select: Select) => Rows): Rows | undefined {
     const { index: { name: index }, range, rows, maxEntries } = step
     const { where, order, limit, offset } = query
     const { field, descending } = order[0] as Order

@@ -1,5 +1,5 @@
 import { errorCodes } from '../../errors.js'
-import { refuseIncomplete } from '../shapes.js'
+import { isFillable, refuseIncomplete } from '../shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { nameIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -59,13 +59,13 @@ function mendColumn (table: PresentTable, column: Column): string[] {
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
   }
   // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-  const isLookedFor = field.default !== undefined && (!there.hasDefault || isIndexed(table, column))
+  const isLookedFor = isFillable(field) && (!there.hasDefault || isIndexed(table, column))
   const isFilled = !isLookedFor || !hasRow(table, `WHERE ${column.equated} IS NULL`)
   return isFilled ? [] : [writeFill(layout, column, dialect)]
 }
 
 function hasRow ({ database, layout: { table } }: PresentTable, where: string): boolean {
-  return prepareRead(database, `SELECT 1 FROM ${table} ${where} LIMIT 1`)([]).length > 0
+  return prepareRead(database, `SELECT 1 FROM ${table} ${where} LIMIT 1`).get([]) !== undefined
 }
 
 function isIndexed ({ indexes }: PresentTable, { field }: Column): boolean {
@@ -77,6 +77,6 @@ function hasFittingValues (table: PresentTable, column: Column): boolean {
   if (!isIndexed(table, column)) return true
   const { equated, kind } = column
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
-  const [edges = []] = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`)([])
+  const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
   return edges.every(value => isValueOf(kind, value))
 }

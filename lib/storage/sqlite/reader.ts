@@ -1,5 +1,5 @@
 import { raceSignal } from '../patience.js'
-import { joinTexts, writeItems } from '../sql/found-text.js'
+import { writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -10,12 +10,16 @@ import { tightenQuery } from '../sql/tighten.js'
 import type { Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
+import type { Anchors } from './anchors.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { HeavyWorkers } from './heavy-workers.js'
+import type { Counted } from './light-reader.js'
 import { LightReader } from './light-reader.js'
+import type { Round } from './round.js'
 import type { Slice, SliceLimits } from './sliced-reader.js'
 import { SlicedReader } from './sliced-reader.js'
-import type { ReadStatements } from './statements.js'
+import type { JoinedItems, ReadStatements, Select } from './statements.js'
+import { itemSeparator } from './statements.js'
 
 /** How all tables of a database are read. */
 export interface ReadSettings {
@@ -26,6 +30,9 @@ export interface ReadSettings {
   readonly line: WaitingLine
   /** Who does them; without any, they are done here in slices. */
   readonly workers: HeavyWorkers | undefined
+  /** When small reads are done. */
+  readonly round: Round
+  readonly anchors: Anchors
 }
 
 /**
@@ -39,22 +46,22 @@ export class TableReader {
 
   constructor (readonly statements: ReadStatements, indexes: readonly Index[], readonly settings: ReadSettings) {
     this.layout = statements.layout
-    this.light = new LightReader(statements, indexes, settings.limits)
+    this.light = new LightReader(statements, indexes, settings)
     this.sliced = new SlicedReader(statements, settings.limits)
   }
 
-  get (id: Id): Stored | undefined {
-    return this.statements.get(id)
+  get (id: Id): Promise<Stored | undefined> {
+    return this.settings.round.read(() => this.statements.get(id))
   }
 
   getMany (ids: readonly Id[]): Stored[] {
-    return ids.flatMap(id => this.get(id) ?? [])
+    return ids.flatMap(id => this.statements.get(id) ?? [])
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    const items = this.light.readPage(query, select => this.statements.readItems(select))
+    const items = query.limit === 0 ? [] : await this.#readLight(query, select => this.statements.readItems(select))
     if (items === undefined) return await this.#readHeavy(query, signal)
     return query.count ? { items, total: await this.#count(query, signal) } : { items }
   }
@@ -67,13 +74,13 @@ export class TableReader {
       return writeItems(await this.find(query, signal), members, asked.limit)
     }
     const columns = members.map(member => getColumn(this.layout, member))
-    const texts = this.light.readPage(query, select => this.statements.readTexts(select, columns))
-    if (texts === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
-    const more = texts.length > asked.limit
-    if (more) texts.length = asked.limit
-    const last = texts.at(-1)
-    const id = last === undefined ? undefined : (JSON.parse(last) as Stored).id
-    return joinTexts(texts, id, more, query.count ? await this.#count(query, signal) : undefined)
+    const items = await this.#readLight(query, select => this.statements.readText(select, columns))
+    if (items === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
+    return toFoundText(items, asked.limit, query.count ? await this.#count(query, signal) : undefined)
+  }
+
+  #readLight<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Promise<Rows | undefined> {
+    return this.settings.round.read(() => this.light.readPage(query, read))
   }
 
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
@@ -114,4 +121,17 @@ export class TableReader {
     if (workers !== undefined) return await workers.find({ layout: this.layout, query }, signal)
     return await this.sliced.find(query, new Turn(signal))
   }
+}
+
+const separators = new RegExp(itemSeparator, 'g')
+
+/** @param items one more than `limit` where there are more */
+function toFoundText ({ text, length }: JoinedItems, limit: number, total: number | undefined): FoundText {
+  const more = length > limit
+  const count = more ? limit : length
+  const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(itemSeparator))) : text
+  const found = { text: shown.replace(separators, ','), count, more }
+  const last = count === 0 ? undefined : (JSON.parse(shown.slice(shown.lastIndexOf(itemSeparator) + 1)) as Stored).id
+  if (last === undefined) return total === undefined ? found : { ...found, total }
+  return total === undefined ? { ...found, last } : { ...found, last, total }
 }

@@ -1,6 +1,6 @@
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
-import { makeRowDecoder } from '../sql/layout.js'
+import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Condition, Id, Query, Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
@@ -20,11 +20,26 @@ export interface Select extends Omit<Query, 'count'> {
   readonly within?: { readonly where: readonly Condition[], readonly rows: number }
 }
 
+/** The items of a page as JSON, with `itemSeparator` between them. */
+export interface JoinedItems {
+  readonly text: string
+  /** How many they are. */
+  readonly length: number
+}
+
+/** Cannot occur in JSON. */
+export const itemSeparator = '\u001e'
+
 /** How rows are counted: by an index or the key, and no further than `limit`. */
 interface CountOptions {
   readonly index?: string | undefined
   readonly byKey?: boolean
   readonly limit?: number
+}
+
+interface PreparedSelect {
+  readonly statement: ReadStatement
+  readonly parameters: readonly unknown[]
 }
 
 /** The statements that read a family's table. */
@@ -41,7 +56,7 @@ export class ReadStatements {
   }
 
   get (id: Id): Stored | undefined {
-    const [row] = this.#get([id])
+    const row = this.#get.get([id])
     return row === undefined ? undefined : this.#decode(row)
   }
 
@@ -51,16 +66,19 @@ export class ReadStatements {
 
   readRows (select: Select, columns: readonly Column[]): unknown[][] {
     const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    return this.#run(select, key, () => this.#write(select, listSelected(columns)))
+    const { statement, parameters } = this.#prepare(select, key, () =>
+      this.#write(select, columns, listSelected(columns)))
+    return statement.all(parameters)
   }
 
   /** The items as JSON, made by SQLite: a third of the cost of reading their values and writing JSON from them. */
-  readTexts (select: Select, members: readonly Column[]): string[] {
-    // The separator cannot occur in JSON.
-    const [[text]] = this.#run(select, `text ${makeColumnsKey(members)}`, () =>
-      `SELECT group_concat(item, char(30)) FROM (${this.#write(select, selectJson(members, this.layout.mapped))})`
-    ) as [[string | null]]
-    return text === null ? [] : text.split('\u001e')
+  readText (select: Select, members: readonly Column[]): JoinedItems {
+    const { statement, parameters } = this.#prepare(select, `text ${makeColumnsKey(members)}`, () => {
+      const items = this.#write(select, members, selectJson(members, this.layout.mapped))
+      return `SELECT group_concat(item, char(30)), count(*) FROM (${items})`
+    })
+    const [text, length] = statement.get(parameters) as [string | null, number]
+    return { text: text ?? '', length }
   }
 
   count (where: readonly Condition[], { index, byKey, limit }: CountOptions = {}): number {
@@ -71,29 +89,33 @@ export class ReadStatements {
         ? `SELECT count(*) ${matching}`
         : `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${limit})`
     })
-    return (statement(encodeParameters(this.layout, dialect, where)) as [[number]])[0][0]
+    return (statement.get(encodeParameters(this.layout, dialect, where)) as [number])[0]
   }
 
-  #run (select: Select, selected: string, write: () => string): unknown[][] {
+  #prepare (select: Select, selected: string, write: () => string): PreparedSelect {
     const { where, order, limit, offset, index, byKey, isDirect, within } = select
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where)}`
     // The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
     const key = `${selected}\n${limit} ${index ?? ''} ${byKey === true} ${isDirect === true}\n` +
       `${makeTextKey(dialect, where, order)}\n${withinKey}`
     const statement = this.#statements.get(key, write)
-    const values = encodeParameters(this.layout, dialect, where)
-    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    return statement([...inner, ...values, offset])
+    const conditions = within === undefined ? where : [...within.where, ...where]
+    const parameters = encodeParameters(this.layout, dialect, conditions)
+    parameters.push(offset)
+    return { statement, parameters }
   }
 
-  #write ({ where, order, limit, index, byKey, isDirect, within }: Select, selected: string): string {
+  #write (select: Select, columns: readonly Column[], selected: string): string {
+    const { where, order, limit, index, byKey, isDirect, within } = select
     const clauses = new ClauseBuilder(this.layout, dialect)
     const { table, id } = this.layout
     const from = this.#writeTable(index)
     const end = ` LIMIT ${limit} OFFSET ?`
     if (within !== undefined) {
       // Run row by row, not first gathered: it ends as soon as the page is full.
-      const inner = `SELECT * FROM ${from}${clauses.where(within.where)}${clauses.orderBy(order)} LIMIT ${within.rows}`
+      const passed = this.#listPassedOn(select, columns)
+      const inner =
+        `SELECT ${passed} FROM ${from}${clauses.where(within.where)}${clauses.orderBy(order)} LIMIT ${within.rows}`
       return `SELECT ${selected} FROM (${inner})${clauses.where(where)}${clauses.orderBy(order)}${end}`
     }
     const matching = `FROM ${from}${clauses.where(where, byKey)}${clauses.orderBy(order)}${end}`
@@ -101,6 +123,13 @@ export class ReadStatements {
     // Sorts ids, often with no more than an index, and then reads the rows of the page alone.
     return `SELECT ${selected} FROM ${table} ` +
       `WHERE ${id.equated} IN (SELECT ${id.equated} ${matching})${clauses.orderBy(order)}`
+  }
+
+  /** The names of the columns that something is done with; each costs time for every row. */
+  #listPassedOn ({ where, order }: Select, columns: readonly Column[]): string {
+    const others = [...where, ...order].map(({ field }) => getColumn(this.layout, field))
+    const names = new Set([...columns, ...others].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
+    return [...names].join(', ')
   }
 
   #writeTable (index: string | undefined): string {

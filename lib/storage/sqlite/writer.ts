@@ -5,6 +5,7 @@ import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Change, Id, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
+import type { Anchors } from './anchors.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareWrite } from './driver.js'
@@ -12,15 +13,16 @@ import { prepareWrite } from './driver.js'
 /** One change as a statement that must touch exactly one row. */
 export interface Write {
   readonly type: Change['type']
-  readonly family: string
+  readonly layout: Layout
   readonly id: Id
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
 }
 
 /** Runs a change, or throws why it is refused. */
-export function runWrite ({ type, family, id, statement, parameters }: Write): void {
-  if (statement(parameters) === 1) return
+export function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
+  if (statement(parameters) === 1) return anchors.noteWrite(layout, type, id)
+  const { family } = layout
   throw type === 'insert' ? new DuplicateError(family, id) : new ConflictError(family, id)
 }
 
@@ -35,7 +37,7 @@ export class TableWriter {
   /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
 
-  constructor (database: SqliteDatabase, layout: Layout) {
+  constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, columns, id } = layout
     this.#database = database
     this.#table = table
@@ -51,11 +53,12 @@ export class TableWriter {
   }
 
   encodeChange (change: Change): Write {
-    const { type, family } = change
+    const { type } = change
+    const { layout } = this
     const id = getId(change)
-    if (type === 'delete') return { type, family, id, statement: this.#delete, parameters: [id, change.expected] }
+    if (type === 'delete') return { type, layout, id, statement: this.#delete, parameters: [id, change.expected] }
     if (type === 'insert') {
-      return { type, family, id, statement: this.#insert, parameters: encode(this.#columns, change.item) }
+      return { type, layout, id, statement: this.#insert, parameters: encode(this.#columns, change.item) }
     }
     const { item, current, expected } = change
     // To write a column is to write its index as well, though it stays as it is.
@@ -63,7 +66,7 @@ export class TableWriter {
       ? this.#columns
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, family, id, statement, parameters: [...encode(columns, item), id, expected] }
+    return { type, layout, id, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
   #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {

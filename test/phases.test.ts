@@ -1,0 +1,58 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { runInPhase, waitToBegin } from '../lib/phases.js'
+
+const wait = (phase: 'begin' | 'read' | 'write') => new Promise<void>(resolve => { runInPhase(phase, resolve) })
+
+const noteNextTurn = (notes: string[]) => new Promise<void>(resolve => setImmediate(() => setImmediate(() => {
+  notes.push('next turn')
+  resolve()
+})))
+
+t.test('what arrives together is begun, read and written together, in one turn', async t => {
+  const notes: string[] = []
+  const serve = async (name: string) => {
+    await waitToBegin()
+    notes.push(`${name} begins`)
+    await wait('read')
+    notes.push(`${name} is found out about`)
+    await wait('read')
+    notes.push(`${name} is loaded`)
+    await wait('write')
+    notes.push(`${name} is written`)
+  }
+  const requests = Promise.all([serve('a'), serve('b')])
+  const turn = noteNextTurn(notes)
+  t.strictSame(notes, [], 'nothing before the turn has ended')
+  await Promise.all([requests, turn])
+  t.strictSame(notes, [
+    'a begins', 'b begins',
+    'a is found out about', 'b is found out about',
+    'a is loaded', 'b is loaded',
+    'a is written', 'b is written',
+    'next turn'
+  ])
+})
+
+t.test('what comes too late for its phase has it in the next turn', async t => {
+  const notes: string[] = []
+  const late = wait('write').then(async () => {
+    await wait('read')
+    notes.push('read')
+  })
+  setImmediate(() => notes.push('end of the turn'))
+  await late
+  t.strictSame(notes, ['end of the turn', 'read'])
+})
+
+t.test('who reads on and on keeps nobody from writing, or from a turn', async t => {
+  const state = { reads: 0, isOver: false }
+  const reading = (async () => {
+    for (; !state.isOver; state.reads++) await wait('read')
+  })()
+  await wait('write')
+  await pause(1)
+  state.isOver = true
+  await reading
+  t.ok(state.reads > 2)
+})
