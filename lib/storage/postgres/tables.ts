@@ -18,14 +18,14 @@ export async function prepareTable (
   if (mapping !== undefined) {
     const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
     const table = schemaPart + quoteName(mapping.table)
-    const present = await readColumns((text, values = []) => runner.read(table, text, values), table)
+    const present = await readColumns((text, values = []) => runner.read(table, { text, values }), table)
     const layout = layOutMappedTable(shape, mapping, present, dialect)
     checkTypes(layout, present, mappableTypes)
     return layout
   }
 
   const layout = layOutOwnTable(shape, dialect, schema)
-  const run: Run = (text, values = []) => runner.read(layout.table, text, values)
+  const run: Run = (text, values = []) => runner.read(layout.table, { text, values })
   if ((await listMissing(run, layout, schema)).length > 0) {
     await runner.transact(layout.table, async run => {
       // Whoever comes second waits here, and then finds everything made.
