@@ -2,6 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { reservedNames } from '../query/names.js'
 import { findJsonFlaw } from '../values/json.js'
 import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
+import { findFlawInObject } from './check-schema.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
@@ -19,9 +20,9 @@ export function findFlaw (definition: FamilyDefinition): string | undefined {
   // Creating and deleting have words of their own.
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
-  return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
-    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ?? findFlawInSchemas(definition) ??
-    findFlawInDefaults(definition)
+  return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
+    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ??
+    findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
 }
 
 /** line-item -> CreateLineItem */
@@ -36,6 +37,16 @@ function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefi
   if (name === 'commands') return 'this name belongs to the log'
   if (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) {
     return `the singular "${singular}" is a member of every command`
+  }
+  return undefined
+}
+
+function findFlawInObjects ({ fields, operations = {} }: FamilyDefinition): string | undefined {
+  const flaw = findFlawInObject('fields', fields)
+  if (flaw !== undefined) return flaw
+  for (const [key, { params }] of Object.entries(operations)) {
+    const flaw = findFlawInObject(`params of the operation "${key}"`, params)
+    if (flaw !== undefined) return flaw
   }
   return undefined
 }
