@@ -33,7 +33,8 @@ export function plotBars ({ title, note, panels, limit, mark }) {
     top += heightOf(row)
     return row.map((panel, column) => drawPanel(panel, { limit, mark, left: column * width / columns, top: here }))
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${top}" role="img" aria-label="${escape(title)}">
+  const about = `viewBox="0 0 ${width} ${top}" role="img" aria-label="${escape(title)}"`
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${about}>
 <style>${style}
 </style>
 <text class="title" x="8" y="20">${escape(title)}</text>

@@ -26,6 +26,8 @@ export async function startProcess (file, args, { core, needsNode = 0 }) {
   if (isPinned) command.unshift('taskset', '-c', String(core))
   const child = spawn(command[0], command.slice(1), {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // Ctrl-C is for the one who started them and ends them in order; without him they end by themselves.
+    detached: true,
     // Node 22 calls its SQLite experimental at every start.
     env: { ...process.env, NODE_NO_WARNINGS: '1' }
   })

@@ -21,7 +21,13 @@ export async function inScratch (run) {
   }
 }
 
-/** What was made last goes first. */
+/** What was made last goes first; one that cannot be undone must not keep the others. */
 async function undoAll (ends) {
-  while (ends.length > 0) await ends.pop()()
+  while (ends.length > 0) {
+    try {
+      await ends.pop()()
+    } catch (error) {
+      console.error(error)
+    }
+  }
 }

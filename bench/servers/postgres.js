@@ -1,8 +1,6 @@
 // A PostgreSQL for the run, started from here so that it has the core that this process has.
 import { startServer } from '../../build/test/postgres/server.js'
 
-// Ctrl-C reaches this too, but what is on the disk must be deleted first: the end comes from the one who started it.
-process.on('SIGINT', () => {})
 const server = await startServer({ durable: true })
 process.on('disconnect', end)
 process.once('message', async () => {

@@ -38,6 +38,7 @@ export class ClauseBuilder {
       case 'ne': return condition.values.length === 0
         ? '1 = 1'
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
+      case 'null': return `${prefix}${column.equated} IS ${condition.is ? '' : 'NOT '}NULL`
       case 'regex': throw new Error('patterns are not matched in SQL')
       default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
     }
@@ -78,6 +79,7 @@ export function makeTextKey (dialect: Dialect, conditions: readonly Condition[],
     if ('values' in condition) {
       key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
     }
+    if (condition.op === 'null') key += condition.is
     key += '\n'
   }
   for (const { field, descending } of order) key += (descending ? '-' : '+') + field
