@@ -19,11 +19,13 @@ export class ClauseBuilder {
     return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
   }
 
-  orderBy (order: readonly Order[]): string {
+  /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
+  orderBy (order: readonly Order[], byKey = false): string {
     const terms = order.map(({ field, descending }) => {
       const { compared } = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
-      return compared + (descending ? ' DESC' : '') + absent
+      const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
+      return prefix + compared + (descending ? ' DESC' : '') + absent
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
