@@ -1,10 +1,9 @@
 // Everybody sees and changes the own deals only, after HTTP basic authentication: node build/examples/basic-auth.js
 import { timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
-import { deals, memoryStorage, Problem } from 'fastify-dealbook'
+import { deals, memoryStorage, Problem, Type } from 'fastify-dealbook'
 
 declare module 'fastify' {
   interface FastifyRequest { user: string }

@@ -1,8 +1,7 @@
 // A family of the host's own, with everything that deals have: node build/examples/own-family.js
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
-import { defineFamily, defineQuery, memoryStorage } from 'fastify-dealbook'
+import { defineFamily, defineQuery, memoryStorage, Type } from 'fastify-dealbook'
 
 export const invoices = defineFamily({
   name: 'invoices',

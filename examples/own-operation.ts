@@ -1,8 +1,7 @@
 // Deals with a field and an operation of the host's own: node build/examples/own-operation.js
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
-import { deals, defineOperation, memoryStorage } from 'fastify-dealbook'
+import { deals, defineOperation, memoryStorage, Type } from 'fastify-dealbook'
 
 const approve = defineOperation({
   name: 'approve',

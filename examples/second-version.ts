@@ -1,8 +1,7 @@
 // Two versions of one stored deal: what v1 calls name is the title in v2: node build/examples/second-version.js
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { FamilyDefinition, Storage } from 'fastify-dealbook'
-import { deals, defineFamily, defineQuery, memoryStorage } from 'fastify-dealbook'
+import { deals, defineFamily, defineQuery, memoryStorage, Type } from 'fastify-dealbook'
 import { renamedFields } from './renamed-fields.js'
 
 const { id, name: title, ...others } = deals.definition.fields.properties

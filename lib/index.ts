@@ -1,5 +1,7 @@
+export { Type } from '@sinclair/typebox'
+export type { Static } from '@sinclair/typebox'
 export { customers } from './customers.js'
-export { dealbook } from './dealbook.js'
+export { dealbook, dealbook as default } from './dealbook.js'
 export type { DealbookOptions } from './dealbook.js'
 export { deals } from './deals/deals.js'
 export type { Deal } from './deals/fields.js'

@@ -1,9 +1,11 @@
+import type { TSchema } from '@sinclair/typebox'
 import { reservedNames } from '../query/names.js'
 import { findJsonFlaw } from '../values/json.js'
 import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
+import { findFlawInObject } from './check-schema.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
-import { listFields, ServiceFields } from './fields.js'
+import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
 
 const parameters: readonly string[] = reservedNames
@@ -18,9 +20,9 @@ export function findFlaw (definition: FamilyDefinition): string | undefined {
   // Creating and deleting have words of their own.
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
-  return findFlawInNames(definition) ?? findFlawInFieldNames(definition) ?? findFlawInQueries(definition) ??
-    findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ?? findFlawInSchemas(definition) ??
-    findFlawInDefaults(definition)
+  return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
+    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ??
+    findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
 }
 
 /** line-item -> CreateLineItem */
@@ -39,15 +41,28 @@ function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefi
   return undefined
 }
 
+function findFlawInObjects ({ fields, operations = {} }: FamilyDefinition): string | undefined {
+  const flaw = findFlawInObject('fields', fields)
+  if (flaw !== undefined) return flaw
+  for (const [key, { params }] of Object.entries(operations)) {
+    const flaw = findFlawInObject(`params of the operation "${key}"`, params)
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
 function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | undefined {
   const fields = listFields(schema)
   const id = fields.find(field => field.name === 'id')
-  if (id === undefined || id.optional || (id.kind !== 'integer' && id.kind !== 'string')) {
+  if (id === undefined || id.optional || id.nullable === true || (id.kind !== 'integer' && id.kind !== 'string')) {
     return 'fields must have an id, Type.Integer() or Type.String()'
   }
   if (id.default !== undefined) return 'the id cannot have a default'
-  for (const { name } of fields) {
+  for (const { name, optional } of fields) {
     if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) return `the field "${name}" must be letters, digits and underscores`
+    if (optional && declaresNull(schema.properties[name] as TSchema)) {
+      return `the field "${name}" may be absent and may be null; leave out Type.Optional or Type.Null()`
+    }
     if (parameters.includes(name)) return `the field "${name}" is named like a query parameter`
     if (name === 'links' || name === 'action' || Object.hasOwn(ServiceFields.properties, name)) {
       return `the field "${name}" belongs to the service`
@@ -78,10 +93,10 @@ function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: F
     return `"${field}" is no field that a client can send`
   }
   if (create === undefined) return undefined
-  const incomplete = listFields(fields).find(({ name, optional }) =>
-    name !== 'id' && !optional && !create.includes(name) && fields.properties[name]?.default === undefined)
+  const incomplete = listFields(fields).find(({ name, optional, default: value }) =>
+    name !== 'id' && !optional && !create.includes(name) && value === undefined)
   if (incomplete === undefined) return undefined
-  return `the field "${incomplete.name}" needs a default, or must be optional or in create`
+  return `the field "${incomplete.name}" needs a default, or must be optional, nullable or in create`
 }
 
 /** Words that are malformed, or meant for two things. */

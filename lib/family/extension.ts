@@ -2,6 +2,7 @@ import type { TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { didYouMean } from '../values/nearest.js'
+import { findFlawInObject } from './check-schema.js'
 import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'
 import type { Operation } from './operation.js'
 
@@ -25,6 +26,8 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const { fields, create, operations, queries, ...others } = extension
   refuseUnknown(base.name, extension)
+  const flaw = fields === undefined ? undefined : findFlawInObject('fields', fields)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)

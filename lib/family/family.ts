@@ -8,7 +8,7 @@ import type { MemberValidator, Validator } from '../values/validate.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
-import { listFields, ServiceFields } from './fields.js'
+import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { NounOperation, Operation } from './operation.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
@@ -110,6 +110,7 @@ function compileLifecycle (singular: string, properties: TProperties, create: re
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
     if (property.default !== undefined) defaults[name] = property.default
+    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }

@@ -12,17 +12,20 @@ export const ServiceFields = Type.Object({
 
 /** The fields of a schema as storages and the query grammar see them. */
 export function listFields (schema: TObject): Field[] {
-  return Object.entries(schema.properties).map(([name, property]) => {
-    const values = enumerate(property)
-    const kind = inferKind(property, values)
+  return Object.entries(schema.properties).map(([name, property]): Field => {
+    const plain = withoutNull(property)
+    const values = enumerate(plain)
+    const kind = inferKind(plain, values)
     const optional = !(schema.required ?? []).includes(name)
-    const hasDefault = !optional && property.default !== undefined
+    const nullable = !optional && acceptsNull(property)
+    const value = property.default === undefined && nullable ? null : toStored(kind, property.default)
     return {
       name,
       kind,
       optional,
+      ...(nullable ? { nullable } : {}),
       ...(values === undefined ? {} : { values }),
-      ...(hasDefault ? { default: toStored(kind, property.default) } : {})
+      ...(optional || value === undefined ? {} : { default: value })
     }
   })
 }
@@ -39,6 +42,32 @@ function inferKind (schema: TSchema, values: readonly string[] | undefined): Kin
   if (schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean') return schema.type
   if (schema.type !== 'string') return 'json'
   return schema.format === 'date' || schema.format === 'date-time' ? schema.format : 'string'
+}
+
+/** Whether the schema says that the value may be null. */
+export function declaresNull ({ type, const: literal, enum: values = [], anyOf = [] }: TSchema): boolean {
+  return [type].flat().includes('null') || literal === null || (values as unknown[]).includes(null) ||
+    (anyOf as TSchema[]).some(declaresNull)
+}
+
+// What says nothing of its type takes anything, as Type.Any() does.
+function acceptsNull (schema: TSchema): boolean {
+  const { type, const: literal, enum: values, anyOf } = schema
+  return declaresNull(schema) || [type, literal, values, anyOf].every(word => word === undefined)
+}
+
+/** What the schema says of values that are not null. */
+export function withoutNull (schema: TSchema): TSchema {
+  if (!declaresNull(schema)) return schema
+  const { type, enum: values, anyOf, ...rest } = schema
+  const types = [type].flat().filter(each => each !== 'null' && each !== undefined)
+  const options = (anyOf as TSchema[] | undefined)?.filter(option => option.type !== 'null').map(withoutNull)
+  return {
+    ...(options?.length === 1 ? options[0] : options === undefined ? {} : { anyOf: options }),
+    ...rest,
+    ...(types.length === 1 ? { type: types[0] } : {}),
+    ...(values === undefined ? {} : { enum: (values as unknown[]).filter(value => value !== null) })
+  } as TSchema
 }
 
 // Type.Union of string literals, one literal, or a plain JSON schema with `enum`.

@@ -39,6 +39,14 @@ export function canonicalize (fields: readonly Field[], members: Members): Membe
   return written
 }
 
+/** The same of an item. */
+export function canonicalizeItem (fields: readonly Field[], item: Members): Members {
+  const written: Record<string, unknown> = canonicalize(fields, item)
+  // An optional field that takes anything takes null too, and is absent then: databases have one NULL for both.
+  for (const { name, optional } of fields) if (optional && written[name] === null) delete written[name]
+  return written
+}
+
 /** Whether canonical members are the same; only what is nested takes the long way. */
 export function haveSameContent (fields: readonly Field[], a: Members, b: Members): boolean {
   return fields.every(({ name, kind }) =>

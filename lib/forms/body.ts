@@ -43,14 +43,14 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   throw invalidBody('flaws' in read ? [...flaws, ...read.flaws.filter(({ pointer }) => !said.has(pointer))] : flaws)
 }
 
-// The text of a form, read as the types of the schema; a field that is left empty is not sent.
+// The text of a form, read as the types of the schema; a field that is left empty is null, or else not sent.
 function readForm ({ fields }: Params, { entries }: FormBody): { members: Members, flaws: MemberFlaw[] } {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const [name, text] of entries) {
     const field = fields.find(field => field.name === name)
-    if (field !== undefined && text === '') continue
-    const read = field === undefined ? { value: text } : readValue(field, text)
+    if (field !== undefined && text === '' && field.nullable !== true) continue
+    const read = field === undefined ? { value: text } : text === '' ? { value: null } : readValue(field, text)
     if ('value' in read) members.push([name, read.value])
     else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
   }

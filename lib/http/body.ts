@@ -9,8 +9,9 @@ import { explainMembers, findFlawInJson } from '../values/scan-json.js'
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
 export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   if (bytes.length === 0) return {}
-  if (!isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
   const text = bytes.toString('utf8')
+  // What is not valid is read as U+FFFD; so is that itself.
+  if (text.includes('\ufffd') && !isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
   // Before it is parsed, so that what is too much costs little.
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])

@@ -19,6 +19,15 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleEr
 }
 
 function addParser (app: FastifyInstance, types: string[], parse: (bytes: Buffer) => unknown): void {
-  const read = async (_request: FastifyRequest, bytes: Buffer) => parse(bytes)
-  app.addContentTypeParser(types, { parseAs: 'buffer' }, read)
+  // With a callback: it costs less than a promise.
+  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done(null, body)
+  })
 }

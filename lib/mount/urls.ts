@@ -15,11 +15,15 @@ export interface Urls {
   self (request: FastifyRequest): string
 }
 
-/** @param home the path of the collection after the prefix */
+/**
+ * @param home the path of the collection after the prefix
+ * @param publicUrl where clients see the host, with the path that a proxy strips
+ */
 export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
+  const place = publicUrl.replace(/\/+$/, '')
   // A host may mount under a path with parameters, such as /:tenant; their values are those of the request.
   const isParametric = /[:*]/.test(prefix)
-  const base = (request: FastifyRequest) => publicUrl + (isParametric ? fillIn(prefix, request) : prefix)
+  const base = (request: FastifyRequest) => place + (isParametric ? fillIn(prefix, request) : prefix)
 
   const item = (request: FastifyRequest, id: Id) => `${base(request)}${home}/${encodeURIComponent(id)}`
 
@@ -27,7 +31,7 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
     collection: request => `${base(request)}${home}`,
     item,
     command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
-    self: request => publicUrl + splitUrl(request).path
+    self: request => place + splitUrl(request).path
   }
 }
 

@@ -84,7 +84,7 @@ function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema>
     const { maxValues, maxPatterns, maxPatternLength } = limits
     const [schema, maxItems] = op === 'regex'
       ? [Type.String({ maxLength: maxPatternLength }), Math.min(maxValues, maxPatterns)]
-      : [describeValue(field), maxValues]
+      : [op === 'null' ? Type.Boolean() : describeValue(field), maxValues]
     described[name] = Type.Optional(Type.Array(schema, { description, maxItems }))
   }
   return described

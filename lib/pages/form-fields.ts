@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { listFields } from '../family/fields.js'
+import { listFields, withoutNull } from '../family/fields.js'
 import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
@@ -19,13 +19,14 @@ type Entered = Partial<Pick<Submission, 'entered' | 'problem'>>
 
 /** The fields of a form, from the schema of what it sends. */
 function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
-  return listFields(schema).map(({ name, kind, optional, values }) => {
-    const { description, minimum, maxLength } = schema.properties[name] as TSchema
+  return listFields(schema).map(({ name, kind, optional, nullable, values }) => {
+    const { description, minimum, maxLength } = withoutNull(schema.properties[name] as TSchema)
     return {
       name,
       label: name,
       kind,
-      required: !optional,
+      // What is left empty is null, where that can be.
+      required: !optional && nullable !== true,
       ...(description === undefined ? {} : { description }),
       ...(values === undefined ? {} : { values }),
       ...(minimum === undefined ? {} : { minimum }),

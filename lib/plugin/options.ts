@@ -89,7 +89,10 @@ export interface FamilyOptions {
   readonly successor?: string
   /** How items can be shown; the first is shown where the client does not care. */
   readonly representations?: readonly Representation[]
-  /** An origin such as `https://example.org` that makes Location and links absolute. */
+  /**
+   * An origin such as `https://example.org` that makes Location and links absolute; with a path, such as
+   * `https://example.org/api`, where a proxy strips it.
+   */
   readonly publicUrl?: string
 }
 
@@ -152,7 +155,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
   sunset: checkDate,
   successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
   representations: findRepresentationsFlaw,
-  publicUrl: value => isOrigin(value) ? undefined : 'must be an http or https origin, such as "https://example.org"'
+  publicUrl: value => typeof value === 'string' && /^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(value)
+    ? undefined
+    : 'must be an http or https URL without a query, such as "https://example.org" or "https://example.org/api"'
 }
 
 // Fastify's own options of register.

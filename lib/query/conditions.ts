@@ -4,7 +4,7 @@ import type { Operator } from './names.js'
 import { listOperators } from './names.js'
 import type { PatternLimits } from './patterns.js'
 import { readPattern } from './patterns.js'
-import { readValue } from './values.js'
+import { isNullField, readValue } from './values.js'
 
 type SizeLimits = Omit<PatternLimits, 'maxPatterns'>
 
@@ -30,7 +30,7 @@ function findFlaw (
   limits: SizeLimits
 ): string | undefined {
   const name = typeof condition.field === 'string' ? condition.field : ''
-  const field = fields.find(field => field.name === name && field.kind !== 'json')
+  const field = fields.find(field => field.name === name && listOperators(field).length > 0)
   if (field === undefined) {
     const hint = didYouMean(name, fields.map(({ name }) => name))
     return `conditions on "${name}", which is no field that can be filtered.${hint}`
@@ -47,7 +47,8 @@ function findFlaw (
     const flaw = all.map(value => findPatternFlaw(value, limits)).find(flaw => flaw !== undefined)
     return flaw === undefined ? undefined : `a condition on "${name}" with a pattern that ${flaw}`
   }
-  if (all.every(value => isValueOf(field, value))) return undefined
+  const compared = condition.op === 'null' ? isNullField : field
+  if (all.every(value => isValueOf(compared, value))) return undefined
   return `a condition on "${name}" whose "${member}" does not fit the field`
 }
 
@@ -56,6 +57,7 @@ function operandsOf (condition: Condition): { member: string, values: unknown } 
     case 'eq':
     case 'ne': return { member: 'values', values: condition.values }
     case 'regex': return { member: 'patterns', values: condition.patterns }
+    case 'null': return { member: 'is', values: [condition.is] }
     default: return { member: 'value', values: [condition.value] }
   }
 }

@@ -1,6 +1,6 @@
-import type { Field } from '../storage/storage.js'
+import type { Condition, Field } from '../storage/storage.js'
 
-export type Operator = 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte' | 'regex'
+export type Operator = Condition['op']
 
 /** What a parameter name stands for: an operator on a field. */
 export interface Filter {
@@ -14,22 +14,22 @@ export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format'] as const
 
 const descriptions: Record<Operator, string> = {
-  eq: 'equal to',
-  ne: 'not equal to',
-  gt: 'greater than',
-  gte: 'greater than or equal to',
-  lt: 'less than',
-  lte: 'less than or equal to',
-  regex: 'in which this pattern (RE2 syntax) is found:'
+  eq: 'equal to this value',
+  ne: 'not equal to this value',
+  gt: 'greater than this value',
+  gte: 'greater than or equal to this value',
+  lt: 'less than this value',
+  lte: 'less than or equal to this value',
+  regex: 'in which this pattern (RE2 syntax) is found: this value',
+  null: 'absent or null (true), or has a value (false)'
 }
 
 /** Lists every name that filters, in all its spellings. */
 export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   const filters = new Map<string, Filter>()
   for (const field of fields) {
-    if (field.kind === 'json') continue
     const add = (name: string, op: Operator) => {
-      filters.set(name, { field, op, description: `Only items whose ${field.name} is ${descriptions[op]} this value` })
+      filters.set(name, { field, op, description: `Only items whose ${field.name} is ${descriptions[op]}` })
     }
     if (field.name === 'id') {
       add('gt', 'gt')
@@ -37,7 +37,7 @@ export function listFilters (fields: readonly Field[]): Map<string, Filter> {
       add('min', 'gte')
       add('max', 'lte')
     }
-    add(field.name, 'eq')
+    if (field.kind !== 'json') add(field.name, 'eq')
     if (isOrdered(field)) {
       add(`min-${field.name}`, 'gte')
       add(`max-${field.name}`, 'lte')
@@ -54,5 +54,8 @@ export function isOrdered (field: Field): boolean {
 
 /** What a field can be compared by. */
 export function listOperators (field: Field): readonly Operator[] {
-  return isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex'] : ['eq', 'ne', 'regex']
+  const compared: readonly Operator[] = field.kind === 'json'
+    ? []
+    : isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex'] : ['eq', 'ne', 'regex']
+  return field.optional || field.nullable === true ? [...compared, 'null'] : compared
 }

@@ -8,7 +8,7 @@ import type { Filter } from './names.js'
 import type { PatternLimits } from './patterns.js'
 import { describeTooMany, readPattern } from './patterns.js'
 import type { Parameter } from './query-string.js'
-import { readInteger, readValue } from './values.js'
+import { isNullField, readInteger, readValue } from './values.js'
 
 /** Bounds of what filters may ask. */
 export interface FilterLimits extends PatternLimits {
@@ -62,7 +62,9 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLi
   const values = given.byKey.get(key)?.values
   if (values !== undefined && values.length >= limits.maxValues) return `may be given at most ${limits.maxValues} times`
   if (filter.op === 'regex' && ++given.patterns > limits.maxPatterns) return describeTooMany(limits)
-  const read = filter.op === 'regex' ? readPattern(text, limits) : readValue(filter.field, text)
+  const read = filter.op === 'regex'
+    ? readPattern(text, limits)
+    : readValue(filter.op === 'null' ? isNullField : filter.field, text)
   if ('expected' in read) return read.expected
   if (values === undefined) given.byKey.set(key, { filter, values: [read.value] })
   else values.push(read.value)
@@ -79,6 +81,11 @@ export function toConditions (given: GivenFilters): Condition[] {
 function toCondition ({ field: { name: field }, op }: Filter, values: readonly Scalar[]): Condition {
   if (op === 'eq' || op === 'ne') return { field, op, values }
   if (op === 'regex') return { field, op, patterns: values as string[] }
+  if (op === 'null') {
+    const [is, ...others] = values as [boolean, ...boolean[]]
+    // Absent or not: that holds for all.
+    return others.every(other => other === is) ? { field, op, is } : { field, op: 'ne', values: [] }
+  }
   // Above any of the values is above the least of them; below any, below the greatest.
   const sign = op === 'gt' || op === 'gte' ? 1 : -1
   return { field, op, value: values.reduce((best, value) => compareScalars(value, best) * sign < 0 ? value : best) }

@@ -5,6 +5,9 @@ import { findTextFlaw } from '../values/json.js'
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
 
+/** What says whether a field is absent or null. */
+export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
+
 /** Reads text (of a query or a form) as a value of the field's kind. */
 export function readValue (field: Field, text: string): ReadResult {
   if (field.values !== undefined) {

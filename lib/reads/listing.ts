@@ -43,8 +43,8 @@ export function refuseEmpty ({ emptyList, name }: Listing, count: number): void 
 export interface PageLinks {
   readonly self: string
   readonly first: string
-  readonly next?: string
-  readonly prev?: string
+  next?: string
+  prev?: string
 }
 
 /** Whether the order is by id, so that a page can be found by its key. */
@@ -60,12 +60,10 @@ export function makePageLinks (
   hasNext: boolean
 ): PageLinks {
   const { page } = parsed
-  return {
-    self: makePageUrl(path, parsed),
-    first: makePageUrl(path, parsed, ['page', 'after']),
-    ...(hasNext ? { next: makeNextUrl(path, parsed, last) } : {}),
-    ...(page > 1 ? { prev: makePageUrl(path, parsed, ['page'], `page=${page - 1}`) } : {})
-  }
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, ['page', 'after']) }
+  if (hasNext) links.next = makeNextUrl(path, parsed, last)
+  if (page > 1) links.prev = makePageUrl(path, parsed, ['page'], `page=${page - 1}`)
+  return links
 }
 
 type LastItem = Members & { readonly id: Id }
@@ -98,6 +96,18 @@ const byNeed = ['next', 'prev', 'first', 'self'] as const
 
 /** The links as a header (RFC 8288); of long ones, as many as clients can take. */
 export function formatLinks (links: PageLinks): string {
+  const all = joinLinks(links)
+  return all.length <= maxLinkLength ? all : chooseLinks(links)
+}
+
+function joinLinks ({ self, first, next, prev }: PageLinks): string {
+  let all = `${formatLink(self, 'self')}, ${formatLink(first, 'first')}`
+  if (next !== undefined) all += `, ${formatLink(next, 'next')}`
+  if (prev !== undefined) all += `, ${formatLink(prev, 'prev')}`
+  return all
+}
+
+function chooseLinks (links: PageLinks): string {
   const left: Record<string, string> = {}
   let length = 0
   for (const rel of byNeed) {

@@ -19,7 +19,7 @@ function writeLine (cells: readonly string[]): string {
 }
 
 function toText (value: unknown): string {
-  if (value === undefined) return ''
+  if (value === undefined || value === null) return ''
   if (typeof value === 'object') return disarm(JSON.stringify(value))
   return typeof value === 'string' ? disarm(value) : String(value)
 }

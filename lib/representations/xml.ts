@@ -27,11 +27,15 @@ function writeElement (name: string, value: unknown, entry: string): string {
   // A member of a nested value can have any name.
   const open = /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
   const close = open === name ? name : 'member'
+  // An element without content is an empty text.
+  if (value === null) return `<${open} ${nil}/>`
   return `<${open}>${writeContent(value, entry)}</${close}>`
 }
 
+const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
+
 function writeContent (value: unknown, entry: string): string {
-  if (value === null || value === undefined) return ''
+  if (value === undefined) return ''
   if (Array.isArray(value)) return value.map(each => writeElement(entry, each, 'item')).join('')
   return typeof value === 'object' ? writeMembers(value as Members, entry) : escapeText(String(value))
 }

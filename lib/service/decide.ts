@@ -3,7 +3,7 @@ import { findFlawsInChanges } from '../family/changes.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields } from '../family/fields.js'
 import type { Context } from '../family/operation.js'
-import { canonicalize, haveSameContent } from '../family/params.js'
+import { canonicalizeItem, haveSameContent } from '../family/params.js'
 import { Problem } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -33,7 +33,7 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
   const { known, foreign } = splitMembers(family, current)
   const item = Object.freeze(known)
-  const before = canonicalize(family.ownFields, item)
+  const before = canonicalizeItem(family.ownFields, item)
   const after = checkItem(family, operation.name, operation.apply(item, params, context), before)
   if (haveSameContent(family.ownFields, after, before)) return { outcome: 'unchanged' }
   if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
@@ -81,7 +81,7 @@ function checkItem (family: Family, operation: string, item: Members, before?: M
   for (const name of Object.keys(item)) {
     if (item[name] !== undefined && !serviceMembers.has(name)) given[name] = item[name]
   }
-  const after = canonicalize(family.ownFields, given)
+  const after = canonicalizeItem(family.ownFields, given)
   const flaws = family.validate(given)
   const [flaw] = before === undefined || flaws.length === 0 ? flaws : findFlawsInChanges(family, given, before)
   if (flaw === undefined) return after

@@ -36,6 +36,12 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
+interface CommitProgress {
+  isUnderWay: boolean
+  /** Called when it has ended, where nobody waits for it any more. */
+  onEnded?: (outcome: CommandRecord['outcome'], error: unknown) => void
+}
+
 /** A command under way. */
 interface Execution {
   readonly family: Family
@@ -45,6 +51,7 @@ interface Execution {
   readonly identity: CommandId | undefined
   readonly grant: Grant
   readonly storage: BoundStorage
+  readonly commit: CommitProgress
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
@@ -52,7 +59,8 @@ export async function execute (family: Family, caller: Caller, command: Command)
   const grant = await caller.authorize(intendCommand(family, command))
   const storage = await caller.storage()
   const identity = identifyCommand(command, grant.principal)
-  const execution = { family, caller, command, identity, grant, storage: bindSignal(storage, caller.signal) }
+  const commit: CommitProgress = { isUnderWay: false }
+  const execution = { family, caller, command, identity, grant, storage: bindSignal(storage, caller.signal), commit }
   const counters = getCounters(storage)
   const work = () => retryConflicts(() => attempt(execution), counters)
   try {
@@ -61,7 +69,13 @@ export async function execute (family: Family, caller: Caller, command: Command)
     else counters.outcomes[outcome.record.outcome]++
     return outcome
   } catch (error) {
-    counters.countFailure(error)
+    // Of a commit that outlasts its deadline nobody knows yet what becomes of it.
+    if (commit.isUnderWay) {
+      commit.onEnded = (outcome, error) => {
+        if (error === undefined) counters.outcomes[outcome]++
+        else counters.countFailure(error)
+      }
+    } else counters.countFailure(error)
     throw error
   }
 }
@@ -92,10 +106,20 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const record = makeRecord(family, decided, identity?.row)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
   const recorded = decision.outcome === 'done' || identity !== undefined
-  const made = decision.outcome === 'done'
-    ? () => { tellCaller(family, caller, record, { before: current, after: item }) }
-    : undefined
-  if (recorded) await trace(caller, 'commit', () => storage.commit(makeChanges(family, decided, record), made))
+  const { commit } = execution
+  const ended = (error?: unknown): void => {
+    commit.isUnderWay = false
+    commit.onEnded?.(decision.outcome, error)
+    if (error !== undefined || decision.outcome !== 'done') return
+    tellCaller(family, caller, record, { before: current, after: item })
+  }
+  if (recorded) {
+    await trace(caller, 'commit', () => {
+      const changes = makeChanges(family, decided, record)
+      commit.isUnderWay = true
+      return storage.commit(changes, ended)
+    })
+  }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }
 }

@@ -38,14 +38,14 @@ export interface GuardedStorage extends Storage {
   /**
    * The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting.
    *
-   * @param made called when it is durable, whether or not somebody still waits for it
+   * @param ended called when it is durable, or with why it is not, whether or not somebody still waits for it
    */
-  commit (changes: readonly Change[], signal?: AbortSignal, made?: () => void): Promise<void>
+  commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
 
 /** A storage for one caller, whose signal need not be given any more. */
 export interface BoundStorage extends Storage {
-  commit (changes: readonly Change[], made?: () => void): Promise<void>
+  commit (changes: readonly Change[], ended?: (error?: unknown) => void): Promise<void>
 }
 
 export function guardStorage (storage: Storage): GuardedStorage {
@@ -60,9 +60,15 @@ export function guardStorage (storage: Storage): GuardedStorage {
           read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
       get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
-      async commit (changes, signal, made) {
-        signal?.throwIfAborted()
-        const committing = guard(() => storage.commit(changes)).then(made)
+      async commit (changes, signal, ended) {
+        if (signal?.aborted === true) {
+          ended?.(signal.reason)
+          throw signal.reason
+        }
+        const committing = guard(() => storage.commit(changes)).then(() => ended?.(), error => {
+          ended?.(error)
+          throw error
+        })
         await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
       },
       close: () => storage.close()
@@ -88,7 +94,7 @@ export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undef
     ...storage,
     find: (family, query) => storage.find(family, query, signal),
     get: (family, id) => storage.get(family, id, signal),
-    commit: (changes, made) => storage.commit(changes, signal, made)
+    commit: (changes, ended) => storage.commit(changes, signal, ended)
   }
 }
 

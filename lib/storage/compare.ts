@@ -26,14 +26,21 @@ function rankUnit (unit: number): number {
 export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
   return (a, b) => {
     for (const { field, descending } of order) {
-      const result = compareOptional(a[field] as Scalar | undefined, b[field] as Scalar | undefined)
+      const result = compareOptional(a[field] as Optional, b[field] as Optional)
       if (result !== 0) return descending ? -result : result
     }
     return 0
   }
 }
 
-function compareOptional (a: Scalar | undefined, b: Scalar | undefined): number {
-  if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? -1 : 1
-  return compareScalars(a, b)
+type Optional = Scalar | null | undefined
+
+function compareOptional (a: Optional, b: Optional): number {
+  if (isAbsent(a)) return isAbsent(b) ? 0 : -1
+  return isAbsent(b) ? 1 : compareScalars(a, b)
+}
+
+/** Whether a field has no value: neither is equal to anything, nor comes after it. */
+export function isAbsent (value: unknown): value is null | undefined {
+  return value === undefined || value === null
 }

@@ -1,4 +1,4 @@
-import { compareScalars } from './compare.js'
+import { compareScalars, isAbsent } from './compare.js'
 import type { Pattern } from './pattern.js'
 import { compilePattern, maxWorkAtOnce } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
@@ -52,6 +52,10 @@ function makePredicate (condition: PlainCondition): Predicate {
       const values = new Set<unknown>(condition.values)
       return item => !values.has(item[field])
     }
+    case 'null': {
+      const { is } = condition
+      return item => isAbsent(item[field]) === is
+    }
     case 'gt': return makeComparison(field, condition.value, order => order > 0)
     case 'gte': return makeComparison(field, condition.value, order => order >= 0)
     case 'lt': return makeComparison(field, condition.value, order => order < 0)
@@ -61,8 +65,8 @@ function makePredicate (condition: PlainCondition): Predicate {
 
 function makeComparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
   return item => {
-    const value = item[field] as Scalar | undefined
-    return value !== undefined && holds(compareScalars(value, bound))
+    const value = item[field] as Scalar | null | undefined
+    return !isAbsent(value) && holds(compareScalars(value, bound))
   }
 }
 
@@ -80,7 +84,7 @@ function compilePatterns (where: readonly Condition[]): CompiledCondition[] {
 function makePatternPredicate ({ field, patterns }: CompiledCondition): Predicate {
   return item => {
     const value = item[field]
-    return value !== undefined && patterns.some(pattern => pattern.test(String(value)))
+    return !isAbsent(value) && patterns.some(pattern => pattern.test(String(value)))
   }
 }
 
@@ -88,7 +92,7 @@ function estimateWork (conditions: readonly CompiledCondition[], item: Stored): 
   let work = 0
   for (const { field, patterns } of conditions) {
     const value = item[field]
-    if (value === undefined) continue
+    if (isAbsent(value)) continue
     const { length } = String(value)
     for (const pattern of patterns) work += pattern.estimateWork(length)
   }
@@ -102,7 +106,7 @@ async function matchInTurns (
 ): Promise<boolean> {
   for (const { field, patterns } of conditions) {
     const value = item[field]
-    if (value === undefined || !await isAnyFound(patterns, String(value), turn)) return false
+    if (isAbsent(value) || !await isAnyFound(patterns, String(value), turn)) return false
   }
   return true
 }

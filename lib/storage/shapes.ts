@@ -31,6 +31,11 @@ export function completer ({ fields }: Pick<FamilyShape, 'fields'>): (item: Stor
   }
 }
 
+/** Whether an item that has nothing in a field has its default: then NULL stands for that. */
+export function isFillable ({ nullable, default: value }: Field): boolean {
+  return nullable !== true && value !== undefined
+}
+
 /** The value of a field, as it is to be stored. */
 export function getValue (item: Stored, { name, default: value }: Field): unknown {
   return item[name] === undefined ? value : item[name]

@@ -6,7 +6,8 @@ export type Scalar = string | number | boolean
 
 /**
  * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
- * of their text is the order of time; `json` is everything nested and can be neither filtered nor ordered.
+ * of their text is the order of time; `json` is everything nested and can be neither ordered nor filtered, but for
+ * whether it is there.
  */
 export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
@@ -15,11 +16,13 @@ export interface Field {
   readonly name: string
   readonly kind: Kind
   readonly optional: boolean
+  /** Whether its value may be null. Never of an optional field: a database has one NULL for both. */
+  readonly nullable?: boolean
   /** The only values there can be (enumerations). */
   readonly values?: readonly string[]
   /**
    * What an item has that was stored without the field, as before there was one: in what is read, and for every filter
-   * and order. Never of an optional field.
+   * and order. Never of an optional field; null of a nullable one, unless it has another.
    */
   readonly default?: unknown
 }
@@ -36,7 +39,7 @@ export interface FamilyShape {
   readonly indexes: readonly (readonly string[])[]
 }
 
-/** An item as it is stored. An absent optional field is a missing member, never `null`. */
+/** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */
 export interface Stored {
   readonly id: Id
   /** 1 at creation, one more with every change. */
@@ -47,16 +50,17 @@ export interface Stored {
 }
 
 /**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them (an absent field equals nothing,
- * so `ne` holds for it and everything else does not); `regex` holds when any of the patterns is found in the field's
- * text.
+ * One condition on one field. `eq` holds for any of the values, `ne` for none of them; `regex` holds when any of the
+ * patterns is found in the field's text; `null` holds for what is absent or null, or for what is not. What is absent or
+ * null equals nothing, so of the others only `ne` holds for it.
  */
 export type Condition =
   | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
   | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
   | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
+  | { readonly field: string, readonly op: 'null', readonly is: boolean }
 
-/** Text is ordered by code point; absent comes before every value, and after them when descending. */
+/** Text is ordered by code point; absent and null come before every value, and after them when descending. */
 export interface Order {
   readonly field: string
   readonly descending: boolean

@@ -120,6 +120,11 @@ function locate ({ instancePath, keyword, params }: ErrorObject): string {
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }
 
+// Of a value that may be null, or else something, what it may else be is said by the flaw of that.
+function describeUnion (options: readonly TSchema[]): string {
+  return `must be one of ${options.map(({ const: literal, type }) => literal ?? type).join(', ')}`
+}
+
 function listAllowed (allowed: readonly string[]): string {
   return allowed.length === 0 ? ' No members are allowed here' : ` Allowed are ${allowed.join(', ')}`
 }
@@ -128,7 +133,7 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
   switch (keyword) {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
-    case 'anyOf': return `must be one of ${(schema as { const?: unknown }[]).map(option => option.const).join(', ')}`
+    case 'anyOf': return describeUnion(schema as TSchema[])
     case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`

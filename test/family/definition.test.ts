@@ -1,7 +1,8 @@
-import type { TObject } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
+import * as typebox1 from 'typebox'
 import type { FamilyDefinition } from '../../lib/index.js'
 import { deals, defineFamily, defineQuery, memoryStorage } from '../../lib/index.js'
 
@@ -126,6 +127,80 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
 ]
+
+const withField = (schema: unknown): Partial<FamilyDefinition> => ({
+  fields: Type.Object({ ...fields.properties, due: schema as TSchema }) as TObject
+})
+const Foreign = typebox1.Type
+
+/** What is no schema of ours, and what the error must say. */
+const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[] = [
+  ['no fields', { fields: undefined as never }, /fields must be a Type\.Object\(\{ … \}\)/],
+  ['fields by name only', { fields: { id: 'integer' } as never }, /fields must be a Type\.Object.*fastify-dealbook/],
+  ['a JSON schema', { fields: JSON.parse(JSON.stringify(fields)) }, /fields must be a Type\.Object/],
+  ['an array', { fields: [fields] as never }, /fields must be a Type\.Object/],
+  [
+    'fields of typebox 1.x',
+    { fields: Foreign.Object({ id: Foreign.String(), title: Foreign.Optional(Foreign.String()) }) as never },
+    /fields is made by the package "typebox" \(1\.x\); take Type from fastify-dealbook, which is that of @sinclair/
+  ],
+  [
+    'one field of it',
+    withField(Foreign.Optional(Foreign.String())),
+    /fields: "due" is made by the package "typebox" \(1\.x\)/
+  ],
+  [
+    'parameters of it',
+    withOperation({ params: Foreign.Object({}) }),
+    /params of the operation "lend" is made by the package "typebox"/
+  ],
+  ['no parameters', withOperation({ params: undefined }), /params of the operation "lend" must be a Type\.Object/],
+  [
+    'an intersection',
+    { fields: Type.Intersect([fields, Type.Object({ a: Type.String() })]) as never },
+    /fields is a Type\.Intersect; Type\.Composite makes one object of several/
+  ],
+  ['a union', { fields: Type.Union([fields, fields]) as never }, /fields must be a Type\.Object/],
+  ['a field that is none', withField('string'), /fields: "due" is no schema, such as Type\.String\(\)/],
+  ['a field left empty', withField(undefined), /fields: "due" is no schema/],
+  [
+    'a date',
+    withField(Type.Date()),
+    /fields: "due" is a Date, which JSON has not; write Type\.String\(\{ format: 'date-time' \}\) or Type\.String/
+  ],
+  ['one that may be left out', withField(Type.Optional(Type.Date())), /"due" is a Date/],
+  ['one in a list', withField(Type.Array(Type.Date())), /"due" is a Date/],
+  ['one in an object', withField(Type.Object({ default: Type.Date() })), /"due" is a Date/],
+  ['one in a union', withField(Type.Union([Type.Null(), Type.Date()])), /"due" is a Date/],
+  ['a BigInt', withField(Type.BigInt()), /"due" is a bigint, which JSON has not; write Type\.Integer\(\)/],
+  ['a regular expression', withField(Type.RegExp(/a/)), /"due" is a RegExp, .* write Type\.String\(\{ pattern \}\)/],
+  ['a function', withField(Type.Function([], Type.String())), /"due" is a Function, which JSON has not$/],
+  [
+    'a parameter that is a date',
+    withOperation({ params: Type.Object({ on: Type.Date() }) }),
+    /params of the operation "lend": "on" is a Date/
+  ],
+  [
+    'a transformed value',
+    withField(Type.Transform(Type.String()).Decode(Number).Encode(String)),
+    /"due" is a Type\.Transform, but a value is kept as it is sent/
+  ]
+]
+
+t.test('what is no schema of ours is refused in our words', async t => {
+  for (const [name, change, message] of schemas) {
+    t.throws(() => defineFamily({ ...base, ...change }), { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }, name)
+  }
+  for (const extension of [
+    { fields: Foreign.Object({ a: Foreign.Optional(Foreign.String()) }) },
+    { fields: Type.Intersect([fields, fields]) },
+    { fields: { a: Type.String() } }
+  ]) {
+    t.throws(() => defineFamily(base).extend(extension as never), { code: 'FST_DEALBOOK_INVALID_EXTENSION' })
+  }
+  const composed = Type.Composite([fields, Type.Object({ type: Type.String({ default: 'Date' }) })])
+  t.doesNotThrow(() => defineFamily({ ...base, fields: composed as TObject }), 'what is one')
+})
 
 t.test('a definition in which names clash is an error that says which', async t => {
   t.doesNotThrow(() => defineFamily({ ...base, operations: { lend, sell } as never }), 'where nothing clashes')

@@ -223,8 +223,10 @@ t.test('options are validated at registration', async t => {
     [{ storage, emptyList: 'nothing' }, /the option "emptyList" must be "page" or "not-found"/],
     [{ storage, authorize: true }, /the option "authorize" must be a function/],
     [{ storage, representations: [] }, /the option "representations" must be a list of representations/],
-    [{ storage, publicUrl: 'example.org' }, /the option "publicUrl" must be an http or https origin/],
-    [{ storage, publicUrl: 'https://example.org/path' }, /the option "publicUrl" must be an http or https origin/]
+    [{ storage, publicUrl: 'example.org' }, /the option "publicUrl" must be an http or https URL/],
+    [{ storage, publicUrl: 'ftp://example.org' }, /the option "publicUrl" must be an http or https URL/],
+    [{ storage, publicUrl: 'https://example.org/a?b' }, /the option "publicUrl" must be an http or https URL without/],
+    [{ storage, publicUrl: 'https://example.org/a b' }, /the option "publicUrl" must be an http or https URL without/]
   ]
   for (const [options, message] of table) {
     const app = Fastify()

@@ -18,12 +18,13 @@ const people = defineFamily({
     name: Type.String(),
     held: Type.Boolean(),
     born: Type.Optional(Type.String({ format: 'date' })),
+    grade: Type.Union([Type.Integer(), Type.Null()]),
     status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')])
   })
 })
 
 type Value = string | number | boolean
-type Person = Record<string, Value | undefined> & { id: number }
+type Person = Record<string, Value | null | undefined> & { id: number }
 
 const values: Record<string, fc.Arbitrary<Value>> = {
   id: fc.integer({ min: -5, max: 40 }),
@@ -36,12 +37,15 @@ const values: Record<string, fc.Arbitrary<Value>> = {
   ),
   held: fc.boolean(),
   born: fc.constantFrom('0001-01-01', '1999-12-31', '2000-02-29', '2026-03-31'),
-  status: fc.constantFrom('open', 'completed', 'cancelled')
+  status: fc.constantFrom('open', 'completed', 'cancelled'),
+  grade: fc.integer({ min: 0, max: 3 })
 }
 const names = Object.keys(values)
-const ordered = ['id', 'age', 'children', 'score', 'name', 'born']
+const ordered = ['id', 'age', 'children', 'score', 'name', 'born', 'grade']
 
-const person = fc.record(values, {
+const members: Record<string, fc.Arbitrary<Value | null>> =
+  { ...values, grade: fc.option(values.grade as fc.Arbitrary<Value>) }
+const person = fc.record(members, {
   requiredKeys: names.filter(name => name !== 'score' && name !== 'born')
 }) as fc.Arbitrary<Person>
 const everyone = fc.uniqueArray(person, { maxLength: 30, selector: each => each.id })
@@ -80,8 +84,17 @@ const filter: fc.Arbitrary<Filter> = fc.oneof(
     name: `${field}.regex`,
     written: given.map(value => `${field}.regex=${encodeURIComponent(value)}`),
     holds: any(field, operators.regex as never, given)
-  })))
+  }))),
+  fc.tuple(fc.constantFrom('score', 'born', 'grade'), fc.boolean()).map(([field, is]) => makeNullFilter(field, is))
 )
+
+function makeNullFilter (field: string, is: boolean): Filter {
+  return { name: `${field}.null`, written: [`${field}.null=${is}`], holds: person => isAbsent(person[field]) === is }
+}
+
+function isAbsent (value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}
 
 function someOf (field: string): fc.Arbitrary<Value[]> {
   return fc.array(values[field] as fc.Arbitrary<Value>, { minLength: 1, maxLength: 3 })
@@ -108,7 +121,7 @@ function comparison (op: string, spellings: (field: string) => string[], fields:
 function any (field: string, holds: (value: Value, given: Value) => boolean, given: Value[]): Filter['holds'] {
   return person => {
     const value = person[field]
-    return value !== undefined && given.some(each => holds(value, each))
+    return !isAbsent(value) && given.some(each => holds(value, each))
   }
 }
 
@@ -142,13 +155,23 @@ function makeFilter (field: string, op: string, value: Value): Filter {
 
 // One for each way of the planner, so that none is left to chance.
 const crowd = Array.from({ length: 24 }, (_, id): Person =>
-  ({ id, age: id > 21 ? 9 : id % 3, children: id % 2, name: `n${id}`, held: false, status: 'open' }))
+  ({
+    id,
+    age: id > 21 ? 9 : id % 3,
+    children: id % 2,
+    name: `n${id}`,
+    held: false,
+    status: 'open',
+    grade: id % 3 === 0 ? 1 : null
+  }))
 const examples = [
   [makeFilter('children', 'gte', 1)],
   [makeFilter('age', 'eq', 1)],
   [makeFilter('age', 'eq', 1), makeFilter('children', 'gte', 1)],
   [makeFilter('age', 'gte', 9)],
-  [makeFilter('age', 'gte', 1)]
+  [makeFilter('age', 'gte', 1)],
+  [makeNullFilter('grade', true)],
+  [makeNullFilter('grade', true), makeFilter('children', 'gte', 1)]
 ].flatMap(filters => [[1, 1], [1, 5], [2, 5]].map(([page, size]): [Person[], Request] =>
   [crowd, { filters, sort: [], fields: null, page: page as number, size: size as number, count: false }]))
 
@@ -169,8 +192,8 @@ function naive (everyone: Person[], { filters, sort }: Request): Person[] {
     .sort((a, b) => {
       for (const [name, down] of [...sort, ['id', false] as const]) {
         const [left, right] = [a[name], b[name]]
-        const order = left === undefined || right === undefined
-          ? Number(left !== undefined) - Number(right !== undefined)
+        const order = isAbsent(left) || isAbsent(right)
+          ? Number(!isAbsent(left)) - Number(!isAbsent(right))
           : compare(left, right)
         if (order !== 0) return down ? -order : order
       }
@@ -184,6 +207,7 @@ const ways: Record<string, Record<string, RegExp>> = {
     'look along the key': new RegExp(`FROM "people" .*LIMIT ${limits.lookRows}\\) WHERE`),
     'look along an index': new RegExp(`INDEXED BY .*LIMIT ${limits.lookRows}\\) WHERE`),
     'along one value of an index': /FROM "people" INDEXED BY "people_age_idx" WHERE "age" = \? ORDER BY "id" LIMIT/,
+    'along what is null in an index': /FROM "people" INDEXED BY "people_grade_idx" WHERE "grade" IS NULL ORDER BY "id"/,
     'entries of an index, counted': new RegExp(`count.* INDEXED BY .*LIMIT ${limits.fewEntries + 1}`),
     'few entries of an index': /FROM "people" INDEXED BY "people_age_idx" WHERE "age" >= \? .*ORDER BY "id" LIMIT/,
     'walk along the key, in slices': /\+"age" .*"id" <= \? ORDER BY "id" LIMIT/,
@@ -193,6 +217,7 @@ const ways: Record<string, Record<string, RegExp>> = {
     'look along the key': new RegExp(`ORDER BY "id" LIMIT ${limits.lookRows}\\) AS looked WHERE`),
     'look along an index': new RegExp(`ORDER BY "age" NULLS FIRST, "id" LIMIT ${limits.lookRows}\\) AS looked WHERE`),
     'along one value of an index': /people" WHERE "age" >= \S+ AND "age" <= \S+ ORDER BY "age" NULLS FIRST, "id" LIMIT/,
+    'along what is null in an index': /people" WHERE "grade" IS NULL ORDER BY "grade" NULLS FIRST, "id" LIMIT/,
     'entries of an index, counted': new RegExp(`count.*LIMIT ${limits.fewEntries + 1}\\) AS looked`),
     'few entries of an index': new RegExp(`FROM \\(SELECT \\* .*LIMIT ${limits.fewEntries + 1}\\) AS looked WHERE`),
     'walk along the key': /FROM "\w+"."people" WHERE "age" >= \S+ ORDER BY "id" LIMIT/

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
 import { checkHealth, ConflictError, memoryStorage, readMetrics } from '../../lib/index.js'
-import { dealsApp, home } from '../deals/app.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, testOverStorages } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {
@@ -75,6 +75,46 @@ t.test('failures, retries and those that wait', async t => {
   release()
   await Promise.all(calls)
   t.equal(readMetrics(storage).writers_waiting, 0)
+})
+
+t.test('a commit that outlasts its deadline counts by how it ended', async t => {
+  const inner = memoryStorage()
+  let end: ((error?: Error) => void) | undefined
+  let hangs = false
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (hangs) await new Promise<void>((resolve, reject) => { end = error => { error ? reject(error) : resolve() } })
+      await inner.commit(changes)
+    }
+  }
+  const app = await dealsApp(storage, { timeout: 50 })
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app)
+  const count = (): unknown[] => {
+    const metrics = readMetrics(storage)
+    return [metrics.commands_done_total, metrics.commands_refused_total, metrics.commands_failed_total]
+  }
+  const run = async (url: string, payload: object = {}): Promise<void> => {
+    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/${url}`, payload })
+    t.equal(answer.statusCode, 503)
+    t.match(answer.json(), { type: 'urn:dealbook:problem:timeout' })
+  }
+  const settle = async (error?: Error): Promise<void> => {
+    end?.(error)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  hangs = true
+  await run('hold', { reason: 'a' })
+  t.strictSame(count(), [1, 0, 0], 'nobody knows yet')
+  await settle()
+  t.strictSame(count(), [2, 0, 0], 'it was made')
+  await run(`commands/${randomUUID()}`, { action: 'CompleteDeal', params: {} })
+  await settle()
+  t.strictSame(count(), [2, 1, 0], 'it is held, and that was recorded')
+  await run('unhold')
+  await settle(new Error('no disk'))
+  t.strictSame(count(), [2, 1, 1], 'it was not made')
 })
 
 t.test('a storage that fails, or does not answer, is not healthy', async t => {

@@ -1,35 +1,49 @@
-import { statSync } from 'node:fs'
+import { truncateSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { openDatabase, openReader, prepareRead, prepareWrite } from '../../lib/storage/sqlite/driver.js'
-import { SnapshotTurn } from '../../lib/storage/sqlite/snapshot.js'
+import { getFamily } from '../../lib/plugin/define-family.js'
+import { openDatabase } from '../../lib/storage/sqlite/driver.js'
+import { HeavyWorkers } from '../../lib/storage/sqlite/heavy-workers.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { prepareTable } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
-async function openFile (t: { teardown (end: () => Promise<unknown>): void }, rows: number): Promise<Storage> {
+interface Opened {
+  readonly file: string
+  readonly storage: Storage
+}
+
+async function openFile (t: { teardown (end: () => Promise<unknown>): void }, rows: number): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'dealbook-workers-'))
-  const storage = sqliteStorage({ file: join(folder, 'people.db') })
+  const file = join(folder, 'people.db')
+  const storage = sqliteStorage({ file })
   t.teardown(async () => {
     await storage.close()
     await rm(folder, { recursive: true })
   })
   await loadPeople(storage, rows)
-  return storage
+  return { file, storage }
+}
+
+/** The workers that are started from now on. */
+function watchWorkers (t: { teardown (end: () => Promise<unknown>): void }): Worker[] {
+  const started: Worker[] = []
+  const add = (worker: Worker): void => { started.push(worker) }
+  process.on('worker', add)
+  t.teardown(async () => process.off('worker', add))
+  return started
 }
 
 const heavy = 'sort=-name,age&age.ne=200&page=10'
 
 t.test('an error in a worker that nobody waits for takes nothing along', async t => {
-  const storage = await openFile(t, 10_000)
+  const { storage } = await openFile(t, 10_000)
   const book = people.service({ storage })
-  const started: Worker[] = []
-  const add = (worker: Worker): void => { started.push(worker) }
-  process.on('worker', add)
-  t.teardown(async () => { process.off('worker', add) })
+  const started = watchWorkers(t)
   const before = await book.find(heavy)
   const [worker] = started as [Worker]
   // Nothing that it could answer.
@@ -40,29 +54,42 @@ t.test('an error in a worker that nobody waits for takes nothing along', async t
   t.equal(started.length, 2, 'there is another')
 })
 
-t.test('reads see one moment, unless the log of the database would grow without end', async t => {
-  const folder = await mkdtemp(join(tmpdir(), 'dealbook-log-'))
-  const file = join(folder, 'texts.db')
+t.test('where the log of the database is long, nobody reads for a moment', async t => {
+  const { storage } = await openFile(t, 10_000)
+  const book = people.service({ storage })
+  const started = watchWorkers(t)
+  const before = await book.find(heavy)
+  t.equal(started.length, 1)
+  const reads = [book.find(heavy), book.find(heavy)]
+  t.strictSame(await Promise.all(reads), [before, before])
+  t.equal(started.length, 2, 'two read at once')
+
+  const { file: other, storage: otherStorage } = await openFile(t, 10_000)
+  const otherBook = people.service({ storage: otherStorage })
+  const first = otherBook.find(heavy)
+  while (started.length < 3) await new Promise(resolve => setImmediate(resolve))
+  // As others who write would make it.
+  truncateSync(`${other}-wal`, 17 * 2 ** 20)
+  const second = otherBook.find(heavy)
+  t.strictSame(await first, await second)
+  t.equal(started.length, 3, 'the second began after the first')
+})
+
+t.test('a statement that nobody waits for is ended', async t => {
+  // So many that it is asked in any case: at one row in four thousand.
+  const { file } = await openFile(t, 100_000)
   const database = await openDatabase(file)
-  database.exec('CREATE TABLE texts (text)')
-  const readers = [await openReader(file), await openReader(file)]
+  const workers = new HeavyWorkers(file)
   t.teardown(async () => {
-    for (const each of [...readers, database]) each.close()
-    await rm(folder, { recursive: true })
+    await workers.close()
+    database.close()
   })
-  const count = readers.map(reader => prepareRead(reader, 'SELECT count(*) FROM texts'))
-  const insert = prepareWrite(database, 'INSERT INTO texts SELECT hex(randomblob(500000)) || ?')
-  const turns = readers.map(reader => new SnapshotTurn(reader, file, new AbortController().signal))
-  const seen: unknown[][] = []
-  let longest = 0
-  for (let n = 0; n < 80; n++) {
-    insert([n])
-    seen.push(count.map(count => count.get([])?.[0]))
-    await Promise.all(turns.map(turn => turn.pass()))
-    longest = Math.max(longest, statSync(`${file}-wal`).size / 2 ** 20)
-  }
-  for (const turn of turns) turn.end()
-  t.strictSame(seen.slice(0, 10), Array(10).fill([1, 1]), 'as it was when it was first read')
-  t.ok(longest > 16 && longest < 32, 'megabytes, of 80 that were written', { longest })
-  t.ok((seen.at(-1)?.[0] as number) > 60, 'and so later reads see more', { seen })
+  const { layout } = await prepareTable(database, getFamily(people).shape, undefined, 5000)
+  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
+  const controller = new AbortController()
+  const abandoned = workers.find({ layout, query }, controller.signal)
+  controller.abort()
+  await t.rejects(abandoned, { message: 'nobody waits for it any more' })
+  const { items } = await workers.find({ layout, query })
+  t.strictSame(items.map(({ id }) => id), [99_991, 99_992, 99_993, 99_994, 99_995], 'the worker goes on with others')
 })

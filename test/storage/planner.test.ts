@@ -15,6 +15,7 @@ const unsorted = { ...age, sortedById: false }
 
 const is30: Equality = { field: 'age', op: 'eq', values: [30] }
 const isAnn: Equality = { field: 'name', op: 'eq', values: ['ann'] }
+const ageless: Equality = { field: 'age', op: 'null', is: true }
 const adult = where('age', 'gte', 18)
 const minor = where('age', 'lt', 18)
 const notAnn = where('name', 'ne', 'ann')
@@ -42,6 +43,28 @@ const table: Record<string, [Query, Index[], Step[]]> = {
     [
       { type: 'look', index: ageAndName, equal: [is30], range: [], filters: [tall], rows: 20 },
       { type: 'fewest', choices: [{ index: age, where: [is30] }], maxEntries: 40 },
+      few,
+      heavy
+    ]
+  ],
+  'what is absent is one value of an index': [
+    query({ where: [ageless] }),
+    all,
+    [{ type: 'read-index', index: age, equal: [ageless], range: [] }]
+  ],
+  'what is not absent is no bound': [
+    query({ where: [{ field: 'age', op: 'null', is: false }], sort: ['age'] }),
+    [age],
+    [
+      {
+        type: 'look',
+        index: age,
+        equal: [],
+        range: [],
+        filters: [{ field: 'age', op: 'null', is: false }],
+        rows: 20
+      },
+      { type: 'fewest', choices: [{ index: age, where: [{ field: 'age', op: 'null', is: false }] }], maxEntries: 40 },
       few,
       heavy
     ]

@@ -56,19 +56,19 @@ for (const isLong of [false, true]) {
   t.test(`whoever leaves the line for a connection has no place in it, ${isLong ? 'long' : 'short'}`, async t => {
     const { runner, sent, unseen, released } = makeRunner({ pipeline: false })
     const controller = new AbortController()
-    const first = runner.read('t', 'one', [], { isLong })
+    const first = runner.read('t', { text: 'one', values: [] }, { isLong })
     // From here on there is no room for it on the connections that a table may have.
     const { answer, text } = await sent()
     t.equal(text, 'one')
-    const second = runner.read('t', 'two', [], { isLong, signal: controller.signal })
-    const third = runner.read('t', 'three', [], { isLong })
+    const second = runner.read('t', { text: 'two', values: [] }, { isLong, signal: controller.signal })
+    const third = runner.read('t', { text: 'three', values: [] }, { isLong })
     await new Promise(resolve => setImmediate(resolve))
     const waiting = (): number => runner.reads.waiting + runner.lanes.reads.waiting
     t.equal(waiting(), 2)
     controller.abort(gone)
     await t.rejects(second, gone)
     t.equal(waiting(), 1)
-    await t.rejects(runner.read('t', 'four', [], { isLong, signal: controller.signal }), gone)
+    await t.rejects(runner.read('t', { text: 'four', values: [] }, { isLong, signal: controller.signal }), gone)
     t.equal(waiting(), 1)
     answer()
     t.same(await first, [[1]])
@@ -83,11 +83,11 @@ for (const isLong of [false, true]) {
 
 t.test('reads of one turn go together, and each is answered for itself', async t => {
   const { runner, sent, released } = makeRunner()
-  const warmUp = runner.read('t', 'before', [])
+  const warmUp = runner.read('t', { text: 'before', values: [] })
   ;(await sent()).answer()
   await warmUp
   const failure = Object.assign(new Error('no such column'), { severity: 'ERROR', code: '42703' })
-  const reads = Array.from({ length: 20 }, (_, n) => runner.read('t', `${n}`, []))
+  const reads = Array.from({ length: 20 }, (_, n) => runner.read('t', { text: `${n}`, values: [] }))
   const [first, refused] = [await sent(), await sent()]
   t.strictSame([first.text, refused.text], ['0', '1'])
   refused.refuse(failure)
@@ -97,16 +97,47 @@ t.test('reads of one turn go together, and each is answered for itself', async t
   for (let n = 2; n < 20; n++) (await sent()).answer()
   t.equal((await Promise.all(reads.filter((_, n) => n !== 1))).length, 19)
   await runner.reads.idle()
-  t.strictSame(released, [false, false, false], 'twenty on two connections, which are kept')
+  t.strictSame(released, [false, false, false], 'sixteen statements on a connection, which is kept')
+})
+
+t.test('reads that differ only in their values are one statement', async t => {
+  for (const pipeline of [true, false]) {
+    const { runner, sent, released } = makeRunner({ pipeline })
+    const warmUp = runner.read('t', { text: 'before', values: [] })
+    ;(await sent()).answer()
+    await warmUp
+    const read = (n: number) => runner.read('t', { text: 'one', values: [n, `n${n}`], shared: 'many' })
+    const reads = [1, 2, 3].map(read)
+    const first = await sent()
+    t.strictSame([first.text, first.values], ['many', [[1, 2, 3], ['n1', 'n2', 'n3']]])
+    first.answer([['third', '3'], ['first', '1']])
+    t.strictSame((await Promise.all(reads)).map(([row]) => row?.[0]), ['first', undefined, 'third'])
+    const alone = read(4)
+    const second = await sent()
+    t.strictSame([second.text, second.values], ['one', [4, 'n4']])
+    second.answer()
+    await alone
+    // What the server refuses may be the data of one of them: then each is sent by itself.
+    const parted = [5, 6].map(read)
+    ;(await sent()).refuse(Object.assign(new Error('data'), { severity: 'ERROR', code: '22P02' }))
+    for (const n of [5, 6]) {
+      const { text, values, answer } = await sent()
+      t.strictSame([text, values], ['one', [n, `n${n}`]])
+      answer([[n]])
+    }
+    t.strictSame(await Promise.all(parted), [[[5]], [[6]]])
+    await runner.reads.idle()
+    t.notOk(released.includes(true))
+  }
 })
 
 t.test('nobody waits longer for a connection than he may, on a pool of one either', async t => {
   for (const size of [1, 4]) {
     const { runner, sent } = makeRunner({ size, connectionTimeout: 1, pipeline: false })
-    const first = runner.read('t', 'one', [])
+    const first = runner.read('t', { text: 'one', values: [] })
     const { answer } = await sent()
     for (const isLong of [false, true]) {
-      await t.rejects(runner.read('t', 'two', [], { isLong }), { name: 'BusyError' })
+      await t.rejects(runner.read('t', { text: 'two', values: [] }, { isLong }), { name: 'BusyError' })
     }
     answer()
     await first
@@ -116,10 +147,10 @@ t.test('nobody waits longer for a connection than he may, on a pool of one eithe
 
 t.test('only so many wait for a connection, on a pool of one either', async t => {
   const { runner, sent } = makeRunner({ size: 1, pipeline: false })
-  const first = runner.read('t', 'one', [])
+  const first = runner.read('t', { text: 'one', values: [] })
   const { answer } = await sent()
-  const reads = Array.from({ length: 1000 }, () => runner.read('t', 'two', []))
-  await t.rejects(runner.read('t', 'three', []), { name: 'BusyError' })
+  const reads = Array.from({ length: 1000 }, () => runner.read('t', { text: 'two', values: [] }))
+  await t.rejects(runner.read('t', { text: 'three', values: [] }), { name: 'BusyError' })
   answer()
   await first
   for (let n = 0; n < 1000; n++) (await sent()).answer()

@@ -70,6 +70,7 @@ export async function makePostgres (): Promise<RecordedStorage> {
   const settings = {
     schema,
     statementTimeout: 10_000,
+    migrationTimeout: 60_000,
     connectionTimeout: 5000,
     poolSize: 4,
     preparedStatements: true,

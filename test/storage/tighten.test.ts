@@ -32,6 +32,15 @@ const table: Record<string, [Condition[], Condition[]]> = {
     [where('name', 'regex', 'a'), where('name', 'gt', 'a'), where('name', 'gt', 'b'), where('name', 'ne', 'c')],
     [where('name', 'gt', 'b'), where('name', 'regex', 'a'), where('name', 'ne', 'c')]
   ],
+  'bounds and whether it is there': [
+    [{ field: 'age', op: 'null', is: false }, where('age', 'gt', 5), where('age', 'gt', 2)],
+    [where('age', 'gt', 5), { field: 'age', op: 'null', is: false }]
+  ],
+  'values of what is there': [
+    [where('age', 'eq', 5), { field: 'age', op: 'null', is: false }],
+    [where('age', 'eq', 5)]
+  ],
+  'values of what is not': [[where('age', 'eq', 5), { field: 'age', op: 'null', is: true }], [where('age', 'eq')]],
   'patterns beside values stay': [
     [where('name', 'regex', 'a'), where('name', 'eq', 'ab', 'c'), where('name', 'lte', 'b')],
     [where('name', 'eq', 'ab'), where('name', 'regex', 'a')]

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { buildHost } from '../openapi/host.js'
+import { bin, installTools, tools } from './tools.js'
 
 const run = promisify(execFile)
-const tools = resolve('tools')
-const bin = (name: string): string => resolve(tools, 'node_modules/.bin', name)
 const document = resolve('build/openapi.json')
 
 interface Outcome { readonly code: number | undefined, readonly stdout: string, readonly stderr: string }
@@ -21,10 +20,7 @@ async function outcomeOf (name: string, ...parameters: string[]): Promise<Outcom
   return await run(bin(name), parameters, options).then(done => ({ code: 0, ...done }), (error: Outcome) => error)
 }
 
-// They are large, and their dependencies quarrel with ours: a package of their own, installed when wanted.
-if (!existsSync(bin('spectral'))) {
-  await run('npm', ['ci', '--prefix', tools, '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline'])
-}
+await installTools()
 
 const app = await buildHost()
 t.teardown(() => app.close())

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { blocksIn } from '../docs/pages.js'
+import { bin, installTools, tools } from './tools.js'
 
 const run = promisify(execFile)
 const tsc = resolve('node_modules/typescript/bin/tsc')
@@ -34,8 +35,8 @@ async function node (host: string, file: string, text: string): Promise<{ stdout
 }
 
 /** What the compiler says to files in a host; the types of all packages are checked too. */
-async function flawsOf (host: string, ...files: string[]): Promise<string> {
-  const options = '--noEmit --strict --target es2023 --module nodenext --types node --skipLibCheck false'.split(' ')
+async function flawsOf (host: string, files: string[], module = 'nodenext'): Promise<string> {
+  const options = `--noEmit --strict --target es2023 --module ${module} --types node --skipLibCheck false`.split(' ')
   const said = await run(process.execPath, [tsc, ...options, ...files], { cwd: host }).catch(
     (error: { stdout: string, stderr: string }) => error
   )
@@ -44,6 +45,41 @@ async function flawsOf (host: string, ...files: string[]): Promise<string> {
 
 const folder = blocksIn('sh').filter(({ page, text }) => page === 'README.md' && /npm (init|install)/.test(text))
 const application = blocksIn('ts').find(({ comment }) => comment === 'file: app.mjs')?.text ?? ''
+
+// With types, a family of its own and every way to register, as a CommonJS host writes it.
+const commonjs = `
+import Fastify from 'fastify'
+import dealbook, { defineFamily, memoryStorage, Type } from 'fastify-dealbook'
+import type { Static } from 'fastify-dealbook'
+import { sqliteStorage } from 'fastify-dealbook/sqlite'
+
+const fields = Type.Object({ id: Type.Integer(), total: Type.Number(), paid: Type.Boolean({ default: false }) })
+export type Invoice = Static<typeof fields>
+const invoices = defineFamily({
+  name: 'invoices',
+  singular: 'invoice',
+  fields,
+  create: ['total'],
+  operations: {
+    pay: {
+      name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice',
+      params: Type.Object({}),
+      allowed: invoice => !invoice.paid,
+      apply: invoice => ({ ...invoice, paid: true })
+    }
+  }
+})
+
+export function build () {
+  const app = Fastify()
+  const storage = memoryStorage()
+  app.register(invoices, { storage, prefix: '/crm', version: 'v1' })
+  app.register(dealbook, { storage, prefix: '/crm', version: 'v1' })
+  app.register(import('fastify-dealbook'), { storage, prefix: '/other', version: 'v1' })
+  return app
+}
+export { sqliteStorage }
+`
 
 t.test('the package holds the library and nothing else', async t => {
   const paths = files.map(({ path }) => path)
@@ -54,7 +90,7 @@ t.test('the package holds the library and nothing else', async t => {
 
 t.test('from an empty folder to a running application, by the README', async t => {
   const [first, driver] = folder
-  t.match(first?.text, /^npm init -y\nnpm install fastify fastify-dealbook @sinclair\/typebox\n$/)
+  t.match(first?.text, /^npm init -y\nnpm install fastify fastify-dealbook\n$/)
   t.equal(driver?.text, 'npm install @photostructure/sqlite\n')
   const host = join(work, 'host')
   await mkdir(host)
@@ -86,22 +122,21 @@ t.test('from an empty folder to a running application, by the README', async t =
       import { postgresStorage } from 'fastify-dealbook/postgres'
       import { storageConformance } from 'fastify-dealbook/conformance'
       export { postgresStorage, storageConformance }`)
-    await writeFile(join(host, 'app.cts'), `
-      import Fastify from 'fastify'
-      import { customers, memoryStorage } from 'fastify-dealbook'
-      import { sqliteStorage } from 'fastify-dealbook/sqlite'
-      const app = Fastify()
-      app.register(customers, { storage: memoryStorage() })
-      export { app, sqliteStorage }`)
+    await writeFile(join(host, 'app.cts'), commonjs)
     for (const type of ['mts', 'cts']) {
       const text = await readFile(join(host, `app.${type}`), 'utf8')
-      const faulty = text.replace('=> !invoice.paid', '=> !invoice.piad').replace('{ storage:', '{ sotrage:')
+      const faulty = text.replace('=> !invoice.paid', '=> !invoice.piad')
       await writeFile(join(host, `faulty.${type}`), faulty)
     }
-    const flaws = await flawsOf(host, 'app.mts', 'app.cts', 'faulty.mts', 'faulty.cts')
+    const flaws = await flawsOf(host, ['app.mts', 'app.cts', 'faulty.mts', 'faulty.cts'])
     const found = flaws.split('\n').filter(line => /^\S/.test(line)).map(line => line.replace(/\(.*/, ''))
     t.strictSame([...new Set(found)].sort(), ['faulty.cts', 'faulty.mts'], flaws)
-    t.match(flaws, /faulty\.mts.*'piad'/)
+    for (const type of ['mts', 'cts']) t.match(flaws, new RegExp(`faulty\\.${type}.*'piad'`))
+    const works = ['node20', 'commonjs --moduleResolution bundler']
+    for (const module of works) t.equal(await flawsOf(host, ['app.cts'], module), '', module)
+    t.equal(await flawsOf(host, ['app.mts'], 'node16'), '', 'modules by the rules of an older Node')
+    const older = await flawsOf(host, ['app.cts'], 'node16')
+    t.match(older, 'error TS1479', 'by which there is no way from CommonJS')
   })
 
   await t.test('it runs in CommonJS', async t => {
@@ -119,7 +154,49 @@ t.test('from an empty folder to a running application, by the README', async t =
     t.equal(stdout, '[{"id":1,"age":30}]\n', stderr)
   })
 
+  await t.test('schemas of another package are refused', async t => {
+    await shell(host, `npm install ${resolve('node_modules/typebox')}`)
+    const { stdout, stderr } = await node(host, 'another.mjs', `
+      import { Type } from 'typebox'
+      import { defineFamily } from 'fastify-dealbook'
+      const fields = Type.Object({ id: Type.Integer(), text: Type.Optional(Type.String()) })
+      try { defineFamily({ name: 'notes', singular: 'note', fields }) } catch (error) { console.log(error.message) }`)
+    t.match(stdout, /fields is made by the package "typebox" \(1\.x\); take Type from fastify-dealbook/, stderr)
+  })
+
   if (!hasSqlite) await shell(host, driver?.text as string)
+
+  await t.test('it runs by tsx and in Jest, in CommonJS', async t => {
+    await installTools()
+    await writeFile(join(host, 'app.ts'), commonjs)
+    await writeFile(join(host, 'main.ts'), `
+      import { build } from './app'
+      build().inject('/crm/rest/v1/invoices').then(answer => console.log(answer.statusCode))`)
+    t.equal((await run(bin('tsx'), ['main.ts'], { cwd: host })).stdout, '200\n')
+
+    const config = blocksIn('js').find(({ comment }) => comment === 'file: jest.config.js')?.text ?? ''
+    // As it would be where the host itself had installed it.
+    const swc = config.replace("'@swc/jest'", JSON.stringify(join(tools, 'node_modules/@swc/jest')))
+    t.not(swc, config)
+    await writeFile(join(host, 'jest.config.js'), swc)
+    await writeFile(join(host, 'app.test.js'), `
+      const Fastify = require('fastify')
+      const { default: dealbook, customers, loadItems } = require('fastify-dealbook')
+      const { sqliteStorage } = require('fastify-dealbook/sqlite')
+      test('a customer', async () => {
+        const storage = sqliteStorage({ file: 'jest.db' })
+        const people = Array.from({ length: 5000 }, (_, n) => ({ id: n + 1, age: 1, children: 1 }))
+        await loadItems(storage, customers, people)
+        const app = Fastify()
+        app.register(dealbook, { storage, version: 'v1' })
+        const answer = await app.inject('/customers?sort=-children,-id&maxpagesize=1&fields=id')
+        expect(answer.json().items).toEqual([{ id: 5000 }])
+        await app.close()
+        await storage.close()
+      })`)
+    const jest = await run(bin('jest'), ['--ci'], { cwd: host }).catch((error: { stderr: string }) => error)
+    t.match(jest.stderr, 'Tests:       1 passed, 1 total')
+  })
 
   await t.test('it runs, and answers as shown', { skip: !hasCurl && 'there is no curl' }, async t => {
     await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))

@@ -1,6 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import type { FamilyOptions, ItemOf, Problem, ProblemCode, Representation } from 'fastify-dealbook'
-import { customers, defineFamily, loadItems, memoryStorage } from 'fastify-dealbook'
+import Fastify from 'fastify'
+import type { FamilyOptions, ItemOf, Problem, ProblemCode, Representation, Static } from 'fastify-dealbook'
+import dealbook, {
+  customers, dealbook as named, defineFamily, loadItems, memoryStorage, Type as OurType
+} from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 describe('what a host declares', () => {
@@ -37,5 +40,21 @@ describe('what a host declares', () => {
   test('problems have one of the known codes', () => {
     expect<Problem['code']>().type.toBe<ProblemCode>()
     expect<ProblemCode>().type.not.toBeAssignableFrom('no-such-code')
+  })
+})
+
+describe('the package as it is imported', () => {
+  test('the default export is both families, also as a promise', () => {
+    const options = { storage: memoryStorage(), version: 'v1' }
+    expect(dealbook).type.toBe(named)
+    const { register } = Fastify()
+    expect(register).type.toBeCallableWith(import('fastify-dealbook'), options)
+    expect(register).type.not.toBeCallableWith(import('fastify-dealbook'), { storage: memoryStorage() })
+  })
+
+  test('Type and Static are those that a definition takes', () => {
+    const fields = OurType.Object({ id: OurType.Integer(), text: OurType.Optional(OurType.String()) })
+    expect<Static<typeof fields>>().type.toBe<{ id: number, text?: string }>()
+    expect(defineFamily).type.toBeCallableWith({ name: 'books', singular: 'book', fields })
   })
 })

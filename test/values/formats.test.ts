@@ -179,7 +179,7 @@ t.test('a format that is not known is an error at definition', async t => {
   ]) {
     t.throws(() => define(schema), {
       code: 'FST_DEALBOOK_INVALID_DEFINITION',
-      message: /format "emial" is not known\. Did you mean "email"\? Known are date, .*uuid; for others there is pattern/
+      message: /"emial" is not known\. Did you mean "email"\? Known are date, .*uuid; for others there is pattern/
     })
   }
   t.throws(() => define({ type: 'string', format: 'constructor' }), /the format "constructor" is not known/)

@@ -15,6 +15,8 @@ ${fields.map(field => renderField(field, name))}
 </form>`
 }
 
+const filterForm = 'filter'
+
 /**
  * Renders the fields to filter a list by; they are sent as its query.
  *
@@ -32,7 +34,7 @@ export function renderFilterForm (
 <form method="get" action="${action}">
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filters">
-${fields.map(field => renderField(field, 'filter'))}
+${fields.map(field => renderField(field, filterForm))}
 <div class="field apply"><button type="submit">Apply</button>${clear}</div>
 </div>
 </form>
@@ -53,18 +55,19 @@ function renderField (field: FormField, form: string): Markup {
   return markup`<div class="field">
 <label for="${id}">${toLabel(label)}</label>
 ${hint}
-${renderControl(field, id)}
+${renderControl(field, id, form)}
 ${message}
 </div>`
 }
 
-function renderControl (field: FormField, id: string): Markup {
+function renderControl (field: FormField, id: string, form: string): Markup {
   const { name, kind, required, values, value, maxLength = 0 } = field
   const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${renderAria(field, id)}`
   const choices = values ?? (kind === 'boolean' ? ['true', 'false'] : undefined)
   if (choices !== undefined) {
     const options = choices.map(choice => renderOption(choice, field))
-    return markup`<select ${attributes}><option value="">${required ? 'choose' : 'any'}</option>${options}</select>`
+    const empty = required ? 'choose' : form === filterForm ? 'any' : 'none'
+    return markup`<select ${attributes}><option value="">${empty}</option>${options}</select>`
   }
   if (kind === 'string' && maxLength > 1000) {
     // A first line feed in a textarea would be dropped.

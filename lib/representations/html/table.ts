@@ -52,7 +52,7 @@ function renderHeading (member: string, affordances: PageAffordances | undefined
 function chooseClass (value: unknown, kind: Kind | undefined): string | undefined {
   if (typeof value === 'number') return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'
-  if (typeof value === 'object' || (typeof value === 'string' && /\s/.test(value))) return 'text'
+  if ((typeof value === 'object' && value !== null) || (typeof value === 'string' && /\s/.test(value))) return 'text'
   // Such as an id: its beginning is enough here, and all of it is on its own page.
   return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : undefined
 }

@@ -1,9 +1,23 @@
 import assert from 'node:assert/strict'
+import type { Found } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Case } from './fixture.js'
-import { assertIds, ids, insert, note, query, remove, replace, settle, thing, things } from './fixture.js'
+import { assertIds, ids, insert, note, query, remove, replace, settle, thing, things, where } from './fixture.js'
 
 const hundred = Array.from({ length: 100 }, (_, index) => index)
+
+/** A value of every kind that grows with the index. */
+function makeMembers (index: number): Record<string, unknown> {
+  const day = String(1 + index % 28).padStart(2, '0')
+  return {
+    integer: index % 10,
+    number: index / 4 - 3,
+    string: ['', '"', '\\', '{', ',', 'NULL', 'ä', '😀'][index % 8],
+    boolean: index % 3 === 0,
+    date: `2026-02-${day}`,
+    dateTime: `2026-02-${day}T00:00:00.${100 + index}Z`
+  }
+}
 
 export const concurrency: readonly Case[] = [
   {
@@ -114,6 +128,35 @@ export const concurrency: readonly Case[] = [
         const committed = storage.commit(changes).finally(() => { state.committing = false })
         await Promise.all([committed, readWhile(state)])
       }
+    }
+  },
+  {
+    name: 'concurrent: reads at once find what each finds by itself',
+    async run ({ storage }) {
+      await storage.commit(insert('things', ...hundred.map(id => thing(id, makeMembers(id)))))
+      for (const op of ['eq', 'ne', 'gt', 'lte'] as const) {
+        for (const field of ['id', ...Object.keys(makeMembers(0))]) {
+          if (field === 'boolean' && op !== 'eq' && op !== 'ne') continue
+          const queries = [3, 12, 7, 99, 7, 40].map((index, at) => {
+            const value = field === 'id' ? index : makeMembers(index)[field]
+            const paging = { limit: 3, offset: at % 2 * index, count: at % 3 === 0, sort: at < 4 ? [] : ['-integer'] }
+            return query({ where: [where(field, op, value), where('id', 'lt', 90 + at)], ...paging })
+          })
+          const alone: Found[] = []
+          for (const each of queries) alone.push(await storage.find('things', each))
+          assert.deepEqual(await Promise.all(queries.map(each => storage.find('things', each))), alone)
+          const texts = queries.map(each => storage.findText?.('things', each, ['id', 'string']))
+          for (const [at, text] of texts.entries()) {
+            const { items } = alone[at] as Found
+            const written = items.map(item => JSON.stringify({ id: item.id, string: item['string'] }))
+            if (text !== undefined) assert.equal((await text).text, written.join())
+          }
+        }
+      }
+      const found = await Promise.all([5, 200, 7, 5, -1].map(id => storage.get('things', id)))
+      assert.deepEqual(found.map(item => item?.id), [5, undefined, 7, 5, undefined])
+      const gets = ['a', '"', '\\', '{}', 'NULL', ''].map(id => storage.get('notes', id))
+      assert.deepEqual(await Promise.all(gets), Array(6).fill(undefined))
     }
   },
   {

@@ -6,6 +6,7 @@ import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
 import { lifecycle } from './lifecycle.js'
+import { nulls } from './nulls.js'
 import { order } from './order.js'
 import { pages } from './pages.js'
 import { patterns } from './patterns.js'
@@ -18,6 +19,7 @@ const cases = [
   ...values,
   ...changedFamilies,
   ...filters,
+  ...nulls,
   ...patterns,
   ...pages,
   ...order,

@@ -47,13 +47,13 @@ const table: Record<string, Record<string, unknown>[]> = {
   dates: [{ date: '0001-01-01', dateTime: '9999-12-31T23:59:59.999Z' }],
   strings: [
     '', '"', '\\', '/', '\'', '\u0001\b\t\n\u000b\f\r\u001e\u001f', '\u007f\u0080\u2028\u2029\ufeff', '😀 ä 漢',
-    '</script>', 'null', '1', '{"a":1}', 'x'.repeat(100_000),
+    '</script>', 'null', '1', '{"a":1}', '{"id":1},{"id":2}', 'x'.repeat(100_000),
     '\u001e1.50\u001e', '\u001e', '\\u001e',
     ...Array.from({ length: 31 }, (_, index) => `${String.fromCharCode(index + 1)}1`)
   ].map(string => ({ string })),
   json: [
     { a: [1, { b: null }] }, 'a "b"\n', 1.5, false, [], {}, { '\u001e': '\u001e,{' }, { b: 1, a: 2, 1: 3, '': '' },
-    [0.1 + 0.2, 1e21, 1e-7, 5e-324], '😀\u2028/', { ' a ': ' , : ' }, ['\u001e1.50\u001e']
+    [0.1 + 0.2, 1e21, 1e-7, 5e-324], [{ id: 1 }, { id: 2 }], '😀\u2028/', { ' a ': ' , : ' }, ['\u001e1.50\u001e']
   ].map(json => ({ json }))
 }
 
@@ -72,6 +72,11 @@ export const texts: readonly Case[] = [
       await assertSameAsItems(storage, query())
       await assertSameAsItems(storage, query(), ['string', 'number', 'id', 'boolean', 'json'])
       await assertSameAsItems(storage, query(), ['mood', 'boolean'])
+      for (let limit = 1; limit < rows.length; limit++) {
+        const asked = query({ limit, offset: rows.length - limit - 1 })
+        await assertSameAsItems(storage, asked)
+        await assertSameAsItems(storage, asked, ['id', 'string', 'number'])
+      }
     }
   })),
   {

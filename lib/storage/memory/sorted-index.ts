@@ -1,4 +1,4 @@
-import { compareScalars, makeComparator } from '../compare.js'
+import { compareScalars, isAbsent, makeComparator } from '../compare.js'
 import type { Condition, Query, Scalar, Stored } from '../storage.js'
 
 // A block that grows beyond this is split, so that adding an item moves few others, however many there are.
@@ -86,8 +86,8 @@ export class SortedIndex {
 
   #compareFirst (item: Stored, values: readonly Scalar[]): number {
     for (let index = 0; index < values.length; index++) {
-      const value = item[this.fields[index] as string] as Scalar | undefined
-      const order = value === undefined ? -1 : compareScalars(value, values[index] as Scalar)
+      const value = item[this.fields[index] as string] as Scalar | null | undefined
+      const order = isAbsent(value) ? -1 : compareScalars(value, values[index] as Scalar)
       if (order !== 0) return order
     }
     return 0
@@ -129,16 +129,16 @@ interface Place {
 
 function isShort (item: Stored, { field, ...bound }: Condition): boolean {
   if (bound.op !== 'gt' && bound.op !== 'gte') return false
-  const value = item[field] as Scalar | undefined
-  if (value === undefined) return true
+  const value = item[field] as Scalar | null | undefined
+  if (isAbsent(value)) return true
   const order = compareScalars(value, bound.value)
   return order < 0 || (order === 0 && bound.op === 'gt')
 }
 
 function isBeyond (item: Stored, { field, ...bound }: Condition): boolean {
   if (bound.op !== 'lt' && bound.op !== 'lte') return false
-  const value = item[field] as Scalar | undefined
-  if (value === undefined) return false
+  const value = item[field] as Scalar | null | undefined
+  if (isAbsent(value)) return false
   const order = compareScalars(value, bound.value)
   return order > 0 || (order === 0 && bound.op === 'lt')
 }

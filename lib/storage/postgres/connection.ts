@@ -13,6 +13,7 @@ import { StatementNames } from './names.js'
 import { TableReader } from './reader.js'
 import { StatementRunner } from './runner.js'
 import { ReadStatements } from './statements.js'
+import type { TableSettings } from './tables.js'
 import { prepareTable } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
@@ -26,8 +27,7 @@ interface PostgresTable {
 /** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
 type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
-interface PostgresSettings extends PoolSettings {
-  readonly schema: string | undefined
+interface PostgresSettings extends PoolSettings, TableSettings {
   readonly line: LineLimits
   readonly maxWaitingCommits: number
 }
@@ -41,7 +41,7 @@ export async function openConnection (
   settings: PostgresSettings,
   limits: PlanLimits = planLimits
 ): Promise<SqlConnection<Write, PostgresTable>> {
-  const { schema, statementTimeout, connectionTimeout, maxWaitingCommits } = settings
+  const { statementTimeout, connectionTimeout, maxWaitingCommits } = settings
   // What limits the time of a statement in a pool of the host is the host's.
   const { pool, limitsTime } = 'pool' in source
     ? { pool: source.pool, limitsTime: true }
@@ -58,7 +58,7 @@ export async function openConnection (
 
   return {
     async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
-      const layout = await prepareTable(runner, shape, mapping, schema)
+      const layout = await prepareTable(runner, shape, mapping, settings)
       return {
         layout,
         reader: new TableReader(new ReadStatements(runner, layout), limits, line),

@@ -80,7 +80,7 @@ async function loadDriver (): Promise<Driver> {
     const module = await import(name) as Driver & { default?: Driver }
     return module.default ?? module
   } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    if ((error as { code?: string }).code?.endsWith('MODULE_NOT_FOUND') !== true) throw error
     const message = 'PostgreSQL needs the package pg: npm install pg'
     throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING(message, { cause: error })
   }

@@ -13,7 +13,10 @@ export function followIndex (
   const rest = order.filter(({ field }) => !equal.some(each => each.field === field))
   // The direction of what comes after them, in whichever the values themselves are wanted.
   const descending = rest[0]?.descending === true
-  const ranges = equal.flatMap(({ field, values }): Condition[] => {
+  const ranges = equal.flatMap((condition): Condition[] => {
+    // Of what is null PostgreSQL knows no more than that.
+    if (condition.op === 'null') return [condition]
+    const { field, values } = condition
     const value = values[0] as Scalar
     return [{ field, op: 'gte', value }, { field, op: 'lte', value }]
   })

@@ -18,7 +18,9 @@ export function canWriteJson (members: readonly Column[], mapped: boolean): bool
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const isRequired = ({ field }: Column): boolean => !mapped && requiredFields.includes(field.name)
   const parts = members.map((column, index) => {
-    const member = `',${JSON.stringify(column.field.name)}:' || ${writeValue(column, mapped)}`
+    const { name, nullable } = column.field
+    const value = writeValue(column, mapped)
+    const member = `',${JSON.stringify(name)}:' || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
     if (!isRequired(column)) return `coalesce(${member}, '')`
     return index === 0 ? member.replace(',', '{') : member
   })

@@ -1,4 +1,5 @@
-import { refuseIncomplete } from '../shapes.js'
+import { isAbsent } from '../compare.js'
+import { isFillable, refuseIncomplete } from '../shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { nameIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -56,11 +57,11 @@ async function mendColumns (
     const isIndexed = indexed.has(column.name)
     const alter = `ALTER TABLE ${table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (column.kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
-    if (column.field.default === undefined) continue
+    if (isAbsent(column.field.default)) continue
     // Before the rows are filled, so that none can come after them without it.
     if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(column.field.default, column.kind)}`)
     // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-    const isLookedFor = !there.hasDefault || isIndexed
+    const isLookedFor = isFillable(column.field) && (!there.hasDefault || isIndexed)
     if (isLookedFor && await lacksValues(run, layout, column, isIndexed)) {
       statements.push(writeFill(layout, column, dialect))
     }

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   readonly tables?: TableMappings
   /** Milliseconds that one statement may take; 10,000 unless given. */
   readonly statementTimeout?: number
+  /** Milliseconds that a statement may take which makes a table, a column or an index; 600,000 unless given. */
+  readonly migrationTimeout?: number
   /** Milliseconds to wait for a connection; 5000 unless given. Not for a pool of the host. */
   readonly connectionTimeout?: number
   /** Connections at most; 10 unless given. Not for a pool of the host. */
@@ -48,6 +50,7 @@ export function postgresStorage (
   const settings = {
     schema: options.schema,
     statementTimeout: options.statementTimeout ?? 10_000,
+    migrationTimeout: options.migrationTimeout ?? 600_000,
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
     preparedStatements: options.preparedStatements ?? true,

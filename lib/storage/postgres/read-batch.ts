@@ -1,47 +1,53 @@
 import { sendCancellation } from './cancel.js'
 import type { PostgresClient } from './driver.js'
 import { isRefusal, sendTogether } from './driver.js'
-import type { QueuedRead } from './queued-read.js'
-import type { TakenRead } from './read-queue.js'
+import type { QueuedRead, Statement } from './queued-read.js'
 import type { StatementSender } from './sender.js'
+
+/** A statement, and the reads that it answers. */
+interface Sending {
+  readonly statement: Statement
+  readonly reads: readonly QueuedRead[]
+}
 
 /** Reads that go to the server together, on one connection, each answered for itself. */
 export class ReadBatch {
-  #unanswered: number
+  #unanswered = 0
   #broken: unknown
   /** Whether the server was told to end them, since nobody waits any more; it may heed that too late. */
   isCancelled = false
 
-  /** @param fail tells those who wait for a read, or sends it again */
+  /** @param fail tells whoever waits for a read, or sends it again */
   constructor (
-    readonly reads: readonly TakenRead[],
+    readonly reads: readonly QueuedRead[],
     readonly sender: StatementSender,
-    readonly fail: (read: QueuedRead, error: unknown) => void
-  ) {
-    this.#unanswered = reads.length
-  }
+    readonly fail: (read: QueuedRead, error: unknown, isAlone: boolean) => void
+  ) {}
 
   /** Throws where the connection is of no use any more. */
   async send (client: PostgresClient): Promise<void> {
-    for (const { read } of this.reads) read.onLeft = () => { this.#leave(client) }
+    const leave = (): void => { this.#leave(client) }
+    for (const read of this.reads) read.onLeft = leave
+    const all = combine(this.reads)
+    this.#unanswered = all.length
     if (client.pipeline === true) {
       const answers: Promise<void>[] = []
       sendTogether(client, () => {
-        for (const taken of this.reads) answers.push(this.#send(client, taken, taken === this.reads.at(-1)))
+        for (const each of all) answers.push(this.#send(client, each, each === all.at(-1)))
       })
       await Promise.all(answers)
     } else {
-      for (const taken of this.reads) await this.#send(client, taken)
+      for (const each of all) await this.#send(client, each, true)
     }
     if (this.#broken !== undefined) throw this.#broken
   }
 
-  async #send (client: PostgresClient, { read, statement }: TakenRead, isTimed = true): Promise<void> {
+  async #send (client: PostgresClient, { statement, reads }: Sending, isTimed: boolean): Promise<void> {
     try {
-      read.resolve(await this.sender.read(client, statement, isTimed))
+      answer(reads, await this.sender.read(client, statement, isTimed))
     } catch (error) {
       if (!isRefusal(error)) this.#broken ??= error
-      this.fail(read, error)
+      for (const read of reads) this.fail(read, error, reads.length === 1)
     }
     this.#unanswered--
     // One cancellation ends one statement, and the next may wait for the same lock.
@@ -49,8 +55,36 @@ export class ReadBatch {
   }
 
   #leave (client: PostgresClient): void {
-    if (this.isCancelled || this.reads.some(({ read }) => read.isWanted)) return
+    if (this.isCancelled || this.reads.some(read => read.isWanted)) return
     this.isCancelled = true
     sendCancellation(client)
   }
+}
+
+/** One statement for all reads that can share it. */
+function combine (reads: readonly QueuedRead[]): readonly Sending[] {
+  const alone: Sending[] = []
+  const groups = new Map<string, QueuedRead[]>()
+  for (const read of reads) {
+    const { statement, isAlone } = read
+    const group = statement.shared === undefined || isAlone ? undefined : groups.get(statement.shared)
+    if (group !== undefined) group.push(read)
+    else if (statement.shared === undefined || isAlone) alone.push({ statement, reads: [read] })
+    else groups.set(statement.shared, [read])
+  }
+  const shared = Array.from(groups, ([text, group]): Sending => {
+    const { statement } = group[0] as QueuedRead
+    if (group.length === 1) return { statement, reads: group }
+    const values = statement.values.map((_, index) => group.map(read => read.statement.values[index]))
+    return { statement: { text, values }, reads: group }
+  })
+  return [...shared, ...alone]
+}
+
+function answer (reads: readonly QueuedRead[], rows: unknown[][]): void {
+  const [only, ...others] = reads
+  if (others.length === 0) return only?.resolve(rows)
+  for (const row of rows) reads[Number(row.at(-1)) - 1]?.resolve([row])
+  // For the others there is none.
+  for (const read of reads) read.resolve([])
 }

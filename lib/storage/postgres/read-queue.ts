@@ -1,26 +1,21 @@
 import { BusyError } from '../storage.js'
 import type { Lane } from './lanes.js'
 import { maxWaiting, tooMany } from './lanes.js'
-import type { QueuedRead, Statement } from './queued-read.js'
+import type { QueuedRead } from './queued-read.js'
 
-/** A read that is about to be sent. */
-export interface TakenRead {
-  readonly read: QueuedRead
-  readonly statement: Statement
-}
+// Reads that go on one connection: to send more of them saves little, and the last waits for all.
+const maxReads = 32
 
 /** The reads of one table that are not sent yet. */
 interface ReadLine {
   reads: QueuedRead[]
   /** Whether a connection is waited for. */
   isCalling: boolean
-  /** How many of the first reads have waited for longer than a turn. */
-  late: number
 }
 
 /**
  * Small reads: those of one turn of the event loop, and all that come while no connection is free, go to the server in
- * one go, on as few connections as do. To send each by itself takes as long as all that is done with its answer.
+ * one go, on as few connections as do. To send each by itself takes longer than all that is done with its answer.
  */
 export class ReadQueue {
   readonly #lines = new Map<string, ReadLine>()
@@ -32,23 +27,29 @@ export class ReadQueue {
   waiting = 0
   /** How often somebody has had to wait for a connection. */
   waits = 0
+  /** How many statements can be sent at once on one connection. */
+  maxStatements = 1
 
   /**
    * @param timeout milliseconds that a read waits for a connection
-   * @param send sends them all on one connection
+   * @param send sends them all on one connection, and answers each
    */
-  constructor (readonly lane: Lane, readonly timeout: number, readonly send: (reads: TakenRead[]) => Promise<void>) {}
-
-  /** How many go on one connection. */
-  maxTogether = 1
+  constructor (
+    readonly lane: Lane,
+    readonly timeout: number,
+    readonly send: (reads: readonly QueuedRead[]) => Promise<void>
+  ) {}
 
   add (read: QueuedRead): void {
-    if (this.waiting >= maxWaiting) return refuse(read)
+    if (this.waiting >= maxWaiting) return read.reject(new BusyError(tooMany))
     let line = this.#lines.get(read.table)
-    if (line === undefined) this.#lines.set(read.table, line = { reads: [], isCalling: false, late: 0 })
+    if (line === undefined) this.#lines.set(read.table, line = { reads: [], isCalling: false })
     line.reads.push(read)
     this.waiting++
-    read.onLeft = () => { this.#remove(line, read) }
+    read.onLeft = () => {
+      line.reads.splice(line.reads.indexOf(read), 1)
+      this.waiting--
+    }
     if (this.#isPlanned) return
     this.#isPlanned = true
     setImmediate(() => { this.#sendAll() })
@@ -68,8 +69,11 @@ export class ReadQueue {
     this.#isPlanned = false
     for (const [table, line] of this.#lines) {
       this.#call(table, line)
-      this.waits += line.reads.length - line.late
-      line.late = line.reads.length
+      for (const read of line.reads) {
+        if (read.isLate) continue
+        read.isLate = true
+        this.waits++
+      }
       if (line.reads.length > 0) this.#timer ??= setTimeout(() => { this.#refuseLate() }, this.timeout)
     }
     this.#tellIdle()
@@ -85,35 +89,30 @@ export class ReadQueue {
         this.#call(table, line)
         if (taken.length === 0) return
         this.#running++
-        try {
-          await this.send(taken)
-        } finally {
-          this.#running--
-        }
-      }).finally(() => { this.#tellIdle() })
+        await this.send(taken)
+        this.#running--
+        this.#tellIdle()
+      }).catch(() => {})
     }
   }
 
-  #take (line: ReadLine): TakenRead[] {
-    const taken: TakenRead[] = []
-    while (line.reads.length > 0 && taken.length < this.maxTogether) {
-      const read = line.reads.shift() as QueuedRead
-      this.waiting--
-      line.late = Math.max(0, line.late - 1)
-      read.onLeft = undefined
-      const statement = read.take()
-      if (statement !== undefined) taken.push({ read, statement })
+  #take (line: ReadLine): readonly QueuedRead[] {
+    const taken: QueuedRead[] = []
+    const left: QueuedRead[] = []
+    const texts = new Set<string>()
+    for (const read of line.reads) {
+      const { statement: { text, shared }, isAlone } = read
+      const isShared = shared !== undefined && !isAlone
+      if (taken.length < maxReads && (texts.size < this.maxStatements || (isShared && texts.has(text)))) {
+        // What cannot be shared is one statement more, whatever its text.
+        texts.add(isShared ? text : `${taken.length} ${text}`)
+        taken.push(read)
+        read.onLeft = undefined
+      } else left.push(read)
     }
+    line.reads = left
+    this.waiting -= taken.length
     return taken
-  }
-
-  // What others may still join stays where it is.
-  #remove (line: ReadLine, read: QueuedRead): void {
-    const at = line.reads.indexOf(read)
-    if (at === -1 || read.isOpen) return
-    line.reads.splice(at, 1)
-    if (at < line.late) line.late--
-    this.waiting--
   }
 
   #refuseLate (): void {
@@ -121,12 +120,11 @@ export class ReadQueue {
     const latest = performance.now() - this.timeout
     let oldest = Infinity
     for (const line of this.#lines.values()) {
-      for (const read of line.reads.filter(({ since }) => since <= latest)) {
-        refuse(read)
-        this.#remove(line, read)
-      }
+      for (const read of line.reads) if (read.since <= latest) read.reject(new BusyError(tooMany))
+      line.reads = line.reads.filter(read => read.isWanted)
       for (const { since } of line.reads) oldest = Math.min(oldest, since)
     }
+    this.waiting = [...this.#lines.values()].reduce((sum, { reads }) => sum + reads.length, 0)
     if (oldest < Infinity) this.#timer = setTimeout(() => { this.#refuseLate() }, oldest - latest)
     this.#tellIdle()
   }
@@ -137,10 +135,4 @@ export class ReadQueue {
     this.#timer = undefined
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }
-}
-
-// Once it is taken, nobody joins those who wait for it.
-function refuse (read: QueuedRead): void {
-  read.take()
-  read.reject(new BusyError(tooMany))
 }

@@ -18,6 +18,8 @@ import type { JoinedText, ReadStatements, RowWindow, Select } from './statements
 // Rows of the first part of a search with patterns, and of the largest: most pages are full after a few.
 const firstPart = 250
 const largestPart = 4000
+// A page with more rows to pass over takes as long as many others.
+const shortSkip = 2000
 
 interface Lengthy {
   readonly length: number
@@ -129,9 +131,9 @@ export class TableReader {
     signal: AbortSignal | undefined
   ): Promise<T | undefined> {
     switch (step.type) {
-      case 'read': return await read(query, false)
+      case 'read': return await read(query, query.offset > shortSkip)
       case 'heavy': return await this.#inLine(signal, () => read(query, true))
-      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, false)
+      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, query.offset > shortSkip)
       case 'look': {
         const within = { ...followIndex(step, query.order), rows: step.rows }
         const looked = await read({ ...query, where: step.filters, within }, false)
@@ -143,10 +145,10 @@ export class TableReader {
       }
       case 'fewest': {
         const within = await this.#chooseWindow(step.choices, step.maxEntries, signal)
-        return within === undefined ? undefined : await read({ ...query, within }, false)
+        return within === undefined ? undefined : await read({ ...query, within }, true)
       }
       case 'few': {
-        return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, false) : undefined
+        return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, true) : undefined
       }
     }
   }

@@ -4,17 +4,15 @@ import { runCancellably } from './cancel.js'
 import type { PostgresClient, PostgresPool } from './driver.js'
 import { getCode, isAboutData, isRefusal, useClient } from './driver.js'
 import type { Lanes } from './lanes.js'
-import type { QueuedRead } from './queued-read.js'
-import { SingleRead } from './queued-read.js'
+import type { Statement } from './queued-read.js'
+import { QueuedRead } from './queued-read.js'
 import { ReadBatch } from './read-batch.js'
-import type { TakenRead } from './read-queue.js'
 import { ReadQueue } from './read-queue.js'
 import type { SenderSettings } from './sender.js'
 import { StatementSender } from './sender.js'
 
 const maxAttempts = 10
-// Statements that are sent at once on one connection: to send more of them saves little, and the last waits for all.
-const maxTogether = 16
+const maxStatements = 16
 
 export interface RunnerSettings extends SenderSettings {
   readonly lanes: Lanes
@@ -36,7 +34,7 @@ export type Run = (text: string, values?: unknown[]) => Promise<unknown[][]>
 /** How something is read. */
 export interface Reading {
   readonly signal?: AbortSignal | undefined
-  /** Whether it may take long: then it has a connection for itself, and nobody waits behind it. */
+  /** Whether it may take more than a millisecond: then it has a connection for itself, and nobody waits behind it. */
   readonly isLong?: boolean
 }
 
@@ -50,32 +48,27 @@ export class StatementRunner {
 
   constructor (readonly pool: PostgresPool, readonly settings: RunnerSettings) {
     this.#sender = new StatementSender(settings)
-    this.reads = new ReadQueue(settings.lanes.reads, settings.connectionTimeout, taken => this.#sendReads(taken))
+    this.reads = new ReadQueue(settings.lanes.reads, settings.connectionTimeout, reads => this.#sendReads(reads))
   }
 
   get lanes (): Lanes {
     return this.settings.lanes
   }
 
-  read (table: string, text: string, values: unknown[], { signal, isLong }: Reading = {}): Promise<unknown[][]> {
-    if (isLong === true) return this.#readAlone(table, text, values, signal)
-    const read = new SingleRead(table, { text, values })
-    const rows = read.rows(signal)
+  read (table: string, statement: Statement, { signal, isLong }: Reading = {}): Promise<unknown[][]> {
+    if (isLong === true) return this.#readAlone(table, statement, signal)
+    const read = new QueuedRead(table, statement)
+    const rows = read.wait(signal)
     if (read.isWanted) this.reads.add(read)
     return rows
   }
 
-  async #readAlone (
-    table: string,
-    text: string,
-    values: unknown[],
-    signal: AbortSignal | undefined
-  ): Promise<unknown[][]> {
+  async #readAlone (table: string, statement: Statement, signal: AbortSignal | undefined): Promise<unknown[][]> {
     signal?.throwIfAborted()
     const { statementTimeout, connectionTimeout: timeout } = this.settings
     const deadline = performance.now() + statementTimeout
     const read = (client: PostgresClient): Promise<unknown[][]> =>
-      runCancellably(client, signal, () => this.#sender.read(client, { text, values }))
+      runCancellably(client, signal, () => this.#sender.read(client, statement, true))
     const work = (): Promise<unknown[][]> => this.#retryUndone(deadline, read)
     return await raceSignal(signal, this.lanes.reads.run(table, work, { timeout, signal }))
   }
@@ -108,24 +101,25 @@ export class StatementRunner {
     }), patience)
   }
 
-  async #sendReads (taken: TakenRead[]): Promise<void> {
-    const batch = new ReadBatch(taken, this.#sender, (read, error) => { this.#failRead(read, error) })
+  async #sendReads (reads: readonly QueuedRead[]): Promise<void> {
+    const batch = new ReadBatch(reads, this.#sender, (read, error, isAlone) => { this.#failRead(read, error, isAlone) })
     try {
       await this.#use(client => {
-        this.reads.maxTogether = client.pipeline === true ? maxTogether : 1
+        this.reads.maxStatements = client.pipeline === true ? maxStatements : 1
         return batch.send(client)
       }, () => batch.isCancelled)
     } catch (error) {
-      for (const { read } of taken) read.reject(error)
+      for (const read of reads) read.reject(error)
     }
   }
 
-  #failRead (read: QueuedRead, error: unknown): void {
-    const parts = isAboutData(error) ? read.split() : []
-    for (const part of parts) this.reads.add(part)
-    if (parts.length > 0) return
-    if (!this.#isUndone(error) || ++read.attempts === maxAttempts) return read.reject(error)
-    this.#pause(read.attempts).then(() => { this.reads.add(read) }, () => {})
+  #failRead (read: QueuedRead, error: unknown, isAlone: boolean): void {
+    if (!isAlone && isAboutData(error)) {
+      read.isAlone = true
+      this.reads.add(read)
+    } else if (this.#isUndone(error) && ++read.attempts < maxAttempts) {
+      this.#pause(read.attempts).then(() => { this.reads.add(read) }, () => {})
+    } else read.reject(error)
   }
 
   async #retryUndone<T> (deadline: number, work: (client: PostgresClient) => Promise<T>, undone?: string): Promise<T> {

@@ -34,7 +34,7 @@ export class StatementSender {
    *
    * @param isTimed whether it has a clock of its own; of statements sent together, one for the last is enough
    */
-  async read (client: PostgresClient, statement: Statement, isTimed = true): Promise<unknown[][]> {
+  async read (client: PostgresClient, statement: Statement, isTimed: boolean): Promise<unknown[][]> {
     const { rows } = this.#beginRead === undefined
       ? await client.query(this.#makeQuery(client, statement, isTimed))
       : await this.between(client, this.#beginRead, statement)
@@ -93,7 +93,7 @@ export class StatementSender {
   }
 
   #makeQuery (client: PostgresClient, { text, values }: Statement, isTimed: boolean): PostgresQuery {
-    const query: PostgresQuery = { text, values, rowMode: 'array', types }
+    const query: PostgresQuery = { text, values: values as unknown[], rowMode: 'array', types }
     const name = this.settings.names.choose(client, text)
     if (name !== undefined) query.name = name
     if (isTimed) query.query_timeout = this.#timeout

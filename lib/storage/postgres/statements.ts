@@ -1,13 +1,14 @@
 import { BoundedCache } from '../../cache.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import type { ClauseBuilder } from '../sql/clauses.js'
+import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { restoreNumbers, selectJson } from './json.js'
-import type { GetTexts } from './queued-read.js'
-import { SharedGet } from './queued-read.js'
 import type { Reading, StatementRunner } from './runner.js'
+import type { KeptText } from './shared-text.js'
+import { writeKept } from './shared-text.js'
 
 const maxTexts = 300
 
@@ -34,34 +35,28 @@ export interface JoinedText {
 
 /** The statements that read a family's table, the text of each written once and kept. */
 export class ReadStatements {
-  readonly #texts = new BoundedCache<string>(maxTexts)
+  readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
-  readonly #getTexts: GetTexts
-  #gets: SharedGet | undefined
+  readonly #get: KeptText
+  readonly #getMany: KeptText
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
+    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id)}`, true)
     const { equated: column, kind } = id
-    this.#getTexts = {
-      one: `${select} ${column} = ${dialect.parameter(1, kind)}`,
-      many: `${select} ${dialect.inList({ column, kind, from: 1, length: 1, negated: false })}`,
-      idAt: columns.indexOf(id)
-    }
+    const hasId = dialect.inList({ column, kind, from: 1, length: 1, negated: false })
+    this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
   }
 
-  /** Together with others that are wanted in the same turn. */
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    const joined = this.#gets?.isOpen === true ? this.#gets : new SharedGet(this.layout.table, this.#getTexts)
-    const found = joined.get(id, signal)
-    if (joined !== this.#gets) this.runner.reads.add(this.#gets = joined)
-    const row = await found
+    const [row] = await this.#run(this.#get, [id], { signal })
     return row === undefined ? undefined : this.#decode(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    return (await this.#run(this.#getTexts.many, [ids], {})).map(this.#decode)
+    return (await this.#run(this.#getMany, [ids], {})).map(this.#decode)
   }
 
   async readItems (select: Select, reading: Reading): Promise<Stored[]> {
@@ -70,14 +65,16 @@ export class ReadStatements {
 
   async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
     const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    return await this.#select(select, key, clauses => this.#write(clauses, select, columns), reading)
+    const kept = this.#keep(select, key, () =>
+      writeKept(this.layout, clauses => this.#write(clauses, select, columns), false))
+    return await this.#run(kept, this.#encode(select), reading)
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
   async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
-    const key = `text ${makeColumnsKey(members)}`
-    const write = (clauses: ClauseBuilder): string => this.#writeText(clauses, select, members)
-    const [row] = await this.#select(select, key, write, reading)
+    const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
+      writeKept(this.layout, clauses => this.#writeText(clauses, select, members), true))
+    const [row] = await this.#run(kept, this.#encode(select), reading)
     const [text, length, last] = row as [string | null, string, string | null]
     const decode = dialect.decode[this.layout.id.kind]
     return {
@@ -88,42 +85,41 @@ export class ReadStatements {
   }
 
   async count (where: readonly Condition[], reading: Reading): Promise<number> {
-    const text = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
-      `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`)
-    const [row] = await this.#run(text, encodeParameters(this.layout, dialect, where), reading)
+    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () => writeKept(this.layout, clauses =>
+      `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, true))
+    const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
 
   /** How many rows each of these windows has, in one statement. */
   async countWindows (windows: readonly RowWindow[], reading: Reading): Promise<number[]> {
     const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
-    const text = this.#texts.get(`windows\n${key}`, () => {
-      const clauses = new ClauseBuilder(this.layout, dialect)
+    const kept = this.#texts.get(`windows\n${key}`, () => writeKept(this.layout, clauses => {
       const counts = windows.map(window => `(SELECT count(*) FROM ${this.#writeWindow(clauses, window)})`)
       return `SELECT ${counts.join(', ')}`
-    })
+    }, true))
     const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.#run(text, values, reading)
-    return counts.map(Number)
+    const [counts = []] = await this.#run(kept, values, reading)
+    return windows.map((_, index) => Number(counts[index]))
   }
 
-  async #select (
-    { where, order, limit, offset, within }: Select,
-    selected: string,
-    write: (clauses: ClauseBuilder) => string,
-    reading: Reading
-  ): Promise<unknown[][]> {
+  #keep ({ where, order, limit, offset, within }: Select, selected: string, write: () => KeptText): KeptText {
     const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
-    const key = `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`
-    const text = this.#texts.get(key, () => write(new ClauseBuilder(this.layout, dialect)))
-    const inner = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    const values = [...inner, ...encodeParameters(this.layout, dialect, where)]
-    if (offset > 0) values.push(offset)
-    return await this.#run(text, values, reading)
+    return this.#texts.get(
+      `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`,
+      write
+    )
   }
 
-  #run (text: string, values: unknown[], reading: Reading): Promise<unknown[][]> {
-    return this.runner.read(this.layout.table, text, values, reading)
+  #encode ({ where, offset, within }: Select): unknown[] {
+    const values = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
+    values.push(...encodeParameters(this.layout, dialect, where))
+    if (offset > 0) values.push(offset)
+    return values
+  }
+
+  #run ({ text, shared }: KeptText, values: unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.runner.read(this.layout.table, { text, values, shared }, reading)
   }
 
   #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {

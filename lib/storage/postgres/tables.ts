@@ -8,28 +8,39 @@ import { listMissing } from './missing.js'
 import type { Run, StatementRunner } from './runner.js'
 import { checkTypes, mappableTypes } from './types.js'
 
+export interface TableSettings {
+  readonly schema: string | undefined
+  /** Milliseconds that a statement may take which makes a table, a column or an index. */
+  readonly migrationTimeout: number
+}
+
 /** Makes what is missing of the family's table, and returns how the family is kept. */
 export async function prepareTable (
   runner: StatementRunner,
   shape: FamilyShape,
   mapping: TableMapping | undefined,
-  schema: string | undefined
+  { schema, migrationTimeout }: TableSettings
 ): Promise<Layout> {
   if (mapping !== undefined) {
     const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
     const table = schemaPart + quoteName(mapping.table)
-    const present = await readColumns((text, values = []) => runner.read(table, text, values), table)
+    const present = await readColumns((text, values = []) => runner.read(table, { text, values }), table)
     const layout = layOutMappedTable(shape, mapping, present, dialect)
     checkTypes(layout, present, mappableTypes)
     return layout
   }
 
   const layout = layOutOwnTable(shape, dialect, schema)
-  const run: Run = (text, values = []) => runner.read(layout.table, text, values)
+  const run: Run = (text, values = []) => runner.read(layout.table, { text, values })
   if ((await listMissing(run, layout, schema)).length > 0) {
     await runner.transact(layout.table, async run => {
+      // To make an index takes longer than any request may. Only for a table it waits no longer than others: until it
+      // has its lock, nobody else gets one.
+      const [[patience] = []] = await run('SHOW lock_timeout', [])
+      await run(`SET LOCAL statement_timeout = ${migrationTimeout}; SET LOCAL lock_timeout = ${migrationTimeout}`)
       // Whoever comes second waits here, and then finds everything made.
       await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
+      await run(`SET LOCAL lock_timeout = '${String(patience)}'`)
       const statements = await listMissing(run, layout, schema)
       if (statements.length > 0) await run(statements.join('; '))
     })

@@ -19,11 +19,13 @@ export class ClauseBuilder {
     return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
   }
 
-  orderBy (order: readonly Order[]): string {
+  /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
+  orderBy (order: readonly Order[], byKey = false): string {
     const terms = order.map(({ field, descending }) => {
       const { compared } = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
-      return compared + (descending ? ' DESC' : '') + absent
+      const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
+      return prefix + compared + (descending ? ' DESC' : '') + absent
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
@@ -36,6 +38,7 @@ export class ClauseBuilder {
       case 'ne': return condition.values.length === 0
         ? '1 = 1'
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
+      case 'null': return `${prefix}${column.equated} IS ${condition.is ? '' : 'NOT '}NULL`
       case 'regex': throw new Error('patterns are not matched in SQL')
       default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
     }
@@ -76,6 +79,7 @@ export function makeTextKey (dialect: Dialect, conditions: readonly Condition[],
     if ('values' in condition) {
       key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
     }
+    if (condition.op === 'null') key += condition.is
     key += '\n'
   }
   for (const { field, descending } of order) key += (descending ? '-' : '+') + field

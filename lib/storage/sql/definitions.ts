@@ -1,3 +1,4 @@
+import { isAbsent } from '../compare.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { quoteName } from './names.js'
@@ -35,5 +36,5 @@ export function describeFilling ({ table }: Layout, { name, kind }: Column, dial
 
 function defineColumn ({ name, kind, field }: Column, dialect: Definer): string {
   const definition = `${quoteName(name as string)} ${dialect.types[kind]}`
-  return field.default === undefined ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
+  return isAbsent(field.default) ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
 }

@@ -59,15 +59,19 @@ export function getColumn ({ family, columns }: Layout, field: string): Column {
   return column
 }
 
-/** A function from the values of a row, in the order of the columns, to the item. NULL is an absent member. */
+/** A function from the values of a row, in the order of the columns, to the item. NULL is null, or an absent member. */
 export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (row: readonly unknown[]) => Stored {
   const names = columns.map(({ field }) => field.name)
   const decoders = columns.map(({ kind }) => dialect.decode[kind])
+  const nullable = columns.map(({ field }) => field.nullable === true)
   return row => {
     const item: Record<string, unknown> = {}
     for (let index = 0; index < names.length; index++) {
       const value = row[index]
-      if (value === null || value === undefined) continue
+      if (value === null || value === undefined) {
+        if (nullable[index] === true) item[names[index] as string] = null
+        continue
+      }
       const decode = decoders[index]
       item[names[index] as string] = decode === undefined ? value : decode(value)
     }

@@ -1,4 +1,5 @@
 import { errorCodes } from '../../errors.js'
+import { isFillable } from '../shapes.js'
 import type { FamilyShape, Field, Kind } from '../storage.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout, TableMapping } from './layout.js'
@@ -86,7 +87,7 @@ function makeColumn (field: Field, name: string, dialect: Dialect): Column {
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, isNotNull: boolean): Column {
   const { kind } = field
   // The table is somebody else's: what its rows lack is filled in as they are read.
-  const isFilled = !isNotNull && field.default !== undefined
+  const isFilled = !isNotNull && isFillable(field)
   const value = isFilled ? `COALESCE(${quoteName(name)}, ${dialect.literal(field.default, kind)})` : quoteName(name)
   return { field, kind, name, isFilled, ...writeColumn(value, kind, dialect, true) }
 }

@@ -80,8 +80,9 @@ function followIndex (
   return undefined
 }
 
-function isOneValue (condition: Condition): boolean {
-  return condition.op === 'eq' && condition.values.length === 1
+/** Whether all that it holds for have the same in the field. */
+function isOneValue (condition: Condition): condition is Equality {
+  return condition.op === 'null' ? condition.is : condition.op === 'eq' && condition.values.length === 1
 }
 
 /** The longest index all of whose fields have one given value: in it the rows are in the order of the id. */
@@ -90,7 +91,7 @@ function chooseSortedIndex (
   filters: readonly Condition[]
 ): { index: Index | undefined, equal: readonly Equality[] } {
   let best: { index: Index | undefined, equal: readonly Equality[] } = { index: undefined, equal: [] }
-  const given = filters.filter(condition => condition.op === 'eq' && condition.values.length === 1) as Equality[]
+  const given = filters.filter(isOneValue)
   if (given.length === 0) return best
   for (const index of indexes) {
     if (!index.sortedById || index.fields.length <= best.equal.length) continue
@@ -132,7 +133,7 @@ export function namesIds (where: readonly Condition[]): boolean {
 }
 
 function isRange (op: Condition['op']): boolean {
-  return op !== 'eq' && op !== 'ne' && op !== 'regex'
+  return op === 'gt' || op === 'gte' || op === 'lt' || op === 'lte'
 }
 
 export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {

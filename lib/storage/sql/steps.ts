@@ -60,7 +60,8 @@ export interface Bounds {
   readonly range: readonly Condition[]
 }
 
-export type Equality = Extract<Condition, { readonly values: unknown }>
+/** A condition that leaves one value of a field, or none at all. */
+export type Equality = Extract<Condition, { readonly values: unknown } | { readonly op: 'null' }>
 
 /** An index, and the conditions on its first fields. */
 export interface IndexChoice {

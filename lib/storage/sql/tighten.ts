@@ -73,6 +73,7 @@ function admits (condition: Condition, value: Scalar): boolean {
     case 'gte': return compareScalars(value, condition.value) >= 0
     case 'lt': return compareScalars(value, condition.value) < 0
     case 'lte': return compareScalars(value, condition.value) <= 0
+    case 'null': return !condition.is
     case 'regex': return true
   }
 }

@@ -5,6 +5,7 @@ import { tighten } from '../sql/tighten.js'
 import type { Change, Condition, Id, Query } from '../storage.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
+import type { Round } from './round.js'
 import type { ReadStatements, Select } from './statements.js'
 
 /** The ids that stand at regular distances along the rows of a query. */
@@ -22,7 +23,7 @@ export interface AnchorLimits {
   readonly anchorRows: number
 }
 
-export const anchorLimits: AnchorLimits = { anchorRows: 500 }
+export const anchorLimits: AnchorLimits = { anchorRows: 100 }
 
 // Queries of one table whose anchors are kept; longer ones nobody repeats.
 const maxQueries = 20
@@ -40,7 +41,10 @@ export class Anchors {
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
 
-  constructor (database: SqliteDatabase, readonly limits: AnchorLimits) {
+  /** What was read last, and within which transaction: it stays as it is to the end of that. */
+  #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
+
+  constructor (database: SqliteDatabase, readonly round: Round, readonly limits: AnchorLimits) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
@@ -98,7 +102,11 @@ export class Anchors {
   }
 
   #getState ({ mapped }: Layout): string {
-    const [version, written] = this.#readState.get([]) as [number, number]
+    const within = this.round.transaction
+    if (within === undefined || within !== this.#read?.within) {
+      this.#read = { within, state: this.#readState.get([]) as [number, number] }
+    }
+    const [version, written] = this.#read.state
     return `${version} ${mapped ? written : written - this.#written}`
   }
 

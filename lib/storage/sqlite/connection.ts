@@ -42,7 +42,7 @@ export async function openConnection (
   const database = 'file' in source ? await openDatabase(source.file) : source.database
   const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...anchorLimits, ...given }
   const round = new Round(database, 'file' in source)
-  const anchors = new Anchors(database, limits)
+  const anchors = new Anchors(database, round, limits)
   const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined

@@ -94,7 +94,7 @@ async function loadDatabaseClass (): Promise<DatabaseClass> {
       return (await import(name) as { DatabaseSync: DatabaseClass }).DatabaseSync
     } catch (error) {
       const { code } = error as { code?: string }
-      if (code !== 'ERR_UNKNOWN_BUILTIN_MODULE' && code !== 'ERR_MODULE_NOT_FOUND') throw error
+      if (code !== 'ERR_UNKNOWN_BUILTIN_MODULE' && code?.endsWith('MODULE_NOT_FOUND') !== true) throw error
     }
   }
   throw new errorCodes.FST_DEALBOOK_DRIVER_MISSING(

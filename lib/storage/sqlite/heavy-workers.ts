@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Layout } from '../sql/layout.js'
 import type { Found, Query } from '../storage.js'
+import { isLogLong, measureLog } from './log.js'
 
 /** What a worker is asked. */
 export interface HeavyQuestion {
@@ -8,8 +10,6 @@ export interface HeavyQuestion {
   readonly query: Query
 }
 
-/** What it is told meanwhile: nobody waits for the answer any more. */
-export const endMessage = 'end'
 /** The last that it is told: to leave, as soon as it can. */
 export const leaveMessage = 'leave'
 
@@ -18,47 +18,86 @@ export type HeavyAnswer =
   | { readonly type: 'found', readonly found: Found }
   | { readonly type: 'failed', readonly error: unknown }
 
+export interface WorkerSettings {
+  readonly file: string
+  /** One number, which is not 0 where nobody waits for the answer any more. */
+  readonly isEnded: Int32Array
+}
+
+// So that some commits are made while nobody reads.
+const pauseMs = 100
+
 /** Threads that read what takes long, each over a connection of its own, so that nobody else waits for it. */
 export class HeavyWorkers {
-  readonly #all = new Set<Worker>()
+  readonly #all = new Map<Worker, Int32Array>()
   readonly #idle: Worker[] = []
+  readonly #running = new Set<Promise<unknown>>()
+  #pausing: Promise<void> | undefined
+  #logBytes = 0
   #isClosed = false
 
   constructor (readonly file: string) {}
 
   /** What is found, or what the worker says of its end; the caller knows how many may be asked at once. */
   async find (question: HeavyQuestion, signal?: AbortSignal): Promise<Found> {
-    // Who has waited in line until now would start a thread that nobody ends.
+    if (this.#pausing !== undefined || this.#isLogGrowing()) await (this.#pausing ??= this.#pause())
+    // Who has waited until now would start a thread that nobody ends.
     if (this.#isClosed) throw makeClosed()
-    const worker = this.#idle.pop() ?? this.#start()
-    // A program that waits for an answer does not end.
-    worker.ref()
-    const end = (): void => { worker.postMessage(endMessage) }
-    signal?.addEventListener('abort', end, { once: true })
-    try {
-      const answer = await this.#ask(worker, question)
-      this.#idle.push(worker)
-      if (answer.type === 'found') return answer.found
-      throw answer.error
-    } finally {
-      signal?.removeEventListener('abort', end)
-      if (!this.#isClosed) worker.unref()
-    }
+    signal?.throwIfAborted()
+    const finding = this.#find(question, signal)
+    const running = finding.catch(() => {}).finally(() => { this.#running.delete(running) })
+    this.#running.add(running)
+    return await finding
   }
 
   /** Ends the workers; who still waits is told so. */
   async close (): Promise<void> {
     this.#isClosed = true
     // They leave by themselves: with some drivers, a thread that is stopped within a statement takes the process along.
-    await Promise.all([...this.#all].map(worker => new Promise(resolve => {
+    await Promise.all([...this.#all].map(([worker, isEnded]) => new Promise(resolve => {
+      Atomics.store(isEnded, 0, 1)
       worker.ref()
       worker.once('exit', resolve).postMessage(leaveMessage)
     })))
   }
 
+  async #find (question: HeavyQuestion, signal: AbortSignal | undefined): Promise<Found> {
+    const worker = this.#idle.pop() ?? this.#start()
+    const isEnded = this.#all.get(worker) as Int32Array
+    Atomics.store(isEnded, 0, 0)
+    // A program that waits for an answer does not end.
+    worker.ref()
+    const end = (): void => { Atomics.store(isEnded, 0, 1) }
+    signal?.addEventListener('abort', end, { once: true })
+    try {
+      const answer = await this.#ask(worker, question)
+      this.#idle.push(worker)
+      if (answer.type === 'found') return answer.found
+      throw this.#isClosed ? makeClosed() : answer.error
+    } finally {
+      signal?.removeEventListener('abort', end)
+      if (!this.#isClosed) worker.unref()
+    }
+  }
+
+  /** As long as somebody reads, SQLite cannot begin its log anew, however much is written. */
+  #isLogGrowing (): boolean {
+    const isLong = isLogLong(this.file, this.#logBytes)
+    this.#logBytes = measureLog(this.file)
+    return isLong
+  }
+
+  async #pause (): Promise<void> {
+    await Promise.all(this.#running)
+    await delay(pauseMs)
+    this.#pausing = undefined
+  }
+
   #start (): Worker {
-    const worker = new Worker(new URL('./heavy-worker.js', import.meta.url), { workerData: this.file })
-    this.#all.add(worker)
+    const isEnded = new Int32Array(new SharedArrayBuffer(4))
+    const workerData: WorkerSettings = { file: this.file, isEnded }
+    const worker = new Worker(new URL('./heavy-worker.js', import.meta.url), { workerData })
+    this.#all.set(worker, isEnded)
     // Who has asked is told. What happens to one that nobody waits for takes nothing else along: there will be another.
     worker.on('error', () => {})
     worker.once('exit', () => {
@@ -83,6 +122,6 @@ export class HeavyWorkers {
   }
 }
 
-export function makeClosed (): Error {
+function makeClosed (): Error {
   return new Error('the storage was closed')
 }

@@ -28,10 +28,13 @@ const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const isFirst = members[0]?.field.name === 'id'
   const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
     const opening = index === 0 && isFirst ? '{' : ','
-    const member = `${quoteText(`${opening}${JSON.stringify(column.field.name)}:`)} || ${writeValue(column, mapped)}`
+    const value = writeValue(column, mapped)
+    const member = `${quoteText(`${opening}${JSON.stringify(name)}:`)} || ` +
+      (nullable === true ? `coalesce(${value}, 'null')` : value)
     // What is joined to NULL is NULL.
-    return !mapped && requiredFields.includes(column.field.name) ? member : `coalesce(${member}, '')`
+    return !mapped && requiredFields.includes(name) ? member : `coalesce(${member}, '')`
   })
   const all = parts.join(' || ')
   return isFirst ? `${all} || '}' AS item` : `'{' || ltrim(${all}, ',') || '}' AS item`

@@ -1,5 +1,5 @@
 import { errorCodes } from '../../errors.js'
-import { refuseIncomplete } from '../shapes.js'
+import { isFillable, refuseIncomplete } from '../shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { nameIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -59,7 +59,7 @@ function mendColumn (table: PresentTable, column: Column): string[] {
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
   }
   // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-  const isLookedFor = field.default !== undefined && (!there.hasDefault || isIndexed(table, column))
+  const isLookedFor = isFillable(field) && (!there.hasDefault || isIndexed(table, column))
   const isFilled = !isLookedFor || !hasRow(table, `WHERE ${column.equated} IS NULL`)
   return isFilled ? [] : [writeFill(layout, column, dialect)]
 }

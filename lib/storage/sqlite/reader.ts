@@ -126,12 +126,12 @@ export class TableReader {
 const separators = new RegExp(itemSeparator, 'g')
 
 /** @param items one more than `limit` where there are more */
-function toFoundText ({ text, length }: JoinedItems, limit: number, total: number | undefined): FoundText {
+function toFoundText ({ text, length, mark }: JoinedItems, limit: number, total: number | undefined): FoundText {
   const more = length > limit
   const count = more ? limit : length
-  const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(itemSeparator))) : text
-  const found = { text: shown.replace(separators, ','), count, more }
-  const last = count === 0 ? undefined : (JSON.parse(shown.slice(shown.lastIndexOf(itemSeparator) + 1)) as Stored).id
+  const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
+  const found = { text: mark === itemSeparator ? shown.replace(separators, ',') : shown, count, more }
+  const last = count === 0 ? undefined : (JSON.parse(shown.slice(shown.lastIndexOf(mark) + 1)) as Stored).id
   if (last === undefined) return total === undefined ? found : { ...found, total }
   return total === undefined ? { ...found, last } : { ...found, last, total }
 }

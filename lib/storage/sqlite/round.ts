@@ -8,14 +8,16 @@ type Read = () => () => void
 export class Round {
   #reads: Read[] = []
   #isPlanned = false
-  readonly #transaction: { readonly begin: SqliteStatement, readonly end: SqliteStatement } | undefined
+  #transactions = 0
+  #isOpen = false
+  readonly #ends: { readonly begin: SqliteStatement, readonly end: SqliteStatement } | undefined
 
   /**
    * @param isOurs whether nobody else uses the connection, so that it is in no transaction between two turns
    * @param maxMs so long it may read while others wait for the event loop; the rest is for the next turn
    */
-  constructor (database: SqliteDatabase, isOurs: boolean, readonly maxMs = 10) {
-    if (isOurs) this.#transaction = { begin: database.prepare('BEGIN'), end: database.prepare('COMMIT') }
+  constructor (readonly database: SqliteDatabase, isOurs: boolean, readonly maxMs = 10) {
+    if (isOurs) this.#ends = { begin: database.prepare('BEGIN'), end: database.prepare('COMMIT') }
   }
 
   /** Reads at the end of this turn. */
@@ -49,13 +51,29 @@ export class Round {
     })
   }
 
+  /** The number of the transaction that is open, if one is. */
+  get transaction (): number | undefined {
+    return this.#isOpen ? this.#transactions : undefined
+  }
+
   /** Where no transaction can be begun, each read says itself what is wrong. */
-  #begin (): SqliteStatement | undefined {
+  #begin (): void {
+    if (this.#ends === undefined) return
     try {
-      this.#transaction?.begin.run()
-      return this.#transaction?.end
+      this.#ends.begin.run()
+      this.#isOpen = true
+      this.#transactions++
+    } catch {}
+  }
+
+  #end (): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    try {
+      this.#ends?.end.run()
     } catch {
-      return undefined
+      // What was read is read; only a transaction that stays open would do harm.
+      this.database.exec('ROLLBACK')
     }
   }
 
@@ -63,12 +81,12 @@ export class Round {
   #runReads (): (() => void)[] {
     const answers: (() => void)[] = []
     const until = performance.now() + this.maxMs
-    const end = this.#begin()
+    this.#begin()
     for (const read of this.#reads) {
       answers.push(read())
       if (performance.now() > until) break
     }
-    end?.run()
+    this.#end()
     this.#reads = this.#reads.slice(answers.length)
     return answers
   }

@@ -20,15 +20,20 @@ export interface Select extends Omit<Query, 'count'> {
   readonly within?: { readonly where: readonly Condition[], readonly rows: number }
 }
 
-/** The items of a page as JSON, with `itemSeparator` between them. */
+/** The items of a page as JSON. */
 export interface JoinedItems {
   readonly text: string
   /** How many they are. */
   readonly length: number
+  /** Begins, with one character that stands before it, every item but the first, and stands nowhere else. */
+  readonly mark: string
 }
 
-/** Cannot occur in JSON. */
+/** Between items, where a comma and what comes after it may also stand within one: it cannot occur in JSON. */
 export const itemSeparator = '\u001e'
+
+// Within text the quotes would be escaped, so only what is nested can have it.
+const flatMark = ',{"id":'
 
 /** How rows are counted: by an index or the key, and no further than `limit`. */
 interface CountOptions {
@@ -48,7 +53,8 @@ export class ReadStatements {
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
-  constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
+  /** @param watch a condition that every row is asked first, whatever else it must meet */
+  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly watch?: string) {
     const { columns, table, id } = layout
     this.#statements = new KeptStatements(database)
     this.#decode = makeRowDecoder(columns, dialect)
@@ -73,18 +79,22 @@ export class ReadStatements {
 
   /** The items as JSON, made by SQLite: a third of the cost of reading their values and writing JSON from them. */
   readText (select: Select, members: readonly Column[]): JoinedItems {
+    const isFlat = members[0] === this.layout.id && !members.some(({ kind }) => kind === 'json')
     const { statement, parameters } = this.#prepare(select, `text ${makeColumnsKey(members)}`, () => {
       const items = this.#write(select, members, selectJson(members, this.layout.mapped))
-      return `SELECT group_concat(item, char(30)), count(*) FROM (${items})`
+      return `SELECT group_concat(item, ${isFlat ? "','" : 'char(30)'}), count(*) FROM (${items})`
     })
     const [text, length] = statement.get(parameters) as [string | null, number]
-    return { text: text ?? '', length }
+    return { text: text ?? '', length, mark: isFlat ? flatMark : itemSeparator }
   }
 
   count (where: readonly Condition[], { index, byKey, limit }: CountOptions = {}): number {
     const key = `count ${limit ?? ''} ${index ?? ''} ${byKey === true}\n${makeTextKey(dialect, where)}`
     const statement = this.#statements.get(key, () => {
-      const matching = `FROM ${this.#writeTable(index)}${new ClauseBuilder(this.layout, dialect).where(where, byKey)}`
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      // All rows are counted without looking at them: SQLite adds up what its pages say of themselves.
+      const filter = where.length === 0 ? '' : this.#writeWhere(clauses, where, byKey)
+      const matching = `FROM ${this.#writeTable(index)}${filter}`
       return limit === undefined
         ? `SELECT count(*) ${matching}`
         : `SELECT count(*) FROM (SELECT 1 ${matching} LIMIT ${limit})`
@@ -118,7 +128,7 @@ export class ReadStatements {
         `SELECT ${passed} FROM ${from}${clauses.where(within.where)}${clauses.orderBy(order)} LIMIT ${within.rows}`
       return `SELECT ${selected} FROM (${inner})${clauses.where(where)}${clauses.orderBy(order)}${end}`
     }
-    const matching = `FROM ${from}${clauses.where(where, byKey)}${clauses.orderBy(order)}${end}`
+    const matching = `FROM ${from}${this.#writeWhere(clauses, where, byKey)}${clauses.orderBy(order, byKey)}${end}`
     if (isDirect === true || order[0]?.field === 'id') return `SELECT ${selected} ${matching}`
     // Sorts ids, often with no more than an index, and then reads the rows of the page alone.
     return `SELECT ${selected} FROM ${table} ` +
@@ -130,6 +140,12 @@ export class ReadStatements {
     const others = [...where, ...order].map(({ field }) => getColumn(this.layout, field))
     const names = new Set([...columns, ...others].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
     return [...names].join(', ')
+  }
+
+  #writeWhere (clauses: ClauseBuilder, where: readonly Condition[], byKey: boolean | undefined): string {
+    const written = clauses.where(where, byKey)
+    if (this.watch === undefined) return written
+    return ` WHERE ${this.watch}${written.replace(' WHERE ', ' AND ')}`
   }
 
   #writeTable (index: string | undefined): string {
