@@ -101,9 +101,10 @@ function compare (names, amounts) {
 
 function compareMemory () {
   const lines = storages.map(storage => [
-    storage,
-    'MB',
-    ...costsOf(storage, 'operation').map(({ rss }) => (rss / 2 ** 20).toFixed(0))
+    `${storage}, MB`,
+    '',
+    ...costsOf(storage, 'operation')
+      .map(({ rss }, _index, [first]) => `${(rss / 2 ** 20).toFixed(0)} (${(rss / first.rss).toFixed(2)})`)
   ])
   return table(['', 'customers, and as many deals', ...sizes.map(size => size.toLocaleString('en'))], lines)
 }
