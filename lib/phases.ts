@@ -3,6 +3,9 @@ const order = ['begin', 'read', 'read', 'write'] as const
 
 type Phase = typeof order[number]
 
+// As they are now: what a host's tests put in their place later does not hold up requests.
+const { setImmediate, queueMicrotask, process: { nextTick } } = globalThis
+
 const waiting: Record<Phase, (() => void)[]> = { begin: [], read: [], write: [] }
 let isPlanned = false
 
@@ -40,7 +43,7 @@ function runFrom (at: number): void {
   waiting[phase] = []
   for (const run of runs) run()
   // Ticks come when all that follows from it has been done.
-  queueMicrotask(() => process.nextTick(() => { runFrom(at + 1) }))
+  queueMicrotask(() => nextTick(() => { runFrom(at + 1) }))
 }
 
 /** Whatever came too late in this turn, or goes on and on, has to wait for the next, as others do. */

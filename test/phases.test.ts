@@ -56,3 +56,21 @@ t.test('who reads on and on keeps nobody from writing, or from a turn', async t 
   await reading
   t.ok(state.reads > 2)
 })
+
+t.test('timers that a test has replaced hold up nothing', async t => {
+  const replaced = { setImmediate: () => {}, queueMicrotask: () => {} }
+  const kept = Object.keys(replaced).map(name => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const)
+  const { nextTick } = process
+  t.teardown(() => {
+    process.nextTick = nextTick
+    for (const [name, descriptor] of kept) Object.defineProperty(globalThis, name, descriptor as PropertyDescriptor)
+  })
+  process.nextTick = () => {}
+  for (const [name, value] of Object.entries(replaced)) {
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
+  }
+  await waitToBegin()
+  await wait('read')
+  await wait('write')
+  t.pass('all phases came')
+})
