@@ -279,6 +279,13 @@ t.test('one that reads slowly is not', async t => {
   t.ok(bytes > manyRows * text.length)
 })
 
+t.test('nor one that waits for a slow storage', async t => {
+  const { storage } = recordFinds(await storageOf(people(50)), async () => { await pause(600) })
+  const { address } = await serve(t, storage, [], { exportTimeout: 100 })
+  const lines = (await (await fetch(`${address}/customers.ndjson`)).text()).trim().split('\n')
+  t.equal(lines.length, 50)
+})
+
 t.test('a storage that fails at once is a problem', async t => {
   const logged: string[] = []
   const { storage } = recordFinds(await storageOf(people(10)), async () => { throw new Error('no disk') })
