@@ -6,7 +6,7 @@ import type { FormAffordance, ItemAffordances, Link, Representation } from '../r
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
-import { showCommand } from '../service/record.js'
+import { nameRecord, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
@@ -96,5 +96,5 @@ async function findLastChanges (family: Family, reader: Reader, { id, revision }
     limit: shownChanges,
     count: false
   })
-  return items.map(entry => showCommand(family, entry as CommandRecord, entry.id as string))
+  return (items as CommandRecord[]).map(entry => showCommand(family, entry, nameRecord(entry, reader.principal)))
 }

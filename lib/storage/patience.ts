@@ -17,11 +17,13 @@ export class Deadlines {
 
   add (ending: Ending): void {
     this.#endings.add(ending)
-    this.#timer ??= this.#start()
+    if (this.#timer === undefined) this.#timer = this.#start()
+    else if (this.#endings.size === 1) this.#timer.ref()
   }
 
   delete (ending: Ending): void {
-    this.#endings.delete(ending)
+    // A program with nothing left to do ends; one that waits does not.
+    if (this.#endings.delete(ending) && this.#endings.size === 0) this.#timer?.unref()
   }
 
   // A twentieth later than it should be is early enough, and costs those nothing who are done in time.

@@ -279,6 +279,15 @@ t.test('one that reads slowly is not', async t => {
   t.ok(bytes > manyRows * text.length)
 })
 
+t.test('nor one that waits for a slow storage', async t => {
+  const few = memoryStorage()
+  await loadItems(few, notes, Array.from({ length: 50 }, (_, index) => ({ id: index + 1, text: 'n' })))
+  const { storage } = recordFinds(few, async () => { await pause(600) })
+  const { address } = await serve(t, storage, [], { exportTimeout: 100 })
+  const lines = (await (await fetch(`${address}/notes.ndjson`)).text()).trim().split('\n')
+  t.equal(lines.length, 50)
+})
+
 t.test('a storage that fails at once is a problem', async t => {
   const logged: string[] = []
   const { storage } = recordFinds(await storageOf(people(10)), async () => { throw new Error('no disk') })

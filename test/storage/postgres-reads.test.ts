@@ -145,6 +145,16 @@ t.test('nobody waits longer for a connection than he may, on a pool of one eithe
   }
 })
 
+t.test('nothing is waited for when the last who waited has left', async t => {
+  const { runner } = makeRunner()
+  const controller = new AbortController()
+  const read = runner.read('t', { text: 'one', values: [] }, { signal: controller.signal })
+  const idle = runner.reads.idle()
+  controller.abort(gone)
+  await t.rejects(read, gone)
+  await idle
+})
+
 t.test('only so many wait for a connection, on a pool of one either', async t => {
   const { runner, sent } = makeRunner({ size: 1, pipeline: false })
   const first = runner.read('t', { text: 'one', values: [] })

@@ -23,28 +23,36 @@ export async function runCancellably<T> (
 ): Promise<T> {
   if (signal === undefined) return await run()
   signal.throwIfAborted()
-  let isCancelled = false
-  const cancel = (): void => {
-    isCancelled = true
-    sendCancellation(client)
-  }
+  let stop: (() => void) | undefined
+  const cancel = (): void => { stop = startCancelling(client) }
   signal.addEventListener('abort', cancel, { once: true })
   try {
     const result = await run()
-    if (isCancelled) throw signal.reason
+    if (stop !== undefined) throw signal.reason
     return result
   } catch (error) {
-    throw isCancelled ? signal.reason : error
+    throw stop === undefined ? error : signal.reason
   } finally {
+    stop?.()
     signal.removeEventListener('abort', cancel)
   }
 }
 
+// Milliseconds between two cancellations.
+const again = 100
+
 /**
- * Tells the server to end what runs on a connection. It is told on another, which it closes without an answer. Proxies
- * that pool know what to do with it.
+ * Tells the server to end what runs on a connection, and again until the function that it returns is called: what comes
+ * between two statements, or before the first has begun, is passed over by the server.
  */
-export function sendCancellation (client: PostgresClient): void {
+export function startCancelling (client: PostgresClient): () => void {
+  sendCancellation(client)
+  const timer = setInterval(() => { sendCancellation(client) }, again)
+  return () => { clearInterval(timer) }
+}
+
+// On a connection of its own, which the server closes without an answer. Proxies that pool know what to do with it.
+function sendCancellation (client: PostgresClient): void {
   const { host, port, processID, secretKey } = client as Session
   if (typeof processID !== 'number' || typeof secretKey !== 'number' || port === undefined) return
   const message = Buffer.alloc(16)

@@ -1,4 +1,4 @@
-import { sendCancellation } from './cancel.js'
+import { startCancelling } from './cancel.js'
 import type { PostgresClient } from './driver.js'
 import { isRefusal, sendTogether } from './driver.js'
 import type { QueuedRead, Statement } from './queued-read.js'
@@ -12,10 +12,9 @@ interface Sending {
 
 /** Reads that go to the server together, on one connection, each answered for itself. */
 export class ReadBatch {
-  #unanswered = 0
   #broken: unknown
-  /** Whether the server was told to end them, since nobody waits any more; it may heed that too late. */
-  isCancelled = false
+  #stopCancelling: (() => void) | undefined
+  #isEnded = false
 
   /** @param fail tells whoever waits for a read, or sends it again */
   constructor (
@@ -24,12 +23,16 @@ export class ReadBatch {
     readonly fail: (read: QueuedRead, error: unknown, isAlone: boolean) => void
   ) {}
 
+  /** Whether the server was told to end them, since nobody waits any more; it may heed that too late. */
+  get isCancelled (): boolean {
+    return this.#stopCancelling !== undefined
+  }
+
   /** Throws where the connection is of no use any more. */
   async send (client: PostgresClient): Promise<void> {
     const leave = (): void => { this.#leave(client) }
     for (const read of this.reads) read.onLeft = leave
     const all = combine(this.reads)
-    this.#unanswered = all.length
     if (client.pipeline === true) {
       const answers: Promise<void>[] = []
       sendTogether(client, () => {
@@ -39,6 +42,8 @@ export class ReadBatch {
     } else {
       for (const each of all) await this.#send(client, each, true)
     }
+    this.#isEnded = true
+    this.#stopCancelling?.()
     if (this.#broken !== undefined) throw this.#broken
   }
 
@@ -49,15 +54,13 @@ export class ReadBatch {
       if (!isRefusal(error)) this.#broken ??= error
       for (const read of reads) this.fail(read, error, reads.length === 1)
     }
-    this.#unanswered--
-    // One cancellation ends one statement, and the next may wait for the same lock.
-    if (this.isCancelled && this.#unanswered > 0) sendCancellation(client)
   }
 
   #leave (client: PostgresClient): void {
-    if (this.isCancelled || this.reads.some(read => read.isWanted)) return
-    this.isCancelled = true
-    sendCancellation(client)
+    // What is to be sent again may still be waited for, but the connection serves others by now.
+    if (this.#isEnded || this.isCancelled || this.reads.some(read => read.isWanted)) return
+    // One cancellation ends one statement, and the next may wait for the same lock: it goes on until all have ended.
+    this.#stopCancelling = startCancelling(client)
   }
 }
 

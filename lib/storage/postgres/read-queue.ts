@@ -49,6 +49,7 @@ export class ReadQueue {
     read.onLeft = () => {
       line.reads.splice(line.reads.indexOf(read), 1)
       this.waiting--
+      this.#tellIdle()
     }
     if (this.#isPlanned) return
     this.#isPlanned = true
