@@ -47,6 +47,22 @@ t.test('where no transaction can be begun, the reads say what is wrong', async t
   t.strictSame(notes, ['BEGIN', 'a'])
 })
 
+t.test('a transaction that cannot be ended ends nothing else', async t => {
+  const notes: string[] = []
+  const database = makeDatabase(notes)
+  const prepare = (sql: string) => sql === 'COMMIT'
+    ? { all: () => [], run: () => { throw new Error('full disk') } }
+    : database.prepare(sql)
+  const exec = (sql: string) => {
+    notes.push(sql)
+    throw new Error('no transaction is active')
+  }
+  const round = new Round({ ...database, prepare, exec }, true)
+  t.equal(await round.read(() => 'a'), 'a')
+  t.equal(await round.read(() => 'b'), 'b')
+  t.strictSame(notes, ['BEGIN', 'ROLLBACK', 'BEGIN', 'ROLLBACK'])
+})
+
 t.test('what takes long is left for the next turn', async t => {
   const { notes, round } = setUp({ maxMs: 10 })
   const slow = (name: string) => round.read(() => {

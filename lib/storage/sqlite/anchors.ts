@@ -40,7 +40,6 @@ export class Anchors {
   readonly #readState: ReadStatement
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
-
   /** What was read last, and within which transaction: it stays as it is to the end of that. */
   #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
 

@@ -72,8 +72,8 @@ export class Round {
     try {
       this.#ends?.end.run()
     } catch {
-      // What was read is read; only a transaction that stays open would do harm.
-      this.database.exec('ROLLBACK')
+      // What was read is read; only a transaction that stayed open would do harm.
+      try { this.database.exec('ROLLBACK') } catch {}
     }
   }
 
