@@ -197,7 +197,11 @@ t.test('what is made at the start may take longer than a request', async t => {
   await t.rejects(open({ migrationTimeout: 1000 }).prepare(later), { code: '57014' })
   // Two that start together: the second waits for the first, however long that takes.
   const both = [open({ statementTimeout: 1500 }), open({ statementTimeout: 1500 })]
-  await Promise.all(both.map(storage => storage.prepare(later)))
+  await Promise.all(both.map(async (storage, at) => {
+    // The first has locked the table by then.
+    await delay(500 * at)
+    await storage.prepare(later)
+  }))
   for (const storage of both) t.match(await storage.get('visits', 1), { place: 'here' })
 })
 

@@ -68,7 +68,7 @@ t.test('pages by number are right, whoever writes', async t => {
       }
     }
     for (const storage of writers) await storage.close()
-  }), { numRuns: 40 })
+  }), { numRuns: 20 })
 })
 
 function toChange ({ type, id, team }: Exclude<Step, { type: 'page' }>, rows: Map<number, Stored>): Change | undefined {

@@ -4,6 +4,7 @@ import { quoteName } from '../sql/names.js'
 import type { FamilyShape } from '../storage.js'
 import { readColumns } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { getCode } from './driver.js'
 import { listMissing } from './missing.js'
 import type { Run, StatementRunner } from './runner.js'
 import { checkTypes, mappableTypes } from './types.js'
@@ -32,7 +33,7 @@ export async function prepareTable (
 
   const layout = layOutOwnTable(shape, dialect, schema)
   const run: Run = (text, values = []) => runner.read(layout.table, { text, values })
-  if ((await listMissing(run, layout, schema)).length > 0) {
+  if (!await isComplete(run, layout, schema)) {
     await runner.transact(layout.table, async run => {
       // To make an index takes longer than any request may. Only for a table it waits no longer than others: until it
       // has its lock, nobody else gets one.
@@ -47,3 +48,15 @@ export async function prepareTable (
   }
   return layout
 }
+
+async function isComplete (run: Run, layout: Layout, schema: string | undefined): Promise<boolean> {
+  try {
+    return (await listMissing(run, layout, schema)).length === 0
+  } catch (error) {
+    // Whoever makes it just now keeps it locked, for longer than a request may wait.
+    if (getCode(error) === statementTimedOut) return false
+    throw error
+  }
+}
+
+const statementTimedOut = '57014'
