@@ -108,8 +108,10 @@ export async function useClient<T> (
     if (!isRefusal(error)) broken = error as Error
     throw error
   } finally {
-    client.off('error', ignore)
-    client.release(broken ?? isSpent(client))
+    const end = broken ?? isSpent(client)
+    // A connection that is thrown away may still tell what else broke, and nobody else listens to it.
+    if (end === false) client.off('error', ignore)
+    client.release(end)
   }
 }
 
