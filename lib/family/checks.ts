@@ -1,12 +1,15 @@
 import type { TSchema } from '@sinclair/typebox'
 import { reservedNames } from '../query/names.js'
+import type { Members } from '../values/json.js'
 import { findJsonFlaw } from '../values/json.js'
 import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
 import { findFlawInObject } from './check-schema.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
+import { findFlawInEdit, listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
+import { nameAction } from './operation.js'
 
 const parameters: readonly string[] = reservedNames
 const word = /^[a-z][a-z0-9-]*$/
@@ -16,18 +19,13 @@ const actionRule = 'must be letters and digits, beginning with a capital'
 
 /** Names what is wrong with a definition; undefined where nothing is. */
 export function findFlaw (definition: FamilyDefinition): string | undefined {
-  const { singular, create, operations = {} } = definition
+  const { singular, create } = definition
   // Creating and deleting have words of their own.
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
-    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ??
-    findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
-}
-
-/** line-item -> CreateLineItem */
-export function nameAction (verb: string, singular: string): string {
-  return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
+    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInEdit(definition) ??
+    findFlawInWords(listOperations(definition), taken) ?? findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
 }
 
 function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefined {
@@ -101,7 +99,7 @@ function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: F
 
 /** Words that are malformed, or meant for two things. */
 function findFlawInWords (
-  operations: Readonly<Record<string, Operation>>,
+  operations: Readonly<Record<string, Operation<Members>>>,
   taken: readonly string[]
 ): string | undefined {
   // Every path below an item, and every action, and whose it is.

@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import type { Static, TNull, TObject, TOptional, TProperties, TSchema, TUnion } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Operation } from './operation.js'
 
@@ -30,6 +30,22 @@ export interface AttributeForm<I> {
   read (wanted: I, current: I): AttributeReading
 }
 
+/** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
+export interface EditDefinition<I, F extends string = string>
+  extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
+  readonly fields: readonly F[]
+}
+
+/** The operation that `edit` makes: its parameters are the fields, null for one that is to be absent. */
+export type EditOperation<P extends TProperties, F extends string> = [F] extends [never] ? {} : {
+  readonly edit: TObject<{
+    [K in F & keyof P]: TOptional<P[K] extends TOptional<TSchema> ? TUnion<[P[K], TNull]> : P[K]>
+  }>
+}
+
+/** The fields that a client may send. */
+export type FieldName<P> = Exclude<keyof P, 'id'> & string
+
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 
@@ -40,15 +56,21 @@ export type OperationParams = Readonly<Record<string, TObject>>
  * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not
  * filtered.
  */
-export interface FamilyDefinition<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
+export interface FamilyDefinition<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams,
+  F extends string = string
+> {
   /** The plural, as in the URL. */
   readonly name: string
   readonly singular: string
   /** All fields, `id` among them: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
-  readonly create?: readonly (Exclude<keyof P, 'id'> & string)[]
+  readonly create?: readonly FieldName<P>[]
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
+  /** The fields that a client may change plainly, by an operation that is called `edit`. */
+  readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   readonly attributes?: AttributeForm<ItemOf<P>>
   /** The state of an item in a word, for the problem of an operation that is not allowed. */
   readonly state?: (item: ItemOf<P>) => string

@@ -3,20 +3,24 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { didYouMean } from '../values/nearest.js'
 import { findFlawInObject } from './check-schema.js'
-import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'
+import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
+import { findFlawInWriting, readEdit } from './edit.js'
 import type { Operation } from './operation.js'
 
 /** What a host adds to a family. */
-export interface FamilyExtension<P extends TProperties, X extends TProperties, O extends OperationParams>
-  extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
+export interface FamilyExtension<
+  P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
+> extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
-  readonly create?: readonly (Exclude<keyof P | keyof NoInfer<X>, 'id'> & string)[]
+  readonly create?: readonly FieldName<P & NoInfer<X>>[]
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
+  /** Fields that can be edited, besides those of the family; other words, and another `allowed`, take the place of its. */
+  readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
 }
 
 const members: readonly string[] = [
-  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'
+  'fields', 'create', 'operations', 'edit', 'queries', 'attributes', 'state', 'makeId'
 ] satisfies (keyof AnyExtension)[]
 
 /** An extension of no particular family. */
@@ -24,9 +28,10 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, operations, queries, ...others } = extension
+  const { fields, create, operations, edit, queries, ...others } = extension
   refuseUnknown(base.name, extension)
-  const flaw = fields === undefined ? undefined : findFlawInObject('fields', fields)
+  const flaw = (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
+    (edit === undefined ? undefined : findFlawInWriting(edit))
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
@@ -42,8 +47,18 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
     operations: { ...base.operations, ...operations },
+    ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
     queries: { ...base.queries, ...queries }
   }
+}
+
+function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinition<unknown>): EditDefinition<unknown> {
+  const base = readEdit(edit)
+  const twice = added.fields.find(field => base.fields.includes(field))
+  if (twice !== undefined) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(name, `a client edits "${twice}" already`)
+  }
+  return { ...base, ...added, fields: [...base.fields, ...added.fields] }
 }
 
 // What is left out of a type is still written by those who use none.

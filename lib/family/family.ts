@@ -6,10 +6,12 @@ import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
-import { findFlaw, nameAction } from './checks.js'
+import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
+import { listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { NounOperation, Operation } from './operation.js'
+import { nameAction } from './operation.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
 
@@ -44,6 +46,8 @@ export interface Family {
   readonly lifecycle: Lifecycle | undefined
   /** By action. */
   readonly operations: ReadonlyMap<string, CompiledOperation>
+  /** That which changes fields plainly. */
+  readonly edit: CompiledOperation | undefined
   readonly attributes: AttributeForm<Members> | undefined
   readonly queries: ReadonlyMap<string, QueryDefinition>
   readonly idKind: 'integer' | 'string'
@@ -62,13 +66,14 @@ export interface Family {
 
 /** Checks a definition; what is wrong with it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
-  const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
+  const { name, singular, queries = {}, create, attributes, state } = definition
   const flaw = findFlaw(definition)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flaw)
 
   const { properties } = definition.fields
+  const operations = compileOperations(definition)
   // Only what can be written has revisions worth showing.
-  const writable = create !== undefined || Object.keys(operations).length > 0
+  const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
   const ownFields = listFields(definition.fields)
@@ -89,10 +94,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),
-    operations: new Map(Object.values(operations).map(operation => [operation.action, {
-      operation: operation as Operation<Members>,
-      params: compileParams(operation.params)
-    }])),
+    operations,
+    edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
     idKind,
@@ -103,6 +106,14 @@ export function compileFamily (definition: FamilyDefinition): Family {
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }
+}
+
+function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
+  const operations = Object.values(listOperations(definition))
+  return new Map(operations.map(operation => {
+    const isEdit = definition.edit !== undefined && operation.name === 'edit'
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit) }]
+  }))
 }
 
 function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {

@@ -36,5 +36,10 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   apply (item: I, params: Static<T>, context: Context): I
 }
 
+/** line-item -> CreateLineItem */
+export function nameAction (verb: string, singular: string): string {
+  return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
+}
+
 /** What the noun form needs to know: an operation, or the deletion, which has no other words. */
 export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary'>

@@ -1,6 +1,6 @@
-import type { TObject } from '@sinclair/typebox'
 import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
+import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
 import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
@@ -10,7 +10,7 @@ import { nameRecord, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, makeForm } from './form-fields.js'
+import { explainRefusal, isText, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
 
 /** What people can do with an item now. */
@@ -25,17 +25,21 @@ export async function affordItem (
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
-  const revision = preconditions === 'required' ? { revision: item.revision } : {}
-  const makeNounForm = (name: string, title: string, noun: string, schema: TObject): FormAffordance =>
-    makeForm({ name, title, action: `${self}/${noun}`, key, ...revision, schema }, submission)
+  const makeNounForm = (name: string, title: string, noun: string, { schema, isPartial }: Params): FormAffordance => {
+    // What is filled in shows what somebody else may be changing just now.
+    const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
+    const form = { name, title, action: `${self}/${noun}`, key, ...revision, schema }
+    return makeForm(form, submission, isPartial ? item : undefined)
+  }
 
   const offered = await listOffered(exchange, item)
   const operations = [...family.operations.values()]
     .filter(({ operation }) => offered.has(operation.action))
-    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params.schema))
+    .filter(({ params }) => !params.isPartial || params.fields.some(isText))
+    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params))
   const { deletion } = family.lifecycle ?? {}
   const remove = deletion !== undefined && offered.has(deletion.operation.action)
-    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)
+    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params)
     : undefined
   return {
     kinds: listKinds(family.fields),

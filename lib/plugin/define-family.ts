@@ -2,7 +2,9 @@ import type { TProperties } from '@sinclair/typebox'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../errors.js'
-import type { FamilyDefinition, OperationParams, QueryDefinition } from '../family/definition.js'
+import type {
+  EditOperation, FamilyDefinition, FieldName, OperationParams, QueryDefinition
+} from '../family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
 import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
@@ -30,9 +32,10 @@ import type { FamilyOptions } from './options.js'
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams
+  O extends OperationParams = OperationParams,
+  F extends string = string
 > extends FastifyPluginAsync<FamilyOptions> {
-  readonly definition: FamilyDefinition<P, O>
+  readonly definition: FamilyDefinition<P, O, F>
   /**
    * The family with a host's fields, operations and queries, as a plugin of its own.
    *
@@ -42,9 +45,9 @@ export interface FamilyPlugin<
    *   create: ['region']
    * })
    */
-  extend<X extends TProperties = {}, N extends OperationParams = {}> (
-    extension: FamilyExtension<P, X, N>
-  ): FamilyPlugin<P & X, O & N>
+  extend<X extends TProperties = {}, N extends OperationParams = {}, G extends FieldName<P & NoInfer<X>> = never> (
+    extension: FamilyExtension<P, X, N, G>
+  ): FamilyPlugin<P & X, O & N, F | G>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -53,7 +56,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O>
+  service (options: ServiceOptions): Service<P, O & EditOperation<P, F>>
 }
 
 // The compiled families are nobody's business outside.
@@ -81,9 +84,11 @@ export function getFamily (plugin: AnyFamily): Family {
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties, O extends OperationParams = {}> (
-  definition: FamilyDefinition<P, O>
-): FamilyPlugin<P, O> {
+export function defineFamily<
+  P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never
+> (
+  definition: FamilyDefinition<P, O, F>
+): FamilyPlugin<P, O, F> {
   // Inside, definitions are of no particular family; the types are for those who write them.
   const anyDefinition = definition as unknown as FamilyDefinition
   const family = compileFamily(anyDefinition)
@@ -93,11 +98,14 @@ export function defineFamily<P extends TProperties, O extends OperationParams = 
     encapsulate: true
   }), {
     definition,
-    extend<X extends TProperties, N extends OperationParams> (extension: FamilyExtension<P, X, N>) {
+    extend<X extends TProperties, N extends OperationParams, G extends FieldName<P & X>> (
+      extension: FamilyExtension<P, X, N, G>
+    ) {
       const extended = extendDefinition(anyDefinition, extension as unknown as AnyExtension)
-      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N>
+      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N, F | G>
     },
-    service: (options: ServiceOptions) => makeService(family, options) as unknown as Service<P, O>
+    service: (options: ServiceOptions) =>
+      makeService(family, options) as unknown as Service<P, O & EditOperation<P, F>>
   })
   families.set(plugin, family)
   return plugin

@@ -185,7 +185,7 @@ t.test('own operations are said in every form', async t => {
   t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/move`, payload: { region: 'south' } })).json(), {
     status: 409,
     operation: 'move',
-    allowed: ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date', 'sign']
+    allowed: ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date', 'sign', 'edit']
   })
   t.match((await app.inject({ method: 'PUT', url: `${home}/${id}`, payload: { signedBy: 'eve' } })).json(), {
     status: 400,

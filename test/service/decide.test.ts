@@ -41,7 +41,11 @@ const table: readonly (readonly [when: string, given: Stored, params: object, th
     after(unheld as unknown as Stored, { held: false, status: 'cancelled', amercement: 1 })],
   ['ChangeDealPrice', open, { newPrice: 90, reason: 'a' }, after(open, { price: 90 })],
   ['ChangeDealPrice', completed, { newPrice: 100, reason: 'a' }, unchanged],
-  ['ChangeDealCompletionDate', open, date, after(open, { completionDate: '2027-01-31', amercement: 5 })]
+  ['ChangeDealCompletionDate', open, date, after(open, { completionDate: '2027-01-31', amercement: 5 })],
+  ['EditDeal', open, { name: 'silk' }, after(open, { name: 'silk' })],
+  ['EditDeal', completed, { name: 'silk' }, after(completed, { name: 'silk' })],
+  ['EditDeal', held, { name: 'tea' }, unchanged],
+  ['EditDeal', open, {}, unchanged]
 ]
 
 for (const [action, given, params, then] of table) {
@@ -52,16 +56,16 @@ for (const [action, given, params, then] of table) {
 }
 
 /** Given this deal, when this is asked for, then it is refused, and these are allowed. */
-const free = ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date']
+const free = ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date', 'edit']
 type Refusal = readonly [
   when: string, given: Stored, params: object, operation: string, state: string, allowed: string[]
 ]
 const refusals: readonly Refusal[] = [
-  ['HoldDeal', held, { reason: 'another' }, 'hold', 'held', ['unhold', 'cancel']],
-  ['HoldDeal', completed, { reason: 'a' }, 'hold', 'completed', []],
-  ['CompleteDeal', held, {}, 'complete', 'held', ['unhold', 'cancel']],
-  ['ChangeDealPrice', completed, { newPrice: 1, reason: 'a' }, 'change-price', 'completed', []],
-  ['CancelDeal', completed, { amercement: 1, reason: 'a' }, 'cancel', 'completed', []]
+  ['HoldDeal', held, { reason: 'another' }, 'hold', 'held', ['unhold', 'cancel', 'edit']],
+  ['HoldDeal', completed, { reason: 'a' }, 'hold', 'completed', ['edit']],
+  ['CompleteDeal', held, {}, 'complete', 'held', ['unhold', 'cancel', 'edit']],
+  ['ChangeDealPrice', completed, { newPrice: 1, reason: 'a' }, 'change-price', 'completed', ['edit']],
+  ['CancelDeal', completed, { amercement: 1, reason: 'a' }, 'cancel', 'completed', ['edit']]
 ]
 
 for (const [action, given, params, operation, state, allowed] of refusals) {
