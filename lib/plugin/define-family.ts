@@ -37,7 +37,7 @@ export interface FamilyPlugin<
 > extends FastifyPluginAsync<FamilyOptions> {
   readonly definition: FamilyDefinition<P, O, F>
   /**
-   * The family with a host's fields, operations and queries, as a plugin of its own.
+   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
    *
    * @example
    * const ourDeals = deals.extend({

@@ -291,8 +291,8 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
   await book.create({ ...given, title: 'Two\nlines', note: 'a\r\nb' })
   const shown = await page()
   for (const part of [
-    'aria-labelledby="edit-title"',
-    '<h3 id="edit-title">Edit the ticket</h3>',
+    'aria-labelledby="edit.title"',
+    '<h3 id="edit.title">Edit the ticket</h3>',
     '<input type="hidden" name="_revision" value="1">',
     '>\nTwo\nlines</textarea>\n<input type="hidden" name="_was.title" value="Two\nlines">',
     'name="title" required',
@@ -302,6 +302,8 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
     '<input id="edit-room" name="room" type="number" step="1" inputmode="numeric" min="1" value="">'
   ]) t.ok(shown.includes(part), part)
   t.notMatch(shown, /name="(_was\.)?tags"/, 'what is no text has no field')
+  const ids = [...shown.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+  t.equal(new Set(ids).size, ids.length, 'every id is there once, also with a field that is a title')
 
   // As a browser sends it: all that it was shown, line ends as CR LF.
   const was: Record<string, string> = {

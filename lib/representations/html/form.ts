@@ -6,8 +6,8 @@ import { toLabel, toSentence } from './values.js'
 /** Renders a form that POSTs, with what was entered and what was wrong with it. */
 export function renderForm (form: FormAffordance, isDangerous = false): Markup {
   const { name, title, action, fields, key, revision } = form
-  return markup`<form method="post" action="${action}" aria-labelledby="${name}-title">
-<h3 id="${name}-title">${title}</h3>
+  return markup`<form method="post" action="${action}" aria-labelledby="${name}.title">
+<h3 id="${name}.title">${title}</h3>
 <input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
 <input type="hidden" name="_revision" value="${revision}">`}
 ${fields.map(field => renderField(field, name))}
