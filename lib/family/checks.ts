@@ -81,7 +81,8 @@ function findFlawInQueries ({ name, fields, queries = {} }: FamilyDefinition): s
   return undefined
 }
 
-function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: FamilyDefinition): string | undefined {
+function findFlawInFieldUses (definition: FamilyDefinition): string | undefined {
+  const { fields, create, initial, attributes, operations = {} } = definition
   for (const { name, changes = [] } of Object.values(operations)) {
     const unknown = changes.find(field => !Object.hasOwn(fields.properties, field))
     if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
@@ -90,11 +91,14 @@ function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: F
     if (field !== 'id' && Object.hasOwn(fields.properties, field)) continue
     return `"${field}" is no field that a client can send`
   }
-  if (create === undefined) return undefined
+  if (initial !== undefined && typeof initial !== 'function') return 'initial must be a function'
+  if (create === undefined) return initial === undefined ? undefined : 'initial needs create: nothing can be created'
+  // What it sets is known at the first creation.
+  if (initial !== undefined) return undefined
   const incomplete = listFields(fields).find(({ name, optional, default: value }) =>
     name !== 'id' && !optional && !create.includes(name) && value === undefined)
   if (incomplete === undefined) return undefined
-  return `the field "${incomplete.name}" needs a default, or must be optional, nullable or in create`
+  return `the field "${incomplete.name}" needs a default, or must be optional, nullable, in create or set by initial`
 }
 
 /** Words that are malformed, or meant for two things. */

@@ -1,6 +1,6 @@
 import type { Static, TNull, TObject, TOptional, TProperties, TSchema, TUnion } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
-import type { Operation } from './operation.js'
+import type { Context, Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
 export interface ServiceMembers {
@@ -68,6 +68,11 @@ export interface FamilyDefinition<
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
+  /**
+   * Completes a new item, which has its defaults and what the client sent: with the fields that nobody sends, and whoever
+   * asks. Pure; it may throw a problem, and then nothing is created.
+   */
+  initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
   /** The fields that a client may change plainly, by an operation that is called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>

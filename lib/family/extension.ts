@@ -1,11 +1,11 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { didYouMean } from '../values/nearest.js'
 import { findFlawInObject } from './check-schema.js'
 import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
 import { findFlawInWriting, readEdit } from './edit.js'
-import type { Operation } from './operation.js'
+import type { Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<
@@ -14,13 +14,15 @@ export interface FamilyExtension<
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
+  /** Completes a new item after the family's own `initial` did. */
+  initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** Fields that can be edited, besides those of the family; other words, and another `allowed`, take the place of its. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
 }
 
 const members: readonly string[] = [
-  'fields', 'create', 'operations', 'edit', 'queries', 'attributes', 'state', 'makeId'
+  'fields', 'create', 'initial', 'operations', 'edit', 'queries', 'attributes', 'state', 'makeId'
 ] satisfies (keyof AnyExtension)[]
 
 /** An extension of no particular family. */
@@ -28,7 +30,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, operations, edit, queries, ...others } = extension
+  const { fields, create, initial, operations, edit, queries, ...others } = extension
   refuseUnknown(base.name, extension)
   const flaw = (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
     (edit === undefined ? undefined : findFlawInWriting(edit))
@@ -46,10 +48,18 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
+    ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
     ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
     queries: { ...base.queries, ...queries }
   }
+}
+
+type Initial = NonNullable<FamilyDefinition['initial']>
+
+// What the family makes of a new item is what the extension begins with.
+function chainInitial (base: Initial | undefined, added: Initial): Initial {
+  return base === undefined ? added : (item, context) => added(base(item, context), context)
 }
 
 function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinition<unknown>): EditDefinition<unknown> {

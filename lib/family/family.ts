@@ -10,7 +10,7 @@ import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
-import type { NounOperation, Operation } from './operation.js'
+import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
@@ -28,6 +28,8 @@ export interface Lifecycle {
   readonly params: Params
   /** The members that a new item has before the client's are put in. */
   readonly defaults: Members
+  /** Completes a new item; may throw a problem. */
+  readonly initial: ((item: Members, context: Context) => Members) | undefined
 }
 
 /** A definition, checked and worked out once for all its mounts. */
@@ -93,7 +95,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     },
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),
+    lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
     operations,
     edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
@@ -116,7 +118,10 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
   }))
 }
 
-function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {
+function compileLifecycle (
+  { singular, fields: { properties }, initial }: FamilyDefinition,
+  create: readonly string[]
+): Lifecycle {
   const sent: TProperties = {}
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
@@ -137,6 +142,7 @@ function compileLifecycle (singular: string, properties: TProperties, create: re
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults
+    defaults,
+    initial: initial as Lifecycle['initial']
   }
 }

@@ -6,6 +6,7 @@ import type { FormAffordance, ItemAffordances, Link, Representation } from '../r
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
+import { isOffered } from '../service/refusal.js'
 import { nameRecord, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -60,10 +61,12 @@ export async function affordItem (
 
 // The actions that its state allows, and that the caller may do.
 async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
-  const { family: { operations, lifecycle }, forms } = exchange.mount
+  const { mount: { family: { operations, lifecycle }, forms }, request } = exchange
   // The forms of a page are sent to the nouns.
   if (!forms.has('noun')) return new Set()
-  const allowed = [...operations.values()].filter(({ operation }) => operation.allowed?.(item) !== false)
+  const allowed = [...operations.values()].filter(({ operation }) => isOffered(operation, item, error => {
+    request.log.error({ err: error, action: operation.action }, 'allowed failed for what a page offers')
+  }))
   const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
     .map(({ operation }) => operation.action)
   const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))

@@ -291,7 +291,7 @@ t.test('clashes are errors that say which', async t => {
     [
       'a required field that nobody sends',
       { fields: Type.Object({ region: Type.String() }) },
-      /the field "region" needs a default, or must be optional, nullable or in create/
+      /the field "region" needs a default, or must be optional, nullable, in create or set by initial/
     ],
     ['creation with what is no field', { create: ['regoin'] }, /"regoin" is no field that a client can send/],
     [
