@@ -25,7 +25,8 @@ export function findFlaw (definition: FamilyDefinition): string | undefined {
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
     findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInEdit(definition) ??
-    findFlawInWords(listOperations(definition), taken) ?? findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
+    findFlawInWords(listOperations(definition), taken) ?? findFlawInSchemas(definition) ??
+    findFlawInDefaults(definition)
 }
 
 function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefined {

@@ -69,8 +69,8 @@ export interface FamilyDefinition<
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
   /**
-   * Completes a new item, which has its defaults and what the client sent: with the fields that nobody sends, and whoever
-   * asks. Pure; it may throw a problem, and then nothing is created.
+   * Completes a new item, which has its defaults and what the client sent, with the fields that nobody sends. Pure; it
+   * may throw a problem, and then nothing is created.
    */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }

@@ -17,7 +17,7 @@ export interface FamilyExtension<
   /** Completes a new item after the family's own `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
-  /** Fields that can be edited, besides those of the family; other words, and another `allowed`, take the place of its. */
+  /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
 }
 

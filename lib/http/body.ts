@@ -77,8 +77,8 @@ function readEntries (form: string): Map<string, string> {
 
 const shown = '_was.'
 
-// A form that was filled in says what stood in each field. What is still so was not meant to be changed: to browsers not
-// every text comes through as it is.
+// A form that was filled in says what stood in each field. What is still so was not meant to be changed: not every text
+// comes back from a browser as it was.
 function dropUntouched (entries: Map<string, string>): void {
   for (const [name, text] of entries) {
     if (!name.startsWith(shown)) continue

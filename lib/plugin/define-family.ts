@@ -32,10 +32,9 @@ import type { FamilyOptions } from './options.js'
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams,
-  F extends string = string
+  O extends OperationParams = OperationParams
 > extends FastifyPluginAsync<FamilyOptions> {
-  readonly definition: FamilyDefinition<P, O, F>
+  readonly definition: FamilyDefinition<P, O>
   /**
    * The family with a host's fields, operations, edits and queries, as a plugin of its own.
    *
@@ -47,7 +46,7 @@ export interface FamilyPlugin<
    */
   extend<X extends TProperties = {}, N extends OperationParams = {}, G extends FieldName<P & NoInfer<X>> = never> (
     extension: FamilyExtension<P, X, N, G>
-  ): FamilyPlugin<P & X, O & N, F | G>
+  ): FamilyPlugin<P & X, O & N & EditOperation<P & X, G>>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -56,7 +55,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O & EditOperation<P, F>>
+  service (options: ServiceOptions): Service<P, O>
 }
 
 // The compiled families are nobody's business outside.
@@ -88,24 +87,21 @@ export function defineFamily<
   P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never
 > (
   definition: FamilyDefinition<P, O, F>
-): FamilyPlugin<P, O, F> {
+): FamilyPlugin<P, O & EditOperation<P, F>> {
   // Inside, definitions are of no particular family; the types are for those who write them.
-  const anyDefinition = definition as unknown as FamilyDefinition
-  const family = compileFamily(anyDefinition)
+  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O & EditOperation<P, F>>
+}
+
+function makeFamily (definition: FamilyDefinition): AnyFamily {
+  const family = compileFamily(definition)
   const plugin = Object.assign(fp(makePlugin(family), {
     fastify: '5.x',
     name: `fastify-dealbook-${family.name}`,
     encapsulate: true
   }), {
     definition,
-    extend<X extends TProperties, N extends OperationParams, G extends FieldName<P & X>> (
-      extension: FamilyExtension<P, X, N, G>
-    ) {
-      const extended = extendDefinition(anyDefinition, extension as unknown as AnyExtension)
-      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N, F | G>
-    },
-    service: (options: ServiceOptions) =>
-      makeService(family, options) as unknown as Service<P, O & EditOperation<P, F>>
+    extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
+    service: (options: ServiceOptions) => makeService(family, options)
   })
   families.set(plugin, family)
   return plugin

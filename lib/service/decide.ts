@@ -73,7 +73,8 @@ function splitMembers (family: Family, item: Stored): { known: Members, foreign:
 const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 
 /**
- * What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
+ * What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to
+ * be stored.
  *
  * @param before the item as it was. What is left as it was need not fit: a field may have become stricter since then
  */

@@ -14,8 +14,7 @@ const archive = {
   participle: 'archived',
   noun: 'archives',
   action: 'ArchiveTicket',
-  params: Type.Object({}),
-  changes: ['archived']
+  params: Type.Object({})
 }
 const tickets = defineFamily({
   name: 'tickets',
@@ -36,7 +35,7 @@ const tickets = defineFamily({
   }),
   create: ['title', 'note', 'size', 'due', 'tags'],
   edit: ['title', 'plain', 'note', 'room', 'size', 'due', 'seen', 'urgent', 'tags'],
-  operations: { archive: { ...archive, apply: ticket => ({ ...ticket, archived: true }) } },
+  operations: { archive: { ...archive, changes: ['archived'], apply: ticket => ({ ...ticket, archived: true }) } },
   attributes: { fields: ['archived'], read: () => ({ operation: 'archive', params: {} }) }
 })
 
@@ -61,7 +60,7 @@ const forms: Readonly<Record<string, (said: Said) => InjectOptions>> = {
   action: ({ id, params }) => ({ method: 'POST', url: '/command/EditTicket/', payload: { id, ...params } })
 }
 
-const given = { title: 'Leak', note: 'In the roof', size: 'small', tags: ['a'] }
+const given = { title: 'Leak', note: 'In the roof', size: 'small' as const, tags: ['a'] }
 const before = { ...given, plain: '', room: null, urgent: false, owner: 'nobody', archived: false }
 const { note: _note, size: _size, tags: _tags, ...bare } = before
 
@@ -200,7 +199,8 @@ t.test('other words, and a rule', async t => {
   app.register(letters, { storage: memoryStorage() })
   await app.inject({ method: 'POST', url: '/letters', payload: { text: 'a' } })
   await app.inject({ method: 'POST', url: '/letters', payload: { text: 'a', sent: true } })
-  for (const [method, url] of [['PUT', 'rewrite'], ['PUT', 'rewritten'], ['POST', 'rewritings'], ['PATCH', '']] as const) {
+  const words = [['PUT', 'rewrite'], ['PUT', 'rewritten'], ['POST', 'rewritings'], ['PATCH', '']] as const
+  for (const [method, url] of words) {
     const at = (id: number) => `/letters/${id}${url === '' ? '' : `/${url}`}`
     t.ok((await app.inject({ method, url: at(1), payload: { text: url } })).statusCode < 300, url)
     t.match((await app.inject({ method, url: at(2), payload: { text: url } })).json(),
@@ -310,8 +310,10 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
     title: 'Two\r\nlines', plain: '', note: 'a\r\nb', room: '', size: 'small', due: '', seen: '', urgent: 'false'
   }
   const fill = (changes: Record<string, string>, revision: number) => ({
-    ...was, ...changes, _revision: String(revision), ...Object.fromEntries(
-      Object.entries(was).map(([name, text]) => [`_was.${name}`, text]))
+    ...was,
+    ...changes,
+    _revision: String(revision),
+    ...Object.fromEntries(Object.entries(was).map(([name, text]) => [`_was.${name}`, text]))
   })
   t.equal((await send(fill({}, 1))).statusCode, 303)
   t.match(await read(1), { title: 'Two\nlines', note: 'a\r\nb', size: 'small', revision: 1 }, 'untouched')

@@ -184,6 +184,8 @@ describe('rules', () => {
     expect(defineOperation).type.toBeCallableWith(pay)
     expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: () => 7 })
     expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: async () => true })
-    deals.extend({ operations: { pay: { ...words, params, allowed: deal => deal.price > 1 || 'No', apply: deal => deal } } })
+    deals.extend({
+      operations: { pay: { ...words, params, allowed: deal => deal.price > 1 || 'No', apply: deal => deal } }
+    })
   })
 })
