@@ -9,7 +9,7 @@ export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
 export type {
-  AttributeForm, AttributeReading, EditDefinition, EditOperation, FamilyDefinition, FieldName, ItemOf, OperationParams,
+  AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
   QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'

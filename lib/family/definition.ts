@@ -1,4 +1,4 @@
-import type { Static, TNull, TObject, TOptional, TProperties, TSchema, TUnion } from '@sinclair/typebox'
+import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Context, Operation } from './operation.js'
 
@@ -36,18 +36,16 @@ export interface EditDefinition<I, F extends string = string>
   readonly fields: readonly F[]
 }
 
-/** The operation that `edit` makes: its parameters are the fields, null for one that is to be absent. */
-export type EditOperation<P extends TProperties, F extends string> = [F] extends [never] ? {} : {
-  readonly edit: TObject<{
-    [K in F & keyof P]: TOptional<P[K] extends TOptional<TSchema> ? TUnion<[P[K], TNull]> : P[K]>
-  }>
-}
-
 /** The fields that a client may send. */
 export type FieldName<P> = Exclude<keyof P, 'id'> & string
 
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
+
+/** What is sent with an edit of these fields: null takes one away that is optional. */
+export type EditOf<P extends TProperties, F extends string> = {
+  readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
+}
 
 /**
  * What a family is: its names and fields and, where it can be written, what clients send and what they can do.

@@ -2,9 +2,7 @@ import type { TProperties } from '@sinclair/typebox'
 import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../errors.js'
-import type {
-  EditOperation, FamilyDefinition, FieldName, OperationParams, QueryDefinition
-} from '../family/definition.js'
+import type { EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition } from '../family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
 import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
@@ -32,7 +30,8 @@ import type { FamilyOptions } from './options.js'
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams
+  O extends OperationParams = OperationParams,
+  E = object
 > extends FastifyPluginAsync<FamilyOptions> {
   readonly definition: FamilyDefinition<P, O>
   /**
@@ -46,7 +45,7 @@ export interface FamilyPlugin<
    */
   extend<X extends TProperties = {}, N extends OperationParams = {}, G extends FieldName<P & NoInfer<X>> = never> (
     extension: FamilyExtension<P, X, N, G>
-  ): FamilyPlugin<P & X, O & N & EditOperation<P & X, G>>
+  ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -55,7 +54,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O>
+  service (options: ServiceOptions): Service<P, O, E>
 }
 
 // The compiled families are nobody's business outside.
@@ -87,9 +86,9 @@ export function defineFamily<
   P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never
 > (
   definition: FamilyDefinition<P, O, F>
-): FamilyPlugin<P, O & EditOperation<P, F>> {
+): FamilyPlugin<P, O, EditOf<P, F>> {
   // Inside, definitions are of no particular family; the types are for those who write them.
-  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O & EditOperation<P, F>>
+  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
 }
 
 function makeFamily (definition: FamilyDefinition): AnyFamily {

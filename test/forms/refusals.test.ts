@@ -228,7 +228,10 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'a reason without held': body(put(deal, { holdReason: 'a' }), '/holdReason'),
     'a price as an attribute': { ...body(put(deal, { price: 7 }), '/price'), says: /change-price/ },
     'a status as an attribute': { ...body(put(deal, { status: 'completed' }), '/status'), says: /complete or cancel/ },
-    'a time as an attribute': { ...body(put(deal, { updatedAt: '2026-01-01T12:00:00.000Z' }), '/updatedAt'), says: /cannot be changed/ },
+    'a time as an attribute': {
+      ...body(put(deal, { updatedAt: '2026-01-01T12:00:00.000Z' }), '/updatedAt'),
+      says: /cannot be changed/
+    },
     'attributes of two operations': {
       ...body(put(deal, { name: 'b', held: true, holdReason: 'a' }), '/held', '/holdReason', '/name'),
       says: /held is changed by the operation hold, and another member here by edit; send one after the other/
