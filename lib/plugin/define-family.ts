@@ -22,6 +22,7 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
+import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
 import { makeMount } from './make-mount.js'
@@ -109,6 +110,9 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
     const mount = await makeMount(family, prefix, options)
+    const { storage } = options
+    // Only then all families are known; those of a storage that requests choose never are.
+    if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
     queuePipelined(app, maxPipelined)
