@@ -11,8 +11,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
   FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family ' +
     'with the same name and version; choose another prefix or version', Error],
-  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: another scope has /rest/commands, /command and /query at "%s" ' +
-    'already; register the families of one prefix in one scope, or choose another prefix', Error],
+  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: %s is in the scope of %s, which has other %s, so that a request ' +
+    'could pass by them. Register both in one scope, give their scopes the same hooks, choose another prefix, or mount ' +
+    'one of them with the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
+  Error],
   FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import { Problem } from '../problems.js'
 import { Turn } from '../storage/turn.js'
 
@@ -11,12 +11,12 @@ const patience = 10
 const waiting = new WeakMap<Socket, { count: number }>()
 
 /**
- * Lets the requests of one connection be answered one after the other, however many are sent before the first answer:
+ * A hook that lets the requests of one connection be answered one after the other, however many are sent before the first answer:
  * each begins when the answers before it were taken, and after others had their turn. Answers come in this order
  * anyway; begun all at once they would hold up the process, and fill its memory.
  */
-export function queuePipelined (app: FastifyInstance, maxPipelined: number): void {
-  app.addHook('onRequest', (request, reply, done) => {
+export function queuePipelined (maxPipelined: number): onRequestHookHandler {
+  return (request, reply, done) => {
     // A response has its connection from the beginning, unless there are others before it.
     if (reply.raw.socket !== null) return done()
     const { socket } = request.raw
@@ -27,7 +27,7 @@ export function queuePipelined (app: FastifyInstance, maxPipelined: number): voi
     else if (line.count === maxPipelined + 1) done(refuse(maxPipelined))
     // The connection ends with that refusal, so nothing after it is answered.
     else if (line.count > patience * maxPipelined) socket.destroy()
-  })
+  }
 }
 
 function waitForTurn (response: ServerResponse, line: { count: number }, start: () => void): void {

@@ -115,14 +115,14 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
-    queuePipelined(app, maxPipelined)
-    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
+    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    mountEndpoints(app, endpoints, options.bodyLimit ?? 1_048_576)
+    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    mountEndpoints(app, endpoints, settings)
     if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {
+    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
       retire(reply, mount.retirement)
       return explainUnknownWord(mount, request)
     })
