@@ -87,7 +87,8 @@ t.test('two scopes with other hooks do not share a path', async t => {
 })
 
 t.test('the same function twice is the same hook, another that does the same is not', async t => {
-  const same = twoScopes(scope => { scope.addHook('onRequest', signIn) }, scope => { scope.addHook('onRequest', signIn) })
+  const guard = (scope: FastifyInstance) => { scope.addHook('onRequest', signIn) }
+  const same = twoScopes(guard, guard)
   const another = (scope: FastifyInstance) => { scope.addHook('onRequest', async () => await signIn()) }
   const other = twoScopes(another, another)
   t.teardown(async () => { await same.close(); await other.close() })
