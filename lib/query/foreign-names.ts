@@ -12,7 +12,7 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
     'The size of a page is maxpagesize, as in maxpagesize=20.'
   ],
   [
-    'offset $offset skip $skip start startindex from p pagenumber pageno pageindex page[number] page[offset]',
+    'offset $offset skip $skip start startindex p pagenumber pageno pageindex page[number] page[offset]',
     'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
   ],
   [
@@ -25,7 +25,7 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
     orderHint
   ],
   [
-    'q query search $search s term keyword keywords text fulltext $text like',
+    'q query search $search s term keyword keywords fulltext $text',
     'To search there is FIELD.regex, as in FIELD.regex=abc.'
   ],
   [

@@ -45,15 +45,16 @@ const table: Record<string, string> = {
   $format: 'The representation is format=json.',
   // Spring, Laravel, Rails, Django, json-server, Stripe, Google
   size, per_page: size, perPage: size, 'page-size': size, page_size: size, pageNumber: number, ordering: order,
-  sortBy: order, order_by: order, direction: order, _limit: size, _sort: '', _order: order, starting_after: cursor, pageToken: cursor,
+  sortBy: order, order_by: order, direction: order, _limit: size, _sort: '', _order: order,
+  starting_after: cursor, pageToken: cursor,
   // search
   q: search, search, query: search, filter: condition, where: condition,
   // brackets, as qs reads them
   'age[gte]': 'Say age.gte=.', 'age[ge]': 'Say age.gte=.', 'note[like]': 'Say note.regex=.', 'sort[age]': order,
   'note[isnull]': 'Say note.null=.', 'age[isnull]': '', 'age[]': 'Say age=, once for each value.',
   'where[age][$lte]': 'Say age.lte=.',
-  'age[unheard]': '', 'age[gte': '', [`age${'[a]'.repeat(100)}`]: '', '__proto__[age]': 'Say age=, once for each value.',
-  'age[__proto__]': '', 'age[constructor]': ''
+  'age[unheard]': '', 'age[gte': '', [`age${'[a]'.repeat(100)}`]: '', 'age[__proto__]': '',
+  '__proto__[age]': 'Say age=, once for each value.', 'age[constructor]': ''
 }
 
 t.test('a parameter of another system is told what it is called here', async t => {
