@@ -11,9 +11,9 @@ const patience = 10
 const waiting = new WeakMap<Socket, { count: number }>()
 
 /**
- * A hook that lets the requests of one connection be answered one after the other, however many are sent before the first answer:
- * each begins when the answers before it were taken, and after others had their turn. Answers come in this order
- * anyway; begun all at once they would hold up the process, and fill its memory.
+ * A hook that lets the requests of one connection be answered one after the other, however many are sent before the
+ * first answer: each begins when the answers before it were taken, and after others had their turn. Answers come in
+ * this order anyway; begun all at once they would hold up the process, and fill its memory.
  */
 export function queuePipelined (maxPipelined: number): onRequestHookHandler {
   return (request, reply, done) => {

@@ -47,8 +47,22 @@ const hints = new Map(meanings.flatMap(([names, hint]) => names.split(' ').map(n
 
 // How other systems call operators.
 const operators: Readonly<Record<string, string>> = {
-  ge: 'gte', min: 'gte', le: 'lte', max: 'lte', neq: 'ne', not: 'ne', nin: 'ne', in: 'eq', is: 'eq', isnull: 'null',
-  like: 'regex', ilike: 'regex', contains: 'regex', icontains: 'regex', startswith: 'regex', endswith: 'regex'
+  ge: 'gte',
+  min: 'gte',
+  le: 'lte',
+  max: 'lte',
+  neq: 'ne',
+  not: 'ne',
+  nin: 'ne',
+  in: 'eq',
+  is: 'eq',
+  isnull: 'null',
+  like: 'regex',
+  ilike: 'regex',
+  contains: 'regex',
+  icontains: 'regex',
+  startswith: 'regex',
+  endswith: 'regex'
 }
 
 /** A sentence for whoever knows the parameter from another system; undefined where none is known to have it. */

@@ -141,7 +141,7 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   ['a state that is a text', { state: 'here' }, /"state" must be a function/],
   ['an id that is made already', { makeId: 'a' }, /"makeId" must be a function/],
   ['a version', { versioned: 'v1' }, /"versioned" must be true or false/],
-  ['an operation that is a function', { operations: { lend: () => {} } }, /the operation "lend": must be an object with/],
+  ['an operation that is a function', { operations: { lend: () => {} } }, /operation "lend": must be an object with/],
   ['no noun', withOperation({ noun: undefined }), /the operation "lend": "noun" is missing; .* such as payments/],
   ['no participle', withOperation({ participle: undefined }), /"lend": "participle" is missing; .* such as paid/],
   ['no verb', withOperation({ verb: undefined }), /"lend": "verb" is missing/],
@@ -149,7 +149,7 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   ['no name of an operation', withOperation({ name: undefined }), /"lend": "name" is missing/],
   ['no apply', withOperation({ apply: undefined }), /"lend": "apply" is missing; it must be a function, such as/],
   ['a misspelt apply', withOperation({ aply: () => {} }), /"lend": unknown member "aply"\. Did you mean "apply"\?/],
-  ['a misspelt allowed', withOperation({ allow: () => true }), /unknown member "allow"\. Did you mean "allowed"\?/],
+  ['a misspelt allowed', withOperation({ alowed: () => true }), /unknown member "alowed"\. Did you mean "allowed"\?/],
   ['allowed once for all', withOperation({ allowed: true }), /"lend": "allowed" must be a function/],
   ['a change by name', withOperation({ changes: 'title' }), /"lend": "changes" must be a list of names/],
   ['a query by name', { queries: { 'by-title': 'title' } }, /the query "by-title": must be an object with field/],
@@ -167,7 +167,7 @@ t.test('members that are unknown, missing or of another kind are named', async t
   }
   for (const nothing of [undefined, null, [], 'books']) {
     t.throws(() => defineFamily(nothing as never), { message: /must be an object with name, singular, fields/ })
-    t.throws(() => deals.extend(nothing as never), { message: /^extend "deals": must be an object with fields, create/ })
+    t.throws(() => deals.extend(nothing as never), { message: /^extend "deals": must be an object with fields/ })
   }
   t.throws(() => deals.extend({ create: 'name' } as never), { message: /"create" must be a list of names/ })
 })
