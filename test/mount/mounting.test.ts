@@ -247,7 +247,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         scope.register(invoices, v1)
       })
     },
-    /invoices: \/rest\/commands is in the scope of deals, which has other onRequest hooks, .* Register both in one scope/
+    /invoices: \/rest\/commands is in the scope of deals, which has other onRequest hooks, .* Register both/
   ],
   [
     'the same, where the guarded scope comes first',
