@@ -37,7 +37,8 @@ export class TableWriter {
       if (name === undefined) continue
       const value = record[name] = field.name === 'id' ? id : item && getValue(item, field)
       const allowed = type === undefined ? undefined : findFlaw(type, value)
-      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields: [field.name], allowed })
+      const fields = [field.name]
+      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
     return {
       type: change.type,
