@@ -1,4 +1,3 @@
-import { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problems.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
@@ -77,30 +76,6 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
 function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
-}
-
-/** Cuts the connection off where the client takes nothing for so many milliseconds while there is something to take. */
-export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number): void {
-  // That of the request: the answer has none yet while others on the connection come first.
-  const { socket } = request.raw
-  // Requests that are injected have no connection.
-  if (!(socket instanceof Socket)) return
-  let taken = -1
-  let since = performance.now()
-  // Node's own clock for this begins anew where less is waiting than before, which is nothing that a client did.
-  const timer = setInterval(() => {
-    if (socket.destroyed) return clearInterval(timer)
-    const now = socket.bytesWritten - socket.writableLength
-    if (now !== taken || (socket.writableLength === 0 && raw.writableLength === 0)) {
-      taken = now
-      since = performance.now()
-    } else if (performance.now() - since >= timeout) {
-      request.log.info(`The client has taken nothing for ${timeout} ms`)
-      socket.destroy()
-    }
-  }, Math.max(1, timeout / 10))
-  timer.unref()
-  raw.once('close', () => clearInterval(timer))
 }
 
 /** Adds to the Link header, beside what is there already. */

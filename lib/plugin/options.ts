@@ -71,7 +71,10 @@ export interface FamilyOptions {
    * many ranges, as `\pL`, counts for several. Default 1000.
    */
   readonly maxPatternSize?: number
-  /** Requests that may wait on one connection for the answers before them; one more is answered 503. Default 20. */
+  /**
+   * Requests that may wait on one connection for the answers before them; one more is answered 503. Over HTTP/2 they
+   * wait behind a hundred that are at work. Default 20.
+   */
   readonly maxPipelined?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number

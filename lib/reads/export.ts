@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { caching, endWhenStalled, setRepresentation } from '../http/reply.js'
+import { caching, setRepresentation } from '../http/reply.js'
+import { endWhenStalled } from '../http/stalled.js'
 import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'

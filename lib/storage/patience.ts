@@ -43,6 +43,7 @@ export class Deadlines {
 
 /** What tells whether whoever asked is still there, as a request does. */
 export interface Presence {
+  /** Null when it has gone, over HTTP/2. */
   readonly socket: Connection | null
 }
 
@@ -83,7 +84,8 @@ export class Patience implements AbortSignal {
 
   get aborted (): boolean {
     if (this.#ended === undefined) {
-      if (this.presence.socket?.destroyed === true) this.#end('gone')
+      const { socket } = this.presence
+      if (socket === null || socket.destroyed === true) this.#end('gone')
       else if (performance.now() >= this.endsAt) this.#end('late')
     }
     return this.#ended !== undefined
