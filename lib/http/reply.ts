@@ -1,25 +1,29 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problems.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
+import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
 
+/** What an answer needs of the request that it is for. */
+export interface Answering {
+  readonly reply: FastifyReply
+  readonly choice: Choice
+  readonly mount: { readonly exportTimeout: number }
+}
+
 /** Sends a view in the chosen representation. */
-export function send (
-  reply: FastifyReply,
-  choice: Choice,
-  view: OneView | PageView
-): FastifyReply | Promise<FastifyReply> {
-  const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
+export function send (answering: Answering, view: OneView | PageView): FastifyReply | Promise<FastifyReply> {
+  const { representation } = answering.choice
+  const write = representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
   const written = write(view)
-  return typeof written === 'string'
-    ? sendText(reply, choice, written)
-    : written.then(text => sendText(reply, choice, text))
+  return typeof written === 'string' ? sendText(answering, written) : written.then(text => sendText(answering, text))
 }
 
 /** Sends what is written already. */
-export function sendText (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
+export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
+  if (text.length >= largeAnswer) watchLargeAnswer(reply, text.length, exportTimeout)
   return setRepresentation(reply, choice).header('cache-control', caching).send(text)
 }
 
