@@ -121,7 +121,8 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('its types are right, in modules and in CommonJS, with no driver installed', async t => {
-    await shell(host, 'npm install --save-dev @types/node@20')
+    // With the package of another test, since npm takes its time.
+    await shell(host, `npm install --save-dev @types/node@20 ${resolve('node_modules/typebox')}`)
     await writeFile(join(host, 'app.mts'), application + `
       import { postgresStorage } from 'fastify-dealbook/postgres'
       import { storageConformance } from 'fastify-dealbook/conformance'
@@ -159,7 +160,6 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('schemas of another package are refused', async t => {
-    await shell(host, `npm install ${resolve('node_modules/typebox')}`)
     const { stdout, stderr } = await node(host, 'another.mjs', `
       import { Type } from 'typebox'
       import { defineFamily } from 'fastify-dealbook'
