@@ -54,7 +54,7 @@ export function queueStream (
   } else if (++line.refused <= maxRefused) {
     refuse()
   } else {
-    session.destroy(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    session.destroy(new Error('Too many requests wait'), constants.NGHTTP2_ENHANCE_YOUR_CALM)
   }
 }
 

@@ -19,8 +19,8 @@ const notes = defineFamily({
 interface Host {
   readonly storage: Storage
   readonly logged: string[]
-  /** Reads that have begun, that are at work, and the most that ever were. */
-  readonly reads: { begun: number, atWork: number, most: number }
+  /** Reads that have begun, that are at work, the most that ever were, and why the last failed. */
+  readonly reads: { begun: number, atWork: number, most: number, failure?: unknown }
   open (): Promise<ClientHttp2Session>
 }
 
@@ -30,7 +30,7 @@ async function listen (t: Test, { options = {}, wait = async () => {} }: {
   readonly wait?: (read: number) => Promise<unknown>
 } = {}): Promise<Host> {
   const { findText, ...memory } = memoryStorage()
-  const reads = { begun: 0, atWork: 0, most: 0 }
+  const reads: Host['reads'] = { begun: 0, atWork: 0, most: 0 }
   const storage: Storage = {
     ...memory,
     async find (family, query, signal) {
@@ -38,6 +38,9 @@ async function listen (t: Test, { options = {}, wait = async () => {} }: {
       try {
         await wait(reads.begun++)
         return await memory.find(family, query, signal)
+      } catch (error) {
+        reads.failure = error
+        throw error
       } finally {
         reads.atWork--
       }
@@ -146,28 +149,27 @@ t.test('who is cancelled while it waits takes no place', async t => {
   t.equal(reads.begun, 120, 'and is not done')
 })
 
-t.test('ten thousand requests at once end the connection, and nobody else notices', async t => {
+t.test('thousands of requests at once end the connection, and nobody else notices', async t => {
   const { open, reads } = await listen(t, { wait: () => delay(1) })
   const other = await open()
   const session = await open()
-  const ended = once(session, 'close')
-  const streams = Array.from({ length: 10_000 }, () => send(session, home))
-  await ended
+  const failed = once(session, 'close').catch((error: unknown) => error)
+  const streams = Array.from({ length: 2000 }, () => send(session, home))
+  t.match(await failed, { message: `Session closed with error code ${constants.NGHTTP2_ENHANCE_YOUR_CALM}` })
   t.ok(streams.every(stream => stream.destroyed))
-  t.equal(session.destroyed, true)
   t.ok(reads.begun <= 1000, `${reads.begun} were begun`)
   t.equal((await read(send(other, home)))?.status, 200)
 })
 
 t.test('a client that cancels ends its work', async t => {
-  const { open, storage, reads, logged } = await listen(t)
+  const { open, storage, reads } = await listen(t)
   await loadItems(storage, notes, Array.from({ length: 300 }, (_, id) => ({ id, text: `${'a'.repeat(4000)}!` })))
   const session = await open()
   const slow = send(session, `/notes?count=exact&text.regex=${encodeURIComponent('(.*a){20}$')}`)
   while (reads.atWork === 0) await delay(5)
   slow.close(constants.NGHTTP2_CANCEL)
   while (reads.atWork > 0) await delay(5)
-  t.match(logged.join(''), 'Whoever asked has left')
+  t.match(reads.failure, { message: 'Whoever asked has left' })
   t.equal((await read(send(session, '/notes/1')))?.status, 200)
 })
 

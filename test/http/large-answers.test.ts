@@ -36,20 +36,20 @@ async function askAndWait (url: string): Promise<IncomingMessage> {
   return response.on('error', () => {})
 }
 
-for (const representation of ['json', 'html', 'ndjson']) {
+for (const representation of ['json', 'html']) {
   t.test(`${representation}: many who ask for much and read nothing do not fill the memory`, async t => {
     const { url } = await serve(t, 60_000)
     const responses: IncomingMessage[] = []
-    for (let n = 0; n < 20; n++) responses.push(await askAndWait(`${url}${large}&format=${representation}`))
+    for (let n = 0; n < 8; n++) responses.push(await askAndWait(`${url}${large}&format=${representation}`))
     const statuses = responses.map(({ statusCode }) => statusCode)
     const served = statuses.indexOf(503)
-    t.ok(served > 1 && served < 10, `${served} are served`)
+    t.ok(served > 1 && served < 8, `${served} are served`)
     t.strictSame(new Set(statuses.slice(served)), new Set([503]))
     const refused = responses.at(-1) as IncomingMessage
     t.equal(refused.headers['retry-after'], '1')
     let problem = ''
     for await (const part of refused.setEncoding('utf8')) problem += part
-    t.match(problem, 'urn:dealbook:problem:busy')
+    t.match(problem, 'Too much waits for other clients to take it')
     t.equal((await fetch(`${url}/notes?maxpagesize=5`)).status, 200, 'what is small is served all the time')
     // One that goes makes room, and so does one that reads.
     responses[0]?.destroy()

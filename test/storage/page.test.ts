@@ -31,8 +31,8 @@ t.test('what comes in the wanted order is not kept before the page', async t => 
 })
 
 t.test('where not all that stands before a page may be kept, it is found in several passes', async t => {
-  const texts = fc.array(fc.string({ maxLength: 8 }), { maxLength: 60 })
-  const bounds = fc.record({ offset: fc.nat(40), limit: fc.nat(20), bound: fc.nat(60) })
+  const texts = fc.array(fc.string({ maxLength: 8 }), { minLength: 20, maxLength: 60 })
+  const bounds = fc.record({ offset: fc.nat(40), limit: fc.nat(20), bound: fc.nat(40) })
   const sorts = fc.constantFrom(['string', 'id'], ['-string', 'id'], ['integer', 'string', '-id'])
   let passes = 0
   await fc.assert(fc.asyncProperty(texts, bounds, sorts, async (texts, { offset, limit, bound }, sort) => {
@@ -45,7 +45,7 @@ t.test('where not all that stands before a page may be kept, it is found in seve
     const expected = items.toSorted(makeComparator(asked.order)).slice(offset, offset + limit)
     return total === items.length && page.length === expected.length && page.every((item, at) => item === expected[at])
   }))
-  t.ok(passes > 200, `${passes} passes for 100 pages`)
+  t.ok(passes > 150, `${passes} passes for 100 pages`)
 })
 
 t.test('no more is kept than may be, whatever comes', async t => {
