@@ -58,25 +58,10 @@ function addNull (schema: TSchema): TSchema {
   return options === undefined ? Type.Union([schema, Type.Null()]) : { ...schema, anyOf: [...options, Type.Null()] }
 }
 
-const members: readonly string[] = [
-  'fields', 'verb', 'participle', 'noun', 'action', 'allowed'
-] satisfies (keyof EditDefinition<unknown>)[]
-
-/** Says what is wrong with how `edit` is written. */
-export function findFlawInWriting (edit: unknown): string | undefined {
-  if (typeof edit !== 'object' || edit === null) return 'edit must be a list of fields, or an object with fields'
-  const unknown = Array.isArray(edit) ? undefined : Object.keys(edit).find(name => !members.includes(name))
-  if (unknown !== undefined) return `edit has an unknown member "${unknown}".${didYouMean(unknown, members)}`
-  const { fields } = readEdit(edit as EditDefinition<unknown>)
-  return Array.isArray(fields) ? undefined : 'the fields of edit must be a list'
-}
-
 /** Says what cannot be edited of what `edit` names. */
 export function findFlawInEdit (definition: FamilyDefinition): string | undefined {
   const { edit, fields: { properties }, attributes, operations = {} } = definition
   if (edit === undefined) return undefined
-  const flaw = findFlawInWriting(edit)
-  if (flaw !== undefined) return flaw
   if (Object.hasOwn(operations, 'edit')) return 'the operation "edit" is what edit makes; name the other one otherwise'
   const { fields } = readEdit(edit)
   if (fields.length === 0) return 'edit must have a field'
@@ -85,7 +70,7 @@ export function findFlawInEdit (definition: FamilyDefinition): string | undefine
     if (name === 'id' || Object.hasOwn(ServiceFields.properties, name)) {
       return `edit has "${name}", which only the service gives`
     }
-    if (!known.includes(name)) return `edit has "${name}", which is no field.${didYouMean(String(name), known)}`
+    if (!known.includes(name)) return `edit has "${name}", which is no field.${didYouMean(name, known)}`
     if (attributes?.fields.includes(name) === true) return `edit has "${name}", which attributes has already`
     if (fields.indexOf(name) !== index) return `edit has "${name}" twice`
   }

@@ -1,10 +1,10 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { didYouMean } from '../values/nearest.js'
+import { definitionRules, findFlawInEditMembers, findMemberFlaw } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
 import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
-import { findFlawInWriting, readEdit } from './edit.js'
+import { readEdit } from './edit.js'
 import type { Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
@@ -21,20 +21,16 @@ export interface FamilyExtension<
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
 }
 
-const members: readonly string[] = [
-  'fields', 'create', 'initial', 'operations', 'edit', 'queries', 'attributes', 'state', 'makeId'
-] satisfies (keyof AnyExtension)[]
+const { name, singular, versioned, ...rules } = definitionRules
 
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
 /** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, initial, operations, edit, queries, ...others } = extension
-  refuseUnknown(base.name, extension)
-  const flaw = (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
-    (edit === undefined ? undefined : findFlawInWriting(edit))
+  const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
+  const { fields, create, initial, operations, edit, queries, ...others } = extension
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
@@ -71,12 +67,8 @@ function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinitio
   return { ...base, ...added, fields: [...base.fields, ...added.fields] }
 }
 
-// What is left out of a type is still written by those who use none.
-function refuseUnknown (family: string, extension: object): void {
-  const unknown = Object.keys(extension).find(name => !members.includes(name))
-  if (unknown === undefined) return
-  const flaw = `unknown member "${unknown}".${didYouMean(unknown, members)}`
-  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, flaw)
+function findFlawInFields ({ fields }: AnyExtension): string | undefined {
+  return fields === undefined ? undefined : findFlawInObject('fields', fields)
 }
 
 function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {

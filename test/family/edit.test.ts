@@ -239,7 +239,7 @@ t.test('an extension edits more, and may use other words', async t => {
   t.match(await edit('Silk'), { status: 409, operation: 'edit', state: 'completed' })
 
   t.throws(() => ours.extend({ edit: ['name'] }), { message: 'extend "deals": a client edits "name" already' })
-  t.throws(() => ours.extend({ edit: 'name' as never }), { message: /^extend "deals": edit must be a list of fields/ })
+  t.throws(() => ours.extend({ edit: 'name' as never }), { message: /^extend "deals": "edit" must be a list of names, or an object/ })
   t.throws(() => ours.extend({ edit: ['held'] }), { message: /edit has "held", which attributes has already/ })
   t.doesNotThrow(() => customers.extend({ edit: ['age'] }), 'what could only be read')
 })
@@ -257,15 +257,16 @@ t.test('what cannot be edited is an error at definition', async t => {
     [['createdAt'], /edit has "createdAt"/],
     [['txet'], /edit has "txet", which is no field\. Did you mean "text"\?/],
     [['constructor'], /edit has "constructor", which is no field/],
-    [[7], /edit has "7", which is no field/],
+    [[7], /"edit" must be a list of names, or an object/],
     [['text', 'text'], /edit has "text" twice/],
     [[], /edit must have a field/],
-    ['text', /edit must be a list of fields, or an object with fields/],
-    [null, /edit must be a list/],
-    [{}, /the fields of edit must be a list/],
-    [{ fields: 'text' }, /the fields of edit must be a list/],
-    [{ fields: ['text'], vreb: 'a' }, /edit has an unknown member "vreb"\. Did you mean "verb"\?/],
-    [{ fields: ['text'], name: 'amend' }, /edit has an unknown member "name"/],
+    ['text', /"edit" must be a list of names, or an object/],
+    [null, /"edit" must be a list of names, or an object/],
+    [{}, /edit: "fields" is missing; it must be a list of names, such as \['note'\]/],
+    [{ fields: 'text' }, /edit: "fields" must be a list of names/],
+    [{ fields: ['text'], allowed: true }, /edit: "allowed" must be a function/],
+    [{ fields: ['text'], vreb: 'a' }, /edit: unknown member "vreb"\. Did you mean "verb"\?/],
+    [{ fields: ['text'], name: 'amend' }, /edit: unknown member "name"/],
     [{ fields: ['text'], verb: 'A' }, /the operation "edit" has the verb "A"/],
     [['done'], /edit has "done", which attributes has already/, { attributes: { fields: ['done'], read: () => ({}) } }],
     [['text'], /the operation "edit" is what edit makes/, { operations: { edit: { ...archive, apply: () => ({}) } } }]

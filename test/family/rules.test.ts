@@ -256,7 +256,7 @@ t.test('an extension completes what the family has begun', async t => {
 t.test('a definition whose initial cannot be', async t => {
   const base = { name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), owner: Type.String() }) }
   const table: readonly (readonly [object, RegExp])[] = [
-    [{ create: [], initial: 'ann' }, /initial must be a function/],
+    [{ create: [], initial: 'ann' }, /"initial" must be a function/],
     [{ initial: () => ({}) }, /initial needs create/],
     [{ create: [] }, /the field "owner" needs a default, or must be optional, nullable, in create or set by initial/]
   ]
