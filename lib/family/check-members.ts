@@ -8,7 +8,7 @@ const kinds = {
   function: { name: 'a function', holds: (value: unknown) => typeof value === 'function' },
   boolean: { name: 'true or false', holds: (value: unknown) => typeof value === 'boolean' },
   object: { name: 'an object', holds: isObject },
-  edit: { name: 'a list of names, or an object', holds: (value: unknown) => kinds.texts.holds(value) || isObject(value) },
+  edit: { name: 'a list of names, or an object', holds: isEdit },
   // What is judged elsewhere.
   schema: { name: 'a Type.Object({ … })', holds: () => true }
 }
@@ -101,6 +101,10 @@ export function findMemberFlaw (value: unknown, rules: Readonly<Record<string, R
     if (!kinds[kind].holds(member)) return `"${name}" ${must}`
   }
   return undefined
+}
+
+function isEdit (value: unknown): boolean {
+  return kinds.texts.holds(value) || isObject(value)
 }
 
 function isObject (value: unknown): value is Readonly<Record<string, unknown>> {

@@ -239,7 +239,9 @@ t.test('an extension edits more, and may use other words', async t => {
   t.match(await edit('Silk'), { status: 409, operation: 'edit', state: 'completed' })
 
   t.throws(() => ours.extend({ edit: ['name'] }), { message: 'extend "deals": a client edits "name" already' })
-  t.throws(() => ours.extend({ edit: 'name' as never }), { message: /^extend "deals": "edit" must be a list of names, or an object/ })
+  t.throws(() => ours.extend({ edit: 'name' as never }), {
+    message: /^extend "deals": "edit" must be a list of names, or an object/
+  })
   t.throws(() => ours.extend({ edit: ['held'] }), { message: /edit has "held", which attributes has already/ })
   t.doesNotThrow(() => customers.extend({ edit: ['age'] }), 'what could only be read')
 })
