@@ -9,7 +9,8 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
   return {
     name: now.name,
     fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
-    indexes: [...indexes.values()]
+    indexes: [...indexes.values()],
+    creates: before.creates === true || now.creates === true
   }
 }
 

@@ -11,6 +11,7 @@ import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { canHave, fitQuery } from './fit.js'
 import { followIndex } from './follow-index.js'
 import { canWriteJson } from './json.js'
 import type { JoinedText, ReadStatements, RowWindow, Select } from './statements.js'
@@ -41,7 +42,12 @@ export class TableReader {
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    return await this.statements.get(id, signal)
+    return canHave(this.layout.id, id) ? await this.statements.get(id, signal) : undefined
+  }
+
+  /** The id that the database has for a new row; undefined where it has none. */
+  async nextId (signal?: AbortSignal): Promise<Id | undefined> {
+    return await this.statements.nextId(signal)
   }
 
   /** In this order; what is gone by now is left out. */
@@ -52,7 +58,7 @@ export class TableReader {
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = tightenQuery(asked)
+    const query = tightenQuery(fitQuery(this.layout, asked))
     if (hasPatterns(query)) return await this.#search(query, signal)
     const read: ReadPart<Stored[]> = (select, isLong) =>
       this.statements.readItems(select, { signal, isLong })
@@ -63,7 +69,7 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
+    const query = tightenQuery({ ...fitQuery(this.layout, asked), limit: asked.limit + 1 })
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {

@@ -9,8 +9,9 @@ export class ClauseBuilder {
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  parameter ({ kind }: Pick<Column, 'kind'>): string {
-    return this.dialect.parameter(++this.#parameters, kind)
+  /** The next one, of this type. */
+  parameter (as: string): string {
+    return this.dialect.parameter(++this.#parameters, as)
   }
 
   /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
@@ -40,17 +41,17 @@ export class ClauseBuilder {
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
       case 'null': return `${prefix}${column.equated} IS ${condition.is ? '' : 'NOT '}NULL`
       case 'regex': throw new Error('patterns are not matched in SQL')
-      default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
+      default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column.comparedAs)}`
     }
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column)}`
+    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column.equatedAs)}`
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, kind } = column
-    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated })
+    const { equated, equatedAs: as } = column
+    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated })
   }
 }
 

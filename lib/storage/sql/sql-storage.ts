@@ -11,6 +11,8 @@ interface SqlTable<Write> {
   readonly layout: Layout
   readonly reader: {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
+    /** The id that the database has for a new row; undefined where it has none. */
+    nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
   }
@@ -65,6 +67,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     async get (family, id, signal) {
       signal?.throwIfAborted()
       return await getTable(family).reader.get(id, signal)
+    },
+
+    async nextId (family, signal) {
+      return await getTable(family).reader.nextId(signal)
     },
 
     async commit (changes) {

@@ -2,7 +2,7 @@ import type { Layout, TableMapping } from '../sql/layout.js'
 import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
 import type { Index } from '../sql/steps.js'
 import type { FamilyShape } from '../storage.js'
-import { readColumns, readIndexes } from './catalog.js'
+import { readForeignColumns, readIndexes } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
@@ -16,7 +16,7 @@ export async function prepareTable (
   timeout: number
 ): Promise<{ layout: Layout, indexes: Index[] }> {
   if (mapping !== undefined) {
-    const layout = layOutMappedTable(shape, mapping, readColumns(database, mapping.table), dialect)
+    const layout = layOutMappedTable(shape, mapping, readForeignColumns(database, mapping.table), dialect)
     return { layout, indexes: readIndexes(database, layout) }
   }
 
