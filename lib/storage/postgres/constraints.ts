@@ -1,5 +1,6 @@
 import type { ConstraintRule } from '../constraint-error.js'
 import { ConstraintError } from '../constraint-error.js'
+import type { Column } from '../sql/layout.js'
 import { readConstraintColumns, readDomainColumns } from './catalog.js'
 import { getCode, ignore, isAboutData } from './driver.js'
 import type { Run } from './runner.js'
@@ -39,7 +40,8 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const isForeign = table !== undefined && table !== tableName
   const rule = isReference(error) ? judgeReference(type, isForeign) : isForeign ? 'other' : judge(error)
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
-  const fields = columns.filter(({ name }) => name !== undefined && named?.includes(name)).map(({ field }) => field.name)
+  const isNamed = ({ name }: Column): boolean => name !== undefined && named?.includes(name) === true
+  const fields = columns.filter(isNamed).map(({ field }) => field.name)
   return new ConstraintError(family, id, rule, { fields, cause: error })
 }
 
@@ -63,7 +65,9 @@ function judge (error: unknown): ConstraintRule {
 async function listColumns (refused: RefusedData, { layout }: Write, run: Run): Promise<readonly unknown[]> {
   const { schema, table, column, constraint, dataType } = refused
   if (column !== undefined) return [column]
-  if (table !== undefined && constraint !== undefined) return await readConstraintColumns(run, schema, table, constraint)
+  if (table !== undefined && constraint !== undefined) {
+    return await readConstraintColumns(run, schema, table, constraint)
+  }
   if (dataType === undefined) return []
   const columns = await readDomainColumns(run, layout.table, schema, dataType)
   // Of several with one domain, nobody knows which it was.

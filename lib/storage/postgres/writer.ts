@@ -43,8 +43,10 @@ export class TableWriter {
         continue
       }
       const value = record[name] = field.name === 'id' ? id : item && getValue(item, field)
-      const allowed = present === undefined ? undefined : findFlaw(present, value)
-      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields: [field.name], allowed })
+      if (present === undefined) continue
+      const allowed = findFlaw(present, value)
+      const fields = [field.name]
+      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
     if (kept.length > 0) record['$k'] = kept
     return {
