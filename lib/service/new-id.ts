@@ -9,7 +9,10 @@ export function isCounted ({ idKind, makeId }: Family): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
-/** The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log is here. */
+/**
+ * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log is
+ * here.
+ */
 export async function makeNewId (family: Family, storage: Storage): Promise<Id> {
   const id = family.makeId?.() ?? await storage.nextId?.(family.name)
   if (id === undefined) return isCounted(family) ? await countOn(family, storage) : uuidv7()

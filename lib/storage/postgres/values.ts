@@ -13,15 +13,28 @@ export function findFlaw (present: Type, value: unknown): string | undefined {
 }
 
 function findFlawInList (type: string, value: unknown): string | undefined {
-  const kind = /^(text|char|uuid|date)/.test(type) ? 'string' : type === 'boolean' ? 'boolean' : 'number'
-  const isOfKind = (element: unknown): boolean => element === null ||
-    (typeof element === kind && (type !== 'date' || isDate(element as string)))
-  if (!Array.isArray(value) || !value.every(isOfKind)) return `must be a list of ${type === 'date' ? type : kind}s`
+  const kind = getKind(type)
+  const isElement = elements[kind]
+  if (!Array.isArray(value) || !value.every(element => element === null || isElement(element))) {
+    return `must be a list of ${kind}s`
+  }
   for (const element of value) {
     const flaw = findFlaw({ type }, element)
     if (flaw !== undefined) return `has an element that ${flaw}`
   }
   return undefined
+}
+
+const elements = {
+  text: (element: unknown) => typeof element === 'string',
+  date: (element: unknown) => typeof element === 'string' && isDate(element),
+  boolean: (element: unknown) => typeof element === 'boolean',
+  number: (element: unknown) => typeof element === 'number',
+}
+
+function getKind (type: string): keyof typeof elements {
+  if (/^(text|char|uuid)/.test(type)) return 'text'
+  return type === 'date' || type === 'boolean' ? type : 'number'
 }
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/

@@ -77,8 +77,8 @@ interface TableBatch {
   readonly layout: Layout
   readonly types: ReadonlySet<Change['type']>
   /**
-   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects, `$k` the
-   * columns that stay as they are.
+   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects, `$k`
+   * the columns that stay as they are.
    */
   readonly json: string
 }

@@ -47,7 +47,9 @@ export class ClauseBuilder {
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column.equatedAs)}`
+    if (values.length === 1) {
+      return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column.equatedAs)}`
+    }
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
     const { equated, equatedAs: as } = column
