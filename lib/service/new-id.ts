@@ -10,8 +10,8 @@ export function isCounted ({ idKind, makeId }: Family): boolean {
 }
 
 /**
- * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log is
- * here.
+ * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log
+ * is here.
  */
 export async function makeNewId (family: Family, storage: Storage): Promise<Id> {
   const id = family.makeId?.() ?? await storage.nextId?.(family.name)
