@@ -86,7 +86,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
       if (signal === undefined || isHeeding(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof Patience ? signal.toSignal() : signal))
+      return await (signal instanceof Patience ? signal.lend(work) : raceSignal(signal, work(signal)))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }
