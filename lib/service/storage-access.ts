@@ -7,17 +7,19 @@ import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
+import { noteFamily } from './mapped-families.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess (
-  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+  family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = writable ? [shape, commandsShape] : [shape]
+  const shapes = family.writable ? [family.shape, commandsShape] : [family.shape]
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
+      noteFamily(storage, family)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.
