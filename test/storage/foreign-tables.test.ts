@@ -157,8 +157,11 @@ async function compareWithOracle (
     if (kind !== 'json') {
       const there = items.flatMap(({ [field]: value }) => value === undefined || value === null ? [] : [value])
       const values = [...new Set([...odd[kind] ?? [], ...there])] as string[]
-      for (const value of values) {
-        for (const op of ['gt', 'gte', 'lt', 'lte'] as const) conditions.push({ field, op, value })
+      for (const [index, value] of values.entries()) {
+        // Of what is not there, with or without it is the same.
+        const [lower, upper] = index % 2 === 0 ? ['gt', 'lte'] as const : ['gte', 'lt'] as const
+        const ops = there.includes(value) ? ['gt', 'gte', 'lt', 'lte'] as const : [lower, upper]
+        for (const op of ops) conditions.push({ field, op, value })
         conditions.push({ field, op: 'eq', values: [value] }, { field, op: 'ne', values: [value] })
       }
       conditions.push({ field, op: 'eq', values }, { field, op: 'ne', values })
