@@ -8,9 +8,9 @@ import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../stor
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess (
-  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+  family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = writable ? [shape, commandsShape] : [shape]
+  const shapes = listShapes(family)
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
@@ -25,8 +25,20 @@ export function makeStorageAccess (
   }
 }
 
+/** All that a storage keeps for a family. */
+export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
+  return writable ? [shape, commandsShape] : [shape]
+}
+
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
-  for (const shape of shapes) await storage.prepare(shape)
+  try {
+    for (const shape of shapes) await storage.prepare(shape)
+  } catch (error) {
+    if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
+    // What is missing is told at once, and not one table after the other.
+    const names = shapes.map(({ name }) => name).join(', ')
+    throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
+  }
   return guardStorage(storage)
 }
 

@@ -146,6 +146,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** The SQL that makes what these families lack, as one text; empty where that is nothing. For storages with tables. */
+  writeMigration? (families: readonly FamilyShape[]): Promise<string>
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
   metrics? (): Readonly<Record<string, number>>
 }

@@ -9,12 +9,13 @@ import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
 import { ignore, openPool } from './driver.js'
 import { getLanes } from './lanes.js'
+import { listMissing } from './missing.js'
 import { StatementNames } from './names.js'
 import { TableReader } from './reader.js'
 import { StatementRunner } from './runner.js'
 import { ReadStatements } from './statements.js'
 import type { TableSettings } from './tables.js'
-import { prepareTable } from './tables.js'
+import { layOutTable, makeMissing, readWith } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
@@ -57,8 +58,11 @@ export async function openConnection (
   const line = new WaitingLine({ ...settings.line, maxHeavyReads })
 
   return {
-    async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
-      const layout = await prepareTable(runner, shape, mapping, settings)
+    layOut: (shape: FamilyShape, mapping: TableMapping | undefined) =>
+      layOutTable(runner, shape, mapping, settings.schema),
+    listMissing: (layout: Layout) => listMissing(readWith(runner, layout.table), layout, settings.schema),
+    makeMissing: (layout: Layout) => makeMissing(runner, layout, settings),
+    async openTable (layout: Layout) {
       return {
         layout,
         reader: new TableReader(new ReadStatements(runner, layout), limits, line),

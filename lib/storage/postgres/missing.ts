@@ -14,7 +14,7 @@ import { checkTypes, ownTypes } from './types.js'
 export async function listMissing (run: Run, layout: Layout, schema: string | undefined): Promise<string[]> {
   const statements: string[] = []
   if (schema !== undefined && (await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])).length === 0) {
-    statements.push(`CREATE SCHEMA ${quoteName(schema)}`)
+    statements.push(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
   }
   const present = await readColumns(run, layout.table)
   const there = await readIndexNames(run, layout)
@@ -25,14 +25,14 @@ export async function listMissing (run: Run, layout: Layout, schema: string | un
     statements.push(...await mendColumns(run, layout, present, indexed))
   }
   const place = schema === undefined ? '' : `${quoteName(schema)}.`
-  for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX ${place}${quoteName(name)}`)
+  for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX IF EXISTS ${place}${quoteName(name)}`)
   for (const [name, columns] of made) {
     if (there.has(name)) continue
     // In the order of pages: absent first, ties by id.
     const id = layout.id.name as string
     const others = columns.filter(column => column !== id).map(column => `${quoteName(column)} NULLS FIRST`)
     const terms = [...others, quoteName(id)]
-    statements.push(`CREATE INDEX ${quoteName(name)} ON ${layout.table} (${terms.join(', ')})`)
+    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${terms.join(', ')})`)
   }
   return statements
 }

@@ -15,38 +15,45 @@ export interface TableSettings {
   readonly migrationTimeout: number
 }
 
-/** Makes what is missing of the family's table, and returns how the family is kept. */
-export async function prepareTable (
+/** Runs statements that read about a table. */
+export function readWith (runner: StatementRunner, table: string): Run {
+  return (text, values = []) => runner.read(table, { text, values })
+}
+
+/** How the family is kept. */
+export async function layOutTable (
   runner: StatementRunner,
   shape: FamilyShape,
   mapping: TableMapping | undefined,
-  { schema, migrationTimeout }: TableSettings
+  schema: string | undefined
 ): Promise<Layout> {
-  if (mapping !== undefined) {
-    const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
-    const table = schemaPart + quoteName(mapping.table)
-    const present = await readColumns((text, values = []) => runner.read(table, { text, values }), table)
-    const layout = layOutMappedTable(shape, mapping, present, dialect)
-    checkTypes(layout, present, mappableTypes)
-    return layout
-  }
-
-  const layout = layOutOwnTable(shape, dialect, schema)
-  const run: Run = (text, values = []) => runner.read(layout.table, { text, values })
-  if (!await isComplete(run, layout, schema)) {
-    await runner.transact(layout.table, async run => {
-      // To make an index takes longer than any request may. Only for a table it waits no longer than others: until it
-      // has its lock, nobody else gets one.
-      const [[patience] = []] = await run('SHOW lock_timeout', [])
-      await run(`SET LOCAL statement_timeout = ${migrationTimeout}; SET LOCAL lock_timeout = ${migrationTimeout}`)
-      // Whoever comes second waits here, and then finds everything made.
-      await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
-      await run(`SET LOCAL lock_timeout = '${String(patience)}'`)
-      const statements = await listMissing(run, layout, schema)
-      if (statements.length > 0) await run(statements.join('; '))
-    })
-  }
+  if (mapping === undefined) return layOutOwnTable(shape, dialect, schema)
+  const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
+  const table = schemaPart + quoteName(mapping.table)
+  const present = await readColumns(readWith(runner, table), table)
+  const layout = layOutMappedTable(shape, mapping, present, dialect)
+  checkTypes(layout, present, mappableTypes)
   return layout
+}
+
+/** Makes what is missing of a table. */
+export async function makeMissing (
+  runner: StatementRunner,
+  layout: Layout,
+  { schema, migrationTimeout }: TableSettings
+): Promise<void> {
+  if (await isComplete(readWith(runner, layout.table), layout, schema)) return
+  await runner.transact(layout.table, async run => {
+    // To make an index takes longer than any request may. Only for a table it waits no longer than others: until it
+    // has its lock, nobody else gets one.
+    const [[patience] = []] = await run('SHOW lock_timeout', [])
+    await run(`SET LOCAL statement_timeout = ${migrationTimeout}; SET LOCAL lock_timeout = ${migrationTimeout}`)
+    // Whoever comes second waits here, and then finds everything made.
+    await run('SELECT pg_advisory_xact_lock(hashtext($1))', [`fastify-dealbook ${schema ?? ''}`])
+    await run(`SET LOCAL lock_timeout = '${String(patience)}'`)
+    const statements = await listMissing(run, layout, schema)
+    if (statements.length > 0) await run(statements.join('; '))
+  })
 }
 
 async function isComplete (run: Run, layout: Layout, schema: string | undefined): Promise<boolean> {
