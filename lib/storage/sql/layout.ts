@@ -29,6 +29,8 @@ export interface Column {
   readonly name: string | undefined
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
+  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
+  readonly isCut: boolean
   /** For comparisons and order. */
   readonly compared: string
   /** For equality. */

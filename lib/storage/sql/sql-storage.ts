@@ -4,6 +4,8 @@ import { markHeeding } from '../patience.js'
 import { mergeShapes } from '../shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
+import type { IndexedFields } from './choose-indexes.js'
+import { chooseIndexes } from './choose-indexes.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
@@ -41,13 +43,14 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
 
 interface StorageSettings {
   readonly tables?: TableMappings | undefined
+  readonly indexes?: IndexedFields | undefined
   readonly migrate?: Migrate | undefined
 }
 
 /** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  { tables: mappings = {}, migrate = 'auto' }: StorageSettings
+  { tables: mappings = {}, indexes = {}, migrate = 'auto' }: StorageSettings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -119,7 +122,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   async function prepare (shape: FamilyShape): Promise<void> {
     const opened = await getConnection()
     const merged = mergeShapes(shapes.get(shape.name), shape)
-    const layout = await opened.layOut(merged, getMapping(shape))
+    const layout = await layOut(opened, merged)
     checkNotShared(layout)
     if (!layout.mapped) await migrateTable(opened, layout)
     const table = await opened.openTable(layout)
@@ -142,14 +145,15 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     for (const shape of families) merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
     const missing: string[] = []
     for (const shape of merged.values()) {
-      const layout = await opened.layOut(shape, getMapping(shape))
+      const layout = await layOut(opened, shape)
       if (!layout.mapped) missing.push(...await opened.listMissing(layout))
     }
     return joinStatements(missing)
   }
 
-  function getMapping ({ name }: FamilyShape): TableMapping | undefined {
-    return Object.hasOwn(mappings, name) ? mappings[name] : undefined
+  async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
+    const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
+    return await opened.layOut(chooseIndexes(shape, indexes, mapping !== undefined), mapping)
   }
 
   function getTable (family: string): Table {

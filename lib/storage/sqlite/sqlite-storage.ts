@@ -1,3 +1,4 @@
+import type { IndexedFields } from '../sql/choose-indexes.js'
 import type { TableMappings } from '../sql/layout.js'
 import type { Migrate } from '../sql/migrate.js'
 import { readMigrate } from '../sql/migrate.js'
@@ -8,6 +9,7 @@ import { openConnection } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
+export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
 
@@ -15,6 +17,8 @@ export type { Migrate } from '../sql/migrate.js'
 export interface SqliteOptions {
   /** Families that are kept in tables which are there already. */
   readonly tables?: TableMappings
+  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
+  readonly indexes?: IndexedFields
   /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
   readonly migrate?: Migrate
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
@@ -49,8 +53,9 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  const { tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, settings, limits), { tables, migrate: readMigrate(options.migrate) })
+  const migrate = readMigrate(options.migrate)
+  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate })
 }
