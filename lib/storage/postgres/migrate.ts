@@ -35,7 +35,7 @@ export class Migration {
   async makeMissing (layout: Layout): Promise<void> {
     if (await this.#isComplete(layout)) return
     const end = performance.now() + this.settings.migrationTimeout
-    while (!await this.#define(layout) || !await this.#build(layout)) {
+    while (!await this.#make(layout)) {
       if (performance.now() > end) throw new BusyError(`Another process is still making ${layout.table}`)
       await delay(50 + Math.random() * 100)
     }
@@ -52,21 +52,26 @@ export class Migration {
   }
 
   /** Returns whether it was done; it is not where another process is at it. */
-  async #define (layout: Layout): Promise<boolean> {
+  async #make (layout: Layout): Promise<boolean> {
+    const builds = await this.#define(layout)
+    return builds !== undefined && (builds.length === 0 || await this.#build(layout))
+  }
+
+  /** Makes all but what is to be built then. */
+  async #define (layout: Layout): Promise<Missing['builds'] | undefined> {
     return await this.runner.transact(layout.table, async run => {
-      if (!await this.#lock(run)) return false
+      if (!await this.#lock(run)) return undefined
       // It may take longer than any request. Only for a table it waits no longer than others: until it has its lock,
       // nobody else gets one.
       await run(`SET LOCAL statement_timeout = ${this.settings.migrationTimeout}`)
-      const { definitions } = await this.#find(run, layout)
+      const { definitions, builds } = await this.#find(run, layout)
       if (definitions.length > 0) await run(definitions.join('; '))
-      return true
+      return builds
     })
   }
 
   /** Builds indexes while others write. Returns whether it was done. */
   async #build (layout: Layout): Promise<boolean> {
-    if (await this.#isComplete(layout)) return true
     // The lock has a transaction for itself: a build waits for all others that have looked at a table.
     return await this.runner.transact(layout.table, async run => {
       if (!await this.#lock(run)) return false
