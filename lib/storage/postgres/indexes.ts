@@ -10,6 +10,13 @@ import { readIndexNames } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { Run } from './runner.js'
 
+/** Where tables are made, and how. */
+export interface TablePlace {
+  readonly schema: string | undefined
+  /** Whether indexes of a table with rows are built while others write to it. */
+  readonly concurrently: boolean
+}
+
 /** The indexes of a table of our own, as they are in the database. */
 export interface PresentIndexes {
   /** Those of ours that can be used. */
@@ -28,8 +35,7 @@ export async function readIndexes (run: Run, layout: Layout): Promise<PresentInd
 export function listMissingIndexes (
   layout: Layout,
   { names }: PresentIndexes,
-  schema: string | undefined,
-  isConcurrent: boolean
+  { schema, concurrently: isConcurrent }: TablePlace
 ): string[] {
   const concurrently = isConcurrent ? 'CONCURRENTLY ' : ''
   const place = schema === undefined ? '' : `${quoteName(schema)}.`

@@ -6,17 +6,10 @@ import type { PresentColumn } from '../sql/make-layout.js'
 import { quoteName } from '../sql/names.js'
 import { readColumns } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { PresentIndexes } from './indexes.js'
+import type { PresentIndexes, TablePlace } from './indexes.js'
 import { listMissingIndexes, readIndexes } from './indexes.js'
 import type { Run } from './runner.js'
 import { checkTypes, ownTypes } from './types.js'
-
-/** Where tables are made, and how. */
-export interface TablePlace {
-  readonly schema: string | undefined
-  /** Whether indexes of a table with rows are built while others write to it. */
-  readonly concurrently: boolean
-}
 
 /** The statements that make what is missing of a table. */
 export interface Missing {
@@ -34,29 +27,32 @@ export async function findMissing (run: Run, layout: Layout, place: TablePlace):
     definitions.push(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
   }
   const present = await readColumns(run, layout.table)
-  const hasRows = present.size > 0 && (await run(`SELECT 1 FROM ${layout.table} LIMIT 1`)).length > 0
   const indexes = await readIndexes(run, layout)
-  const table = { layout, present, hasRows, indexes }
   if (present.size === 0) definitions.push(writeCreate(layout, dialect))
-  else definitions.push(...await mendColumns(run, table))
-  const isConcurrent = hasRows && place.concurrently
-  const builds = listMissingIndexes(layout, indexes, schema, isConcurrent)
-  return isConcurrent ? { definitions, builds } : { definitions: [...definitions, ...builds], builds: [] }
+  else definitions.push(...await mendColumns(run, { layout, present, indexes }))
+  const builds = listMissingIndexes(layout, indexes, place)
+  const isConcurrent = builds.length > 0 && place.concurrently && present.size > 0 && await hasRows(run, layout)
+  if (isConcurrent) return { definitions, builds }
+  definitions.push(...listMissingIndexes(layout, indexes, { ...place, concurrently: false }))
+  return { definitions, builds: [] }
+}
+
+async function hasRows (run: Run, { table }: Layout): Promise<boolean> {
+  return (await run(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0
 }
 
 /** A table as it is in the database. */
 interface PresentTable {
   readonly layout: Layout
   readonly present: ReadonlyMap<string, PresentColumn>
-  readonly hasRows: boolean
   readonly indexes: PresentIndexes
 }
 
-async function mendColumns (run: Run, { layout, present, hasRows, indexes }: PresentTable): Promise<string[]> {
+async function mendColumns (run: Run, { layout, present, indexes }: PresentTable): Promise<string[]> {
   checkTypes(layout, present, ownTypes)
   const { family, table, columns } = layout
   const added = columns.filter(({ name }) => !present.has(name as string))
-  if (hasRows) {
+  if (added.length > 0 && await hasRows(run, layout)) {
     for (const column of added) refuseIncomplete(family, column.field, describeFilling(layout, column, dialect))
   }
   const kept = columns.filter(({ name }) => present.has(name as string))
