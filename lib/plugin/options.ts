@@ -34,7 +34,7 @@ export interface FamilyOptions {
    * What `authorize` takes counts, but is not ended by it.
    */
   readonly timeout?: number
-  /** Milliseconds that an export waits for a client that does not read; then it is cut off. Default 30,000. */
+  /** Milliseconds that an export, or a large answer, waits for a client that does not read. Default 30,000. */
   readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
@@ -71,7 +71,7 @@ export interface FamilyOptions {
    * many ranges, as `\pL`, counts for several. Default 1000.
    */
   readonly maxPatternSize?: number
-  /** Requests that may wait on one connection for the answers before them; one more is answered 503. Default 20. */
+  /** Requests that may wait on one connection; over HTTP/2, behind a hundred at work. Beyond: 503. Default 20. */
   readonly maxPipelined?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number

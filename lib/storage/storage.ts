@@ -117,8 +117,9 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
- * from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve now.
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
+ * and `ReadOnlyError` from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve
+ * now.
  *
  * A read may come with a signal. Once it is aborted nobody waits for the answer any more (a deadline has passed, or the
  * client has left): whoever heeds it ends the work and throws the signal's reason.

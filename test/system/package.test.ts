@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { blocksIn } from '../docs/pages.js'
+import { unmeasured } from '../unmeasured.js'
 import { bin, installTools, tools } from './tools.js'
 
 const run = promisify(execFile)
@@ -17,7 +18,9 @@ const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 
 const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
-const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+const packed = await run(
+  ...unmeasured('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+)
 const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
 const tarball = join(work, filename)
 
@@ -26,18 +29,19 @@ async function shell (host: string, lines: string): Promise<string> {
   const text = lines
     .replace(/\bfastify-dealbook\b/g, tarball)
     .replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
-  return (await run('sh', ['-e', '-c', text], { cwd: host })).stdout
+  return (await run(...unmeasured('sh', ['-e', '-c', text]), { cwd: host })).stdout
 }
 
 async function node (host: string, file: string, text: string): Promise<{ stdout: string, stderr: string }> {
   await writeFile(join(host, file), text)
-  return await run(process.execPath, [file], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+  return await run(...unmeasured(process.execPath, [file]), { cwd: host })
+    .catch((error: { stdout: string, stderr: string }) => error)
 }
 
 /** What the compiler says to files in a host; the types of all packages are checked too. */
 async function flawsOf (host: string, files: string[], module = 'nodenext'): Promise<string> {
   const options = `--noEmit --strict --target es2023 --module ${module} --types node --skipLibCheck false`.split(' ')
-  const said = await run(process.execPath, [tsc, ...options, ...files], { cwd: host }).catch(
+  const said = await run(...unmeasured(process.execPath, [tsc, ...options, ...files]), { cwd: host }).catch(
     (error: { stdout: string, stderr: string }) => error
   )
   return said.stdout + said.stderr
@@ -117,7 +121,8 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('its types are right, in modules and in CommonJS, with no driver installed', async t => {
-    await shell(host, 'npm install --save-dev @types/node@20')
+    // With the package of another test, since npm takes its time.
+    await shell(host, `npm install --save-dev @types/node@20 ${resolve('node_modules/typebox')}`)
     await writeFile(join(host, 'app.mts'), application + `
       import { postgresStorage } from 'fastify-dealbook/postgres'
       import { storageConformance } from 'fastify-dealbook/conformance'
@@ -155,7 +160,6 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('schemas of another package are refused', async t => {
-    await shell(host, `npm install ${resolve('node_modules/typebox')}`)
     const { stdout, stderr } = await node(host, 'another.mjs', `
       import { Type } from 'typebox'
       import { defineFamily } from 'fastify-dealbook'
@@ -172,7 +176,7 @@ t.test('from an empty folder to a running application, by the README', async t =
     await writeFile(join(host, 'main.ts'), `
       import { build } from './app'
       build().inject('/crm/rest/v1/invoices').then(answer => console.log(answer.statusCode))`)
-    t.equal((await run(bin('tsx'), ['main.ts'], { cwd: host })).stdout, '200\n')
+    t.equal((await run(...unmeasured(bin('tsx'), ['main.ts']), { cwd: host })).stdout, '200\n')
 
     const config = blocksIn('js').find(({ comment }) => comment === 'file: jest.config.js')?.text ?? ''
     // As it would be where the host itself had installed it.
@@ -194,13 +198,17 @@ t.test('from an empty folder to a running application, by the README', async t =
         await app.close()
         await storage.close()
       })`)
-    const jest = await run(bin('jest'), ['--ci'], { cwd: host }).catch((error: { stderr: string }) => error)
+    const jest = await run(...unmeasured(bin('jest'), ['--ci']), { cwd: host })
+      .catch((error: { stderr: string }) => error)
     t.match(jest.stderr, 'Tests:       1 passed, 1 total')
   })
 
   await t.test('it runs, and answers as shown', { skip: !hasCurl && 'there is no curl' }, async t => {
     await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))
-    const server = spawn(process.execPath, ['app.mjs'], { cwd: host, stdio: ['ignore', 'pipe', 'inherit'] })
+    const server = spawn(...unmeasured(process.execPath, ['app.mjs']), {
+      cwd: host,
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     t.teardown(() => server.kill())
     const ended = once(server, 'exit').then(([code]) => { throw new Error(`the application ended with ${code}`) })
     const [printed] = await Promise.race([once(server.stdout, 'data'), ended]) as [Buffer]
