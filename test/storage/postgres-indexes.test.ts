@@ -103,7 +103,7 @@ t.test('a build that was broken off is found and done anew', async t => {
   }), { code: '57014' })
   t.strictSame(await readIndexes(schema), { people_age_idx: false })
   await t.rejects(open({ migrate: 'check' }).prepare(people), {
-    message: /\n\nDROP INDEX CONCURRENTLY IF EXISTS \S+"people_age_idx";\nCREATE INDEX CONCURRENTLY [^;]+\("age"[^]+;\n$/
+    message: /\n\nDROP INDEX CONCURRENTLY IF EXISTS \S+_age_idx";\nCREATE INDEX CONCURRENTLY [^;]+\("age"[^]+;\n$/
   })
   const unused = open({ migrate: 'off' })
   await unused.prepare(people)
