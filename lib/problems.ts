@@ -118,9 +118,9 @@ export function invalidQuery (flaws: readonly { readonly parameter: string, read
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }
 
-/** The problem of an item that is not what the client decided on. */
-export function preconditionFailed (what: string, revision: number): Problem {
-  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}`
+/** The problem of an item that is not what the client decided on. @param hint the end of the sentence */
+export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
+  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}${hint}`
   return new Problem('precondition-failed', detail, { members: { revision } })
 }
 

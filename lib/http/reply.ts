@@ -37,6 +37,12 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
+    .serializer(takeAsIs)
+}
+
+// A hook of the host's may have set another serializer, which would encode what is text already once more.
+function takeAsIs (text: string): string {
+  return text
 }
 
 /** How a mount shows problems. */

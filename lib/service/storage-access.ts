@@ -7,6 +7,7 @@ import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
+import { noteFamily } from './mapped-families.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess (
@@ -18,6 +19,7 @@ export function makeStorageAccess (
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
+      noteFamily(storage, family)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.

@@ -151,6 +151,8 @@ export interface Storage {
   close (): Promise<void>
   /** The SQL that makes what these families lack, as one text; empty where nothing is. For storages with tables. */
   writeMigration? (families: readonly FamilyShape[]): Promise<string>
+  /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
+  readonly mappedFamilies?: readonly string[]
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
   metrics? (): Readonly<Record<string, number>>
 }

@@ -70,11 +70,11 @@ function closing (t: Test, storage: Storage): Storage {
   return storage
 }
 
-/** Boots an application with this family over a storage. */
-async function boot (t: Test, storage: Storage, family: FastifyPluginAsync<FamilyOptions>) {
+/** Boots an application with these families over a storage. */
+async function boot (t: Test, storage: Storage, ...families: readonly FastifyPluginAsync<FamilyOptions>[]) {
   const app = Fastify()
   t.teardown(() => app.close())
-  app.register(family, { storage, version: 'v1' })
+  for (const family of families) app.register(family, { storage, version: 'v1' })
   await app.ready()
   return app
 }
@@ -157,8 +157,7 @@ for (const [name, make] of Object.entries(databases)) {
     const { open, listIndexes } = await make(t)
     const indexes = { deals: ['status', 'createdAt'], customers: [] }
     const chosen = open({ indexes })
-    await boot(t, chosen, deals)
-    await boot(t, chosen, customers)
+    await boot(t, chosen, deals, customers)
     t.same(await listIndexes('deals'), ['deals_created_at_idx', 'deals_status_idx'])
     t.same(await listIndexes('customers'), [])
     t.equal((await listIndexes('commands')).length, 2, 'the log keeps its own')
@@ -176,6 +175,7 @@ for (const [name, make] of Object.entries(databases)) {
       const storage = open({ indexes: { deals: fields as string[] } })
       await t.rejects(boot(t, storage, nested), { code: 'FST_DEALBOOK_INVALID_STORAGE_OPTION', message }, flaw)
     }
+    await t.rejects(boot(t, open({ indexes: { deal: [] } }), deals), { code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY' })
     const mapped = open({ indexes, tables: { customers: { table: 'deals' } } })
     await t.rejects(boot(t, mapped, customers), /"indexes.customers" of the storage: it is in a table of yours/)
   })

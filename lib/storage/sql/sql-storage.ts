@@ -59,6 +59,8 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let preparing: Promise<unknown> = Promise.resolve()
 
   return markHeeding<Storage>({
+    mappedFamilies: Object.keys({ ...mappings, ...indexes }),
+
     async prepare (shape) {
       await inTurn(() => prepare(shape))
     },
