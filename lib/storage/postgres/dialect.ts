@@ -1,4 +1,5 @@
 import type { Dialect } from '../sql/dialect.js'
+import { indexedLength } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
 import type { Kind } from '../storage.js'
 import { showMoment, writeForeignColumn, writePlain } from './foreign.js'
@@ -16,9 +17,17 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, as) => `$${n}::${as}`,
-  inList: ({ column, as, from, negated }) => `${column} ${negated ? '<> ALL' : '= ANY'} ($${from}::${as}[])`,
+  inList ({ column, as, from, negated, isCut }) {
+    const list = `$${from}::${as}[]`
+    const isOneOf = `${column} ${negated ? '<> ALL' : '= ANY'} (${list})`
+    if (negated || !isCut) return isOneOf
+    return `(${takeBeginning(column)} = ANY (ARRAY(SELECT ${takeBeginning('one')} FROM unnest(${list}) AS one)) ` +
+      `AND ${isOneOf})`
+  },
   listsAreOneParameter: true,
   withoutIndex: '',
+  // An entry of an index has 2704 bytes at most.
+  beginning: takeBeginning,
   writeColumn (column, kind, present) {
     const as = plainTypes[kind]
     // Equal is equal in every collation; naming one would keep a mapped table's index from being used.
@@ -46,6 +55,10 @@ export const postgresDialect: Dialect = {
 function select (column: string, kind: Kind): string {
   if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
   return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
+}
+
+function takeBeginning (text: string): string {
+  return `left(${text}, ${indexedLength})`
 }
 
 function encode (value: unknown, kind: Kind): unknown {

@@ -1,6 +1,9 @@
 import type { Kind } from '../storage.js'
 import type { PresentColumn } from './present-column.js'
 
+/** Characters of a text that an index can hold in any case: with four bytes each there is room for the id too. */
+export const indexedLength = 200
+
 /** Whether a column has one of several values. */
 interface ListTest {
   /** As it stands in SQL. */
@@ -13,6 +16,8 @@ interface ListTest {
   readonly length: number
   /** Whether it must have none of them. */
   readonly negated: boolean
+  /** Whether an index has its beginning only. */
+  readonly isCut: boolean
 }
 
 /** How a column stands in SQL. */
@@ -40,6 +45,8 @@ export interface Dialect {
   readonly listsAreOneParameter: boolean
   /** Written before a column so that no index is used for the condition; empty where a database has no such thing. */
   readonly withoutIndex: string
+  /** The first `indexedLength` characters of a text, where an index cannot hold all of it; none where it can. */
+  readonly beginning?: (text: string) => string
   /** @param present the column as it is, where somebody else made it */
   writeColumn (column: string, kind: Kind, present?: PresentColumn): ColumnTexts
   /** The same for a column where NULL stands for a value. */

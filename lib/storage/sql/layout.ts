@@ -32,6 +32,8 @@ export interface Column extends ColumnTexts {
   readonly present?: PresentColumn
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
+  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
+  readonly isCut: boolean
 }
 
 /** Where the items of a family are kept. */

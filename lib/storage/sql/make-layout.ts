@@ -86,7 +86,7 @@ function makeLayout (
 
 function makeColumn (field: Field, name: string, dialect: Dialect): Column {
   const { kind } = field
-  return { field, kind, name, isFilled: false, ...dialect.writeColumn(quoteName(name), kind) }
+  return { field, kind, name, isFilled: false, isCut: false, ...dialect.writeColumn(quoteName(name), kind) }
 }
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
@@ -96,10 +96,11 @@ function makeMappedColumn (field: Field, name: string, dialect: Dialect, present
   const texts = isFilled
     ? dialect.writeFilled(quoteName(name), kind, value, present)
     : dialect.writeColumn(quoteName(name), kind, present)
-  return { field, kind, name, present, isFilled, ...texts }
+  return { field, kind, name, present, isFilled, isCut: false, ...texts }
 }
 
 function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
   const { kind } = field
-  return { field, kind, name: undefined, isFilled: false, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
+  const none = { name: undefined, isFilled: false, isCut: false }
+  return { field, kind, ...none, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
 }

@@ -54,11 +54,6 @@ export class TableReader {
     return this.settings.round.read(() => this.statements.get(id))
   }
 
-  /** The id that the database has for a new row; undefined where it has none. */
-  nextId (): Id | undefined {
-    return this.statements.nextId()
-  }
-
   getMany (ids: readonly Id[]): Stored[] {
     return ids.flatMap(id => this.statements.get(id) ?? [])
   }
