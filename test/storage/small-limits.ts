@@ -35,7 +35,7 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     function: (name, options, run) => { database.function(name, options, run) }
   }
   const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {}, 'SQLite')
   return {
     storage,
     statements,
@@ -77,7 +77,7 @@ export async function makePostgres (): Promise<RecordedStorage> {
     maxWaitingCommits: 1000,
     line: lineLimits
   }
-  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {}, 'PostgreSQL')
   return {
     storage,
     statements,

@@ -57,5 +57,13 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {})
+  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
+  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {}, place)
+}
+
+// Host and database, and never who connects by which password.
+function describePlace (connectionString: string): string {
+  const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
+  const host = url?.host || url?.searchParams.get('host') || 'localhost'
+  return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
 }

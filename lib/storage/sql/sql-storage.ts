@@ -5,6 +5,7 @@ import { mergeShapes } from '../shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
+import { namePlace } from './name-place.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -33,10 +34,15 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   metrics (): Readonly<Record<string, number>>
 }
 
-/** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
+/**
+ * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
+ *
+ * @param place what database it is and where, for its errors at boot
+ */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  mappings: TableMappings
+  mappings: TableMappings,
+  place: string
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -47,7 +53,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   return markHeeding<Storage>({
     async prepare (shape) {
       // One after the other: two at once would alter one table, or open two transactions on one connection.
-      const prepared = preparing.then(() => prepare(shape))
+      const prepared = preparing.then(() => prepare(shape)).catch(error => { throw namePlace(error, place) })
       preparing = prepared.catch(() => {})
       await prepared
     },

@@ -47,5 +47,6 @@ export function sqliteStorage (
   const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, settings, limits), tables)
+  const place = 'file' in options ? `SQLite, ${options.file}` : 'SQLite'
+  return createSqlStorage(() => openConnection(options, settings, limits), tables, place)
 }
