@@ -8,7 +8,7 @@ import type { MemberValidator, Validator } from '../values/validate.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
-import { declaresNull, listFields, ServiceFields } from './fields.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
 import type { NounOperation, Operation } from './operation.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
@@ -107,10 +107,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
 
 function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {
   const sent: TProperties = {}
-  const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
-    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
@@ -126,6 +123,6 @@ function compileLifecycle (singular: string, properties: TProperties, create: re
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults
+    defaults: listDefaults(properties)
   }
 }
