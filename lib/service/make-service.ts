@@ -18,6 +18,7 @@ import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
 import { findAfter } from './find-after.js'
 import { logOrder } from './log.js'
+import { readMakers } from './makers.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions } from './service.js'
@@ -40,6 +41,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
+  const makers = readMakers(family, options)
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
   const access = makeStorageAccess(family)
@@ -130,7 +132,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       },
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
-      waiting
+      waiting,
+      makers
     }
   }
 
