@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
+import { Problem } from 'fastify-dealbook'
 
 const listening: Record<string, string> = {
   EADDRINUSE: 'is taken by another program: choose another PORT, or end that program',
@@ -10,6 +11,8 @@ const listening: Record<string, string> = {
 
 /** Why the server could not start, in one line. */
 export function explainFailure (error: unknown): string {
+  // What a client is told of a storage says nothing of the reason.
+  if (error instanceof Problem && error.cause !== undefined) return explainFailure(error.cause)
   const { syscall, code = '', address, hostname, port, message } = error as Partial<NodeJS.ErrnoException & Where>
   const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? listening[code] : undefined
   const where = [address ?? hostname, port].filter(each => each !== undefined).join(':')

@@ -19,7 +19,7 @@ import { explainFailure } from '../examples/start-and-stop.js'
 import { openStorage } from '../examples/storage-from-url.js'
 import { buildApp as tenants } from '../examples/tenants.js'
 import type { Storage } from '../lib/index.js'
-import { customers, deals, memoryStorage } from '../lib/index.js'
+import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
 import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
@@ -199,6 +199,7 @@ t.test('why the server cannot listen', async t => {
     [{ syscall: 'listen', code: 'EACCES', address: '::1', port: 80 }, /^::1:80 may not be listened at: choose a PORT/],
     [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'nowhere' }, /^nowhere is no known name: choose another HOST/],
     [new Error('two\n  lines'), /^two lines$/],
+    [new Problem('storage-unavailable', 'a', { cause: new Error('the disk is full') }), /^the disk is full$/],
     ['no error', /^no error$/]
   ] as const) t.match(explainFailure(error), text)
 })
