@@ -5,7 +5,7 @@ import type { CustomersSource } from './customers-source.js'
 import { makeUp, openFile } from './customers-source.js'
 import { makeProgress } from './progress.js'
 
-/** Loads that are not finished: the row goes with the last customer, so that an interrupted one never counts as done. */
+/** Loads that are not finished: the row goes with the last customer, so that one that stopped never counts as done. */
 export const loads = defineFamily({
   name: 'loads',
   singular: 'load',
