@@ -42,9 +42,10 @@ export interface CopyProgress {
 export async function copyStorage (
   from: Storage,
   to: Storage,
-  { families, onProgress, signal }: CopyOptions
+  options: CopyOptions
 ): Promise<Readonly<Record<string, number>>> {
-  const parts = listParts(from, to, families)
+  const parts = listParts(from, to, options?.families)
+  const { onProgress, signal } = options
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)

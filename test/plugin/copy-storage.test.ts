@@ -213,10 +213,28 @@ t.test('nothing is left behind unsaid', async t => {
   })
   await t.rejects(copyStorage(from, from, { families }), { code })
   await t.rejects(copyStorage(from, {} as Storage, { families }), { code })
-  await t.rejects(copyStorage(from, to, { families: [] }), { code, message: /"families" must be a list/ })
+  for (const options of [{ families: [] }, {}, undefined] as { families: [] }[]) {
+    await t.rejects(copyStorage(from, to, options), { code, message: /"families" must be a list of all families$/ })
+  }
   await t.rejects(copyStorage(from, to, { families: [{ definition: { name: 'deals' } }] }), {
     code: 'FST_DEALBOOK_NO_FAMILY'
   })
+})
+
+t.test('what has no revision, as a table that is only read, has its first', async t => {
+  const [inner, to] = [memoryStorage(), memoryStorage()]
+  await loadItems(inner, customers, people(30))
+  const from: Storage = {
+    ...inner,
+    async find (family, query) {
+      const { items, ...found } = await inner.find(family, query)
+      return { ...found, items: items.map(item => ({ ...item, revision: 0 })) }
+    }
+  }
+  for (const round of ['at first', 'and again']) {
+    t.match(await copyStorage(from, to, { families: [customers] }), { customers: 30 }, round)
+  }
+  t.equal((await to.get('customers', 7))?.revision, 1)
 })
 
 t.test('wide rows are copied few at a time, narrow ones many', async t => {
