@@ -2,6 +2,7 @@ import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
+import { noteFamily } from '../service/mapped-families.js'
 import type { Change, Id, Storage, Stored } from '../storage/storage.js'
 import { DuplicateError } from '../storage/storage.js'
 import type { AnyFamily } from './define-family.js'
@@ -46,6 +47,7 @@ export async function loadItems (
   checkOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
+  noteFamily(storage, compiled)
   await storage.prepare(compiled.shape)
   if (log !== undefined) await storage.prepare(commandsShape)
   let loaded = 0

@@ -115,8 +115,9 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
- * from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve now.
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
+ * and `ReadOnlyError` from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve
+ * now.
  *
  * A read may come with a signal. Once it is aborted nobody waits for the answer any more (a deadline has passed, or the
  * client has left): whoever heeds it ends the work and throws the signal's reason.
@@ -146,6 +147,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
+  readonly mappedFamilies?: readonly string[]
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
   metrics? (): Readonly<Record<string, number>>
 }
