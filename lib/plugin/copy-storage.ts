@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
+import { checkMappedFamilies, noteFamily } from '../service/mapped-families.js'
 import { isStorage } from '../service/storage-access.js'
 import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../storage/storage.js'
 import type { AnyFamily } from './define-family.js'
@@ -45,7 +46,11 @@ export async function copyStorage (
   options: CopyOptions
 ): Promise<Readonly<Record<string, number>>> {
   const parts = listParts(from, to, options?.families)
-  const { onProgress, signal } = options
+  const { families, onProgress, signal } = options
+  for (const storage of [from, to]) {
+    for (const family of families) noteFamily(storage, getFamily(family))
+    checkMappedFamilies(storage)
+  }
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)

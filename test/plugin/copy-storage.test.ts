@@ -211,6 +211,10 @@ t.test('nothing is left behind unsaid', async t => {
     code,
     message: /^copyStorage: invoices had \d+ items when it began, and \d+ were copied: somebody writes/
   })
+  const misspelt = { ...memoryStorage(), mappedFamilies: ['custmers'] }
+  await t.rejects(copyStorage(from, misspelt, { families: [...families, wider] }), {
+    code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY'
+  })
   await t.rejects(copyStorage(from, from, { families }), { code })
   await t.rejects(copyStorage(from, {} as Storage, { families }), { code })
   for (const options of [{ families: [] }, {}, undefined] as { families: [] }[]) {
