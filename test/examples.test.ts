@@ -197,7 +197,7 @@ t.test('files of customers', async t => {
 t.test('why the server cannot listen', async t => {
   for (const [error, text] of [
     [{ syscall: 'listen', code: 'EACCES', address: '::1', port: 80 }, /^::1:80 may not be listened at: choose a PORT/],
-    [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'x' }, /^x is no known name: choose another HOST],
+    [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'x' }, /^x is no known name: choose another HOST/],
     [new Error('two\n  lines'), /^two lines$/],
     [new Problem('storage-unavailable', 'a', { cause: new Error('the disk is full') }), /^the disk is full$/],
     ['no error', /^no error$/]
