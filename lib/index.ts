@@ -9,7 +9,8 @@ export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
 export type {
-  AttributeForm, AttributeReading, FamilyDefinition, ItemOf, OperationParams, QueryDefinition, ServiceMembers
+  AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
+  QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'
 export type { Context, Operation } from './family/operation.js'
@@ -19,6 +20,7 @@ export type { AnyFamily, FamilyPlugin } from './plugin/define-family.js'
 export { loadItems } from './plugin/load-items.js'
 export type { LoadOptions } from './plugin/load-items.js'
 export type { FamilyOptions } from './plugin/options.js'
+export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
 export { representations } from './representations/all.js'
@@ -41,6 +43,8 @@ export type {
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/changes.js'
+export { ConstraintError } from './storage/constraint-error.js'
+export type { ConstraintOptions, ConstraintRule } from './storage/constraint-error.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'

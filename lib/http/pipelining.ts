@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import { Problem } from '../problems.js'
 import { Turn } from '../storage/turn.js'
 import { getStream, queueStream } from './streams.js'
@@ -12,13 +12,13 @@ const patience = 10
 const waiting = new WeakMap<Socket, { count: number }>()
 
 /**
- * Lets the requests of one connection be answered one after the other, however many are sent before the first answer:
- * each begins when the answers before it were taken, and after others had their turn. Answers come in this order
- * anyway; begun all at once they would hold up the process, and fill its memory. Over HTTP/2, where answers come in any
- * order, some are at work at once.
+ * A hook that lets the requests of one connection be answered one after the other, however many are sent before the
+ * first answer: each begins when the answers before it were taken, and after others had their turn. Answers come in
+ * this order anyway; begun all at once they would hold up the process, and fill its memory. Over HTTP/2, where answers
+ * come in any order, some are at work at once.
  */
-export function queuePipelined (app: FastifyInstance, maxPipelined: number): void {
-  app.addHook('onRequest', (request, reply, done) => {
+export function queuePipelined (maxPipelined: number): onRequestHookHandler {
+  return (request, reply, done) => {
     const session = getStream(request)?.session
     if (session !== undefined) {
       const bounds = { maxWaiting: maxPipelined, maxRefused: patience * maxPipelined }
@@ -37,7 +37,7 @@ export function queuePipelined (app: FastifyInstance, maxPipelined: number): voi
     else if (line.count === maxPipelined + 1) done(makeBusy(maxPipelined, { connection: 'close' }))
     // The connection ends with that refusal, so nothing after it is answered.
     else if (line.count > patience * maxPipelined) socket.destroy()
-  })
+  }
 }
 
 function waitForTurn (response: ServerResponse, line: { count: number }, start: () => void): void {

@@ -37,6 +37,12 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
+    .serializer(takeAsIs)
+}
+
+// A hook of the host's may have set another serializer, which would encode what is text already once more.
+function takeAsIs (text: string): string {
+  return text
 }
 
 /** How a mount shows problems. */
@@ -54,7 +60,7 @@ export function sendProblem (
   reply: FastifyReply
 ): FastifyReply {
   const problem = toProblem(error)
-  if (problem.statusCode >= 500) logFailure(request, problem)
+  if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
@@ -73,6 +79,8 @@ const maxInstance = 1000
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
+  // Which rule it was, only the host may know.
+  else if (code === 'constraint') log.info({ code, reason: (cause as Error | undefined)?.message }, message)
   else log.error({ err: cause ?? problem }, message)
 }
 

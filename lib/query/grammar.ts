@@ -2,6 +2,7 @@ import type { Field, Order, Query } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
+import { explainForeignName } from './foreign-names.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
 import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
@@ -134,12 +135,16 @@ export function compileGrammar (
 
   /** @param before how many unknown ones were described before it: what is allowed is said once */
   function describeUnknown (name: string, before: number): string {
-    const hint = before < maxHints ? didYouMean(name, [...settingReaders.keys(), ...filters.keys()]) : ''
-    const text = `Unknown parameter "${shorten(name, 50)}".${hint}`
+    const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const others = hasCursors ? [...reservedNames, 'after'] : reservedNames
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
     return `${text} Fields that can be filtered: ${names}; other parameters: ${others.join(', ')}`
+  }
+
+  function findHint (name: string): string {
+    const foreign = explainForeignName(name, fields, filters)
+    return foreign === undefined ? didYouMean(name, [...settingReaders.keys(), ...filters.keys()]) : ` ${foreign}`
   }
 }
 

@@ -4,6 +4,7 @@ import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
 import { readCursor } from './cursor.js'
+import { explainForeignOrder } from './foreign-names.js'
 import type { Filter } from './names.js'
 import type { PatternLimits } from './patterns.js'
 import { describeTooMany, readPattern } from './patterns.js'
@@ -121,7 +122,8 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
 
     sort (text, settings) {
       const sort = text.split(',').map(readOrder)
-      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues)
+      const names = sort.map(({ field }) => field)
+      const flaw = findListFlaw(names, sortable, maxValues, () => explainForeignOrder(text, sortable))
       if (flaw === undefined) settings.sort = sort
       return flaw
     },
@@ -170,11 +172,16 @@ function readOrder (text: string): Order {
   return text.startsWith('-') ? { field: text.slice(1), descending: true } : { field: text, descending: false }
 }
 
-function findListFlaw (names: readonly string[], allowed: readonly string[], maxValues: number): string | undefined {
+function findListFlaw (
+  names: readonly string[],
+  allowed: readonly string[],
+  maxValues: number,
+  explain?: () => string | undefined
+): string | undefined {
   if (names.length > maxValues) return `may name at most ${maxValues} fields`
   const unknown = names.find(name => !allowed.includes(name))
   if (unknown !== undefined) {
-    const hint = didYouMean(unknown, allowed)
+    const hint = explain?.() ?? didYouMean(unknown, allowed)
     const text = `names "${shorten(unknown, 50)}", which is no field.${hint}`
     return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
   }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { judgeRead, makeEtag } from '../http/conditional.js'
+import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import { caching, send } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
@@ -73,7 +73,9 @@ export function sendOne (exchange: Exchange, item: Stored, view: OneView): Fasti
   const { mount: { isGuarded }, request, reply, choice } = exchange
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
-  if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
+  if (verdict === 'failed') {
+    throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
+  }
   // What a page offers depends on who asks, of which the revision knows nothing.
   if (isGuarded && choice.representation.interactive === true) return send(exchange, view)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))

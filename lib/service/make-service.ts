@@ -18,6 +18,7 @@ import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
 import { findAfter } from './find-after.js'
 import { logOrder } from './log.js'
+import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions } from './service.js'
@@ -43,6 +44,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
   const access = makeStorageAccess(family)
+  // It is prepared at the first call, and an application may be booted before that.
+  noteFamily(storage, family)
   const pick = makePicker(family.shape.fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
@@ -54,7 +57,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       return await run(command, options, callOptions.create)
     },
 
-    async run (name, id, params = {}, options: RunOptions = {}) {
+    async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
       const { operation: { action }, params: expected } = operations.get(name) ?? refuseOperation(name)
       return await run({ action, target: checkId(id), params: checkParams(expected, params) }, options)
     },

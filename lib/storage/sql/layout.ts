@@ -27,8 +27,12 @@ export interface Column {
   readonly kind: Kind
   /** Name in the table; undefined where a mapped table has none and a constant stands in. */
   readonly name: string | undefined
+  /** Its type, where somebody else made the table. */
+  readonly type?: string
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
+  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
+  readonly isCut: boolean
   /** For comparisons and order. */
   readonly compared: string
   /** For equality. */
