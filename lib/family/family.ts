@@ -93,7 +93,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name]),
+      creates: create !== undefined
     },
     writable,
     versioned: definition.versioned ?? false,
