@@ -9,7 +9,7 @@ import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
-import { declaresNull, listFields, ServiceFields } from './fields.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import type { Params } from './params.js'
@@ -93,7 +93,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name]),
+      creates: create !== undefined
     },
     writable,
     versioned: definition.versioned ?? false,
@@ -125,10 +126,7 @@ function compileLifecycle (
   create: readonly string[]
 ): Lifecycle {
   const sent: TProperties = {}
-  const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
-    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
@@ -144,7 +142,7 @@ function compileLifecycle (
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults,
+    defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial']
   }
 }

@@ -18,6 +18,7 @@ import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
 import { findAfter } from './find-after.js'
 import { logOrder } from './log.js'
+import { readMakers } from './makers.js'
 import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
@@ -41,6 +42,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
+  const makers = readMakers(family, options)
   const grammar = compileGrammar(family.shape.fields, limits)
   const logGrammar = compileGrammar(logFields, limits, logOrder)
   const access = makeStorageAccess(family)
@@ -133,7 +135,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       },
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
-      waiting
+      waiting,
+      makers
     }
   }
 

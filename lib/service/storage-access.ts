@@ -13,7 +13,7 @@ import { noteFamily } from './mapped-families.js'
 export function makeStorageAccess (
   family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = family.writable ? [family.shape, commandsShape] : [family.shape]
+  const shapes = listShapes(family)
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
@@ -29,8 +29,20 @@ export function makeStorageAccess (
   }
 }
 
+/** All that a storage keeps for a family. */
+export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
+  return writable ? [shape, commandsShape] : [shape]
+}
+
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
-  for (const shape of shapes) await storage.prepare(shape)
+  try {
+    for (const shape of shapes) await storage.prepare(shape)
+  } catch (error) {
+    if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
+    // What is missing is told at once, and not one table after the other.
+    const names = shapes.map(({ name }) => name).join(', ')
+    throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
+  }
   return guardStorage(storage)
 }
 
@@ -55,7 +67,7 @@ export interface BoundStorage extends Storage {
 export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
-    const { findText } = storage
+    const { findText, nextId } = storage
     safe = {
       prepare: shape => storage.prepare(shape),
       find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
@@ -64,6 +76,9 @@ export function guardStorage (storage: Storage): GuardedStorage {
           read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
       get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+      ...(nextId !== undefined && {
+        nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
+      }),
       async commit (changes, signal, ended) {
         if (signal?.aborted === true) {
           ended?.(signal.reason)
@@ -98,6 +113,7 @@ export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undef
     ...storage,
     find: (family, query) => storage.find(family, query, signal),
     get: (family, id) => storage.get(family, id, signal),
+    nextId: async family => await storage.nextId?.(family, signal),
     commit: (changes, ended) => storage.commit(changes, signal, ended)
   }
 }

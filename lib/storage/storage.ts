@@ -20,6 +20,8 @@ export interface Field {
   readonly nullable?: boolean
   /** The only values there can be (enumerations). */
   readonly values?: readonly string[]
+  /** Characters that a new text has at most; those from before may have more. */
+  readonly maxLength?: number
   /**
    * What an item has that was stored without the field, as before there was one: in what is read, and for every filter
    * and order. Never of an optional field; null of a nullable one, unless it has another.
@@ -37,6 +39,8 @@ export interface FamilyShape {
    * pages are read, one after another, however many there are: to go on at any place in it should cost the same.
    */
   readonly indexes: readonly (readonly string[])[]
+  /** Whether items are created by clients. */
+  readonly creates?: boolean
 }
 
 /** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */
@@ -140,6 +144,8 @@ export interface Storage {
     signal?: AbortSignal
   ): Promise<FoundText>
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
+  /** The id of a new item, where the storage has ids that others take too, as those of a sequence. */
+  nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
    * refused, as `checkChanges` does.
@@ -147,6 +153,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** The SQL that makes what these families lack, as one text; empty where nothing is. For storages with tables. */
+  writeMigration? (families: readonly FamilyShape[]): Promise<string>
   /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
   readonly mappedFamilies?: readonly string[]
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */

@@ -14,7 +14,7 @@ import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
 import { postgresUrl } from '../postgres/url.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { tenProcesses } from './processes.js'
+import { startProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
 
@@ -98,7 +98,7 @@ t.test('a table has a typed column per field, in snake case', async t => {
 
 t.test('ten processes that start at once', async t => {
   const { schema } = fresh(t)
-  await tenProcesses(connectionString, schema)
+  await startProcesses(10, connectionString, schema)
   t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: 10 }])
 })
 
@@ -480,4 +480,22 @@ t.test('the server goes away and comes back', async t => {
   t.equal((await storage.get('things', 1))?.id, 1)
   await storage.commit(insert('things', thing(3)))
   t.same(await ids(storage, query()), [1, 3])
+})
+
+t.test('a server that cannot be reached, or refuses, is named, and no password', async t => {
+  const url = new URL(connectionString)
+  const there = `PostgreSQL, ${url.host}`
+  const table: [url: string, message: string | RegExp, code: string][] = [
+    ['postgres://ann:secret@127.0.0.1:1/crm', /^PostgreSQL, 127\.0\.0\.1:1\/crm: connect ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres://ann:secret@localhost:1/crm', /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres:///crm?host=/no/where&user=ann&password=secret', /^PostgreSQL, \/no\/where\/crm: .*ENOENT/, 'ENOENT'],
+    [Object.assign(url, { pathname: '/nowhere' }).href, `${there}/nowhere: database "nowhere" does not exist`, '3D000']
+  ]
+  for (const [connectionString, message, code] of table) {
+    const storage = postgresStorage({ connectionString })
+    await t.rejects(storage.prepare(people), { message, code }, connectionString)
+    const error = await storage.prepare(people).catch(error => error)
+    t.notMatch(error.message, 'secret')
+    await storage.close()
+  }
 })
