@@ -8,7 +8,7 @@ import type { Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<P extends TProperties, X extends TProperties, O extends OperationParams>
-  extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
+  extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'queries'>> {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
   readonly create?: readonly (Exclude<keyof P | keyof NoInfer<X>, 'id'> & string)[]
@@ -16,7 +16,7 @@ export interface FamilyExtension<P extends TProperties, X extends TProperties, O
 }
 
 const members: readonly string[] = [
-  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'
+  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId', 'order'
 ] satisfies (keyof AnyExtension)[]
 
 /** An extension of no particular family. */

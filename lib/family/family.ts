@@ -1,7 +1,8 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { FamilyShape, Field, Id } from '../storage/storage.js'
+import { readOrder } from '../query/order.js'
+import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
@@ -10,6 +11,7 @@ import { findFlaw, nameAction } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { NounOperation, Operation } from './operation.js'
+import { findFlawInOrder, listIndexes } from './order.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
 
@@ -39,6 +41,8 @@ export interface Family {
   readonly ownFields: readonly Field[]
   readonly members: readonly string[]
   readonly shape: FamilyShape
+  /** The order where a client asks for none; by id where it is empty. */
+  readonly order: readonly Order[]
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined
@@ -62,7 +66,7 @@ export interface Family {
 
 /** Checks a definition; what is wrong with it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
-  const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
+  const { name, singular, queries = {}, create, operations = {}, attributes, state, order: terms = [] } = definition
   const flaw = findFlaw(definition)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flaw)
 
@@ -71,6 +75,9 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const writable = create !== undefined || Object.keys(operations).length > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
+  const flawInOrder = findFlawInOrder(fields, terms)
+  if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
+  const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
   const idKind = properties.id?.type as 'integer' | 'string'
 
@@ -84,8 +91,9 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+      indexes: listIndexes(ownFields, order)
     },
+    order,
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),

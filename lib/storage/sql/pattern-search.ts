@@ -1,6 +1,7 @@
 import { makePicker } from '../../values/json.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
+import { isPlain, listFieldConditions } from '../text-tests.js'
 import type { Turn } from '../turn.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
@@ -33,12 +34,12 @@ export async function searchPatterns (
   query: Query,
   turn: Turn
 ): Promise<Found> {
-  const patterns = query.where.filter(({ op }) => op === 'regex')
-  const where = query.where.filter(({ op }) => op !== 'regex')
+  const slow = query.where.filter(condition => !isPlain(condition))
+  const where = query.where.filter(isPlain)
   const byId = query.order[0]?.field === 'id'
   const order = byId ? query.order.slice(0, 1) : [{ field: 'id', descending: false }]
   const sortFields = byId ? [] : query.order.map(({ field }) => field)
-  const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
+  const fields = new Set(['id', ...listFieldConditions(slow).map(({ field }) => field), ...sortFields])
   const columns = [...fields].map(field => getColumn(source.layout, field))
   const decode = makeRowDecoder(columns, dialect)
   const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
@@ -46,7 +47,7 @@ export async function searchPatterns (
   const pick = makePicker(['id', ...sortFields])
 
   for await (const rows of source.readCandidates({ where, order, columns }, turn)) {
-    if (await collectMatches(decodeRows(rows, decode), patterns, turn, item => matches.add(pick(item) as Stored))) break
+    if (await collectMatches(decodeRows(rows, decode), slow, turn, item => matches.add(pick(item) as Stored))) break
   }
   const { items, ...total } = matches.toPage()
   return { items: await source.getMany(items.map(({ id }) => id)), ...total }
