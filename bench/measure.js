@@ -15,7 +15,7 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
     for (let round = 0; round <= count; round++) {
       console.error(`connections: ${many}, round ${round} of ${count}`)
       for (const cell of inTurn(cells, round)) {
-        const duration = round > 0 ? seconds : index === 0 ? warm : Math.min(1, warm)
+        const duration = round > 0 ? seconds : warm
         const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }
         const result = await measure(cell, load, task)
         if (round > 0) cell.results.push(result)

@@ -11,8 +11,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
   FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family ' +
     'with the same name and version; choose another prefix or version', Error],
-  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: another scope has /rest/commands, /command and /query at "%s" ' +
-    'already; register the families of one prefix in one scope, or choose another prefix', Error],
+  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: %s is in the scope of %s, which has other %s, so that a request ' +
+    'could pass by them. Register both in one scope, give their scopes the same hooks, choose another prefix, or ' +
+    'mount one with the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
+  Error],
   FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
@@ -43,6 +45,8 @@ export const errorCodes = makeErrors({
     'Give it a default, or make it Type.Optional%s', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables has "%s", but no family of that name is kept in ' +
+    'this storage; there are %s.%s', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })

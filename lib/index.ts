@@ -41,6 +41,8 @@ export type {
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/changes.js'
+export { ConstraintError } from './storage/constraint-error.js'
+export type { ConstraintOptions, ConstraintRule } from './storage/constraint-error.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'

@@ -1,7 +1,9 @@
 import type { TSchema } from '@sinclair/typebox'
 import { isReserved } from '../query/names.js'
 import { findJsonFlaw } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
 import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
+import { findFlawInMembers } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
@@ -15,6 +17,10 @@ const actionRule = 'must be letters and digits, beginning with a capital'
 
 /** Names what is wrong with a definition; undefined where nothing is. */
 export function findFlaw (definition: FamilyDefinition): string | undefined {
+  return findFlawInMembers(definition) ?? findFlawInContent(definition)
+}
+
+function findFlawInContent (definition: FamilyDefinition): string | undefined {
   const { singular, create, operations = {} } = definition
   // Creating and deleting have words of their own.
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
@@ -76,20 +82,22 @@ function findFlawInQueries ({ name, fields, queries = {} }: FamilyDefinition): s
     if (!word.test(query)) return `the query "${query}" ${wordRule}`
     if (query === name) return `the query "${query}" is there already: the items by id`
     if (!filtered.includes(field)) {
-      return `the query "${query}" is by "${field}", which is no field that can be filtered`
+      const hint = didYouMean(field, filtered)
+      return `the query "${query}" is by "${field}", which is no field that can be filtered.${hint}`
     }
   }
   return undefined
 }
 
 function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: FamilyDefinition): string | undefined {
+  const hint = (name: string) => didYouMean(name, Object.keys(fields.properties))
   for (const { name, changes = [] } of Object.values(operations)) {
     const unknown = changes.find(field => !Object.hasOwn(fields.properties, field))
-    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
+    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field.${hint(unknown)}`
   }
   for (const field of [...create ?? [], ...attributes?.fields ?? []]) {
     if (field !== 'id' && Object.hasOwn(fields.properties, field)) continue
-    return `"${field}" is no field that a client can send`
+    return `"${field}" is no field that a client can send.${hint(field)}`
   }
   if (create === undefined) return undefined
   const incomplete = listFields(fields).find(({ name, optional, default: value }) =>

@@ -3,7 +3,8 @@ import type { Id } from '../storage/storage.js'
 import type { Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
-export interface ServiceMembers {
+// No interface, which could have further members: so an item fits where any fields may be.
+export type ServiceMembers = {
   /** 1 at creation, one more with every change. */
   readonly revision: number
   readonly createdAt: string

@@ -1,7 +1,7 @@
 import type { TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { didYouMean } from '../values/nearest.js'
+import { definitionRules, findMemberFlaw } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
 import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'
 import type { Operation } from './operation.js'
@@ -15,19 +15,16 @@ export interface FamilyExtension<P extends TProperties, X extends TProperties, O
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
 }
 
-const members: readonly string[] = [
-  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId', 'order'
-] satisfies (keyof AnyExtension)[]
+const { name, singular, versioned, ...rules } = definitionRules
 
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
 /** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, operations, queries, ...others } = extension
-  refuseUnknown(base.name, extension)
-  const flaw = fields === undefined ? undefined : findFlawInObject('fields', fields)
+  const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
+  const { fields, create, operations, queries, ...others } = extension
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
@@ -46,12 +43,8 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
   }
 }
 
-// What is left out of a type is still written by those who use none.
-function refuseUnknown (family: string, extension: object): void {
-  const unknown = Object.keys(extension).find(name => !members.includes(name))
-  if (unknown === undefined) return
-  const flaw = `unknown member "${unknown}".${didYouMean(unknown, members)}`
-  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, flaw)
+function findFlawInFields ({ fields }: AnyExtension): string | undefined {
+  return fields === undefined ? undefined : findFlawInObject('fields', fields)
 }
 
 function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {

@@ -66,9 +66,11 @@ export interface Family {
 
 /** Checks a definition; what is wrong with it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
-  const { name, singular, queries = {}, create, operations = {}, attributes, state, order: terms = [] } = definition
   const flaw = findFlaw(definition)
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flaw)
+  // Of what is no definition at all there is no name either.
+  const given = definition as FamilyDefinition | undefined
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
+  const { name, singular, queries = {}, create, operations = {}, attributes, state, order: terms = [] } = definition
 
   const { properties } = definition.fields
   // Only what can be written has revisions worth showing.

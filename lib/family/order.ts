@@ -3,12 +3,9 @@ import type { Field, Order } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 
 /** Names what is wrong with the order of a family; undefined where nothing is. */
-export function findFlawInOrder (fields: readonly Field[], order: unknown): string | undefined {
-  if (!Array.isArray(order) || !order.every(term => typeof term === 'string')) {
-    return "order must be a list of fields, as in ['-createdAt']"
-  }
+export function findFlawInOrder (fields: readonly Field[], order: readonly string[]): string | undefined {
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
-  const names = order.map(term => readOrder(term as string).field)
+  const names = order.map(term => readOrder(term).field)
   const unknown = names.find(name => !sortable.includes(name))
   if (unknown !== undefined) {
     return `the order names "${unknown}", which is no field to order by.${didYouMean(unknown, sortable)}`

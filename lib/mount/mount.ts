@@ -20,7 +20,7 @@ export interface Mount {
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
-  /** Milliseconds that an export waits for a client that does not read. */
+  /** Milliseconds that an export, or another large answer, waits for a client that does not read. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */

@@ -1,12 +1,15 @@
 import type { TProperties } from '@sinclair/typebox'
-import type { FastifyPluginAsync } from 'fastify'
+import type {
+  FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+} from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../errors.js'
-import type { FamilyDefinition, OperationParams, QueryDefinition } from '../family/definition.js'
+import type { FamilyDefinition, ItemOf, OperationParams, QueryDefinition } from '../family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
 import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
+import type { KnownFields } from '../family/known-fields.js'
 import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
@@ -22,6 +25,7 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
+import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
 import { makeMount } from './make-mount.js'
@@ -31,7 +35,7 @@ import type { FamilyOptions } from './options.js'
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
   O extends OperationParams = OperationParams
-> extends FastifyPluginAsync<FamilyOptions> {
+> extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
    * The family with a host's fields, operations and queries, as a plugin of its own.
@@ -42,8 +46,8 @@ export interface FamilyPlugin<
    *   create: ['region']
    * })
    */
-  extend<X extends TProperties = {}, N extends OperationParams = {}> (
-    extension: FamilyExtension<P, X, N>
+  extend<X extends TProperties = {}, N extends OperationParams = {}, R = {}> (
+    extension: FamilyExtension<P, X, N> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
   ): FamilyPlugin<P & X, O & N>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
@@ -54,6 +58,24 @@ export interface FamilyPlugin<
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
   service (options: ServiceOptions): Service<P, O>
+}
+
+declare module 'fastify' {
+  // One more overload: of more than three, TypeScript reports what the last one says, and not the same three times.
+  // A declaration that is added must have the same type parameters, used or not.
+  /* eslint-disable @typescript-eslint/no-unused-vars */
+  interface FastifyRegister<
+    T = void,
+    RawServer extends RawServerBase = RawServerDefault,
+    TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
+    LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
+  > {
+    <P extends TProperties, O extends OperationParams> (
+      plugin: FamilyPlugin<P, O>,
+      opts: RegisterOptions & FamilyOptions<ItemOf<P>>
+    ): T
+  }
+  /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
 // The compiled families are nobody's business outside.
@@ -81,8 +103,8 @@ export function getFamily (plugin: AnyFamily): Family {
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties, O extends OperationParams = {}> (
-  definition: FamilyDefinition<P, O>
+export function defineFamily<P extends TProperties, O extends OperationParams = {}, R = {}> (
+  definition: FamilyDefinition<P, O> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
 ): FamilyPlugin<P, O> {
   // Inside, definitions are of no particular family; the types are for those who write them.
   const anyDefinition = definition as unknown as FamilyDefinition
@@ -100,7 +122,7 @@ export function defineFamily<P extends TProperties, O extends OperationParams = 
     service: (options: ServiceOptions) => makeService(family, options) as unknown as Service<P, O>
   })
   families.set(plugin, family)
-  return plugin
+  return plugin as unknown as FamilyPlugin<P, O>
 }
 
 function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
@@ -109,16 +131,19 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
     const mount = await makeMount(family, prefix, options)
+    const { storage } = options
+    // Only then all families are known; those of a storage that requests choose never are.
+    if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
-    queuePipelined(app, maxPipelined)
-    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
+    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    mountEndpoints(app, endpoints, options.bodyLimit ?? 1_048_576)
+    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    mountEndpoints(app, endpoints, settings)
     if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {
+    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
       retire(reply, mount.retirement)
       return explainUnknownWord(mount, request)
     })

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
+import { noteFamily } from '../service/mapped-families.js'
 import type { Change, Id, Storage } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
@@ -28,8 +29,10 @@ export async function loadItems (
   items: Iterable<unknown> | AsyncIterable<unknown>,
   { batchSize = 1000, onProgress }: LoadOptions = {}
 ): Promise<number> {
-  const { name, schema, shape } = getFamily(family)
+  const compiled = getFamily(family)
+  const { name, schema, shape } = compiled
   const validate = makeValidator(Type.Object(schema.properties, { additionalProperties: false }))
+  noteFamily(storage, compiled)
   await storage.prepare(shape)
   let loaded = 0
   let batch: Change[] = []

@@ -7,11 +7,11 @@ import { findRepresentationsFlaw } from '../representations/all.js'
 import type { Representation } from '../representations/representation.js'
 import type { Committed, Granted, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
-import type { Storage } from '../storage/storage.js'
+import type { Storage, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 
-/** How a host mounts a family. */
-export interface FamilyOptions {
+/** How a host mounts a family with items `I`. */
+export interface FamilyOptions<I = Stored> {
   /**
    * Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where
    * there is none.
@@ -34,7 +34,7 @@ export interface FamilyOptions {
    * What `authorize` takes counts, but is not ended by it.
    */
   readonly timeout?: number
-  /** Milliseconds that an export waits for a client that does not read; then it is cut off. Default 30,000. */
+  /** Milliseconds that an export, or a large answer, waits for a client that does not read. Default 30,000. */
   readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
@@ -55,7 +55,7 @@ export interface FamilyOptions {
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
-  readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
+  onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
   /** Writers that may wait for one item; one more is answered 503. Default 100. */
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, whoever shares the storage. Default 1000. */
@@ -71,7 +71,7 @@ export interface FamilyOptions {
    * many ranges, as `\pL`, counts for several. Default 1000.
    */
   readonly maxPatternSize?: number
-  /** Requests that may wait on one connection for the answers before them; one more is answered 503. Default 20. */
+  /** Requests that may wait on one connection; over HTTP/2, behind a hundred at work. Beyond: 503. Default 20. */
   readonly maxPipelined?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number

@@ -5,6 +5,7 @@ import type { OrderedList, Start } from './cursor.js'
 import { readCursor } from './cursor.js'
 import type { FilterLimits, GivenFilters } from './filters.js'
 import { addFilter, findFilter, splitGroup, toConditions } from './filters.js'
+import { explainForeignName } from './foreign-names.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
 import { toTotalOrder } from './order.js'
@@ -135,12 +136,16 @@ export function compileGrammar ({ name, fields, order: ownOrder = [] }: ListShap
 
   /** @param before how many unknown ones were described before it: what is allowed is said once */
   function describeUnknown (name: string, before: number): string {
-    const hint = before < maxHints ? didYouMean(name, listNames(splitGroup(name)?.group)) : ''
-    const text = `Unknown parameter "${shorten(name, 50)}".${hint}`
+    const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
     const others = `other parameters: ${reservedNames.join(', ')}; or. before alternatives`
     return `${text} Fields that can be filtered: ${names}; ${others}`
+  }
+
+  function findHint (name: string): string {
+    const foreign = explainForeignName(name, fields, filters)
+    return foreign === undefined ? didYouMean(name, listNames(splitGroup(name)?.group)) : ` ${foreign}`
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Field, Order } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
+import { explainForeignOrder } from './foreign-names.js'
 import { readOrder } from './order.js'
 import { readInteger } from './values.js'
 
@@ -36,7 +37,8 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
 
     sort (text, settings) {
       const sort = text.split(',').map(readOrder)
-      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues)
+      const names = sort.map(({ field }) => field)
+      const flaw = findListFlaw(names, sortable, maxValues, () => explainForeignOrder(text, sortable))
       if (flaw === undefined) settings.sort = sort
       return flaw
     },
@@ -79,11 +81,16 @@ function keepText (name: 'format' | 'after' | 'before'): SettingReader {
   }
 }
 
-function findListFlaw (names: readonly string[], allowed: readonly string[], maxValues: number): string | undefined {
+function findListFlaw (
+  names: readonly string[],
+  allowed: readonly string[],
+  maxValues: number,
+  explain?: () => string | undefined
+): string | undefined {
   if (names.length > maxValues) return `may name at most ${maxValues} fields`
   const unknown = names.find(name => !allowed.includes(name))
   if (unknown !== undefined) {
-    const hint = didYouMean(unknown, allowed)
+    const hint = explain?.() ?? didYouMean(unknown, allowed)
     const text = `names "${shorten(unknown, 50)}", which is no field.${hint}`
     return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
   }

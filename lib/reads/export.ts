@@ -1,6 +1,9 @@
+import { constants } from 'node:http2'
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
-import { caching, endWhenStalled, setRepresentation } from '../http/reply.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { caching, setRepresentation } from '../http/reply.js'
+import { endWhenStalled } from '../http/stalled.js'
+import { getStream } from '../http/streams.js'
 import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -43,7 +46,18 @@ export function exportRows (
   setRepresentation(reply, choice).header('cache-control', caching)
   if (request.method === 'HEAD') return reply.send()
   endWhenStalled(reply, exportTimeout)
-  return reply.send(Readable.from(writeBatches(choice.representation.rows as Rows, listing, parsed, first)))
+  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first)
+  return reply.send(Readable.from(breakWhereFailed(batches, request)))
+}
+
+/** Lets nobody take a part for the whole; over HTTP/1, the connection ends before the answer does. */
+async function * breakWhereFailed (batches: AsyncIterable<string>, request: FastifyRequest): AsyncGenerator<string> {
+  try {
+    yield * batches
+  } catch (error) {
+    getStream(request)?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    throw error
+  }
 }
 
 // Each goes on after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.

@@ -71,7 +71,7 @@ function sendPageText (
   addLink(reply, formatLinks(links))
   const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
   const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
-  return sendText(reply, choice, write(found.text, others))
+  return sendText(exchange, write(found.text, others))
 }
 
 async function sendItems (
@@ -87,9 +87,9 @@ async function sendItems (
   const items = page.items.map(listing.show)
   const { rows } = choice.representation
   if (rows !== undefined) {
-    return sendText(reply, choice, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
+    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
-  return await send(reply, choice, {
+  return await send(exchange, {
     kind: 'page',
     name,
     singular,

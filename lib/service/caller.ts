@@ -34,8 +34,8 @@ export interface Grant {
 /** What a function `authorize` gives back: nothing, where the caller may do all. */
 export type Granted = Grant | undefined | void
 
-/** A change that was made, for `onCommitted`. */
-export interface Committed {
+/** A change that was made to an item `I`, for `onCommitted`. */
+export interface Committed<I = Stored> {
   readonly family: string
   readonly action: string
   /** The id of the item. */
@@ -47,9 +47,9 @@ export interface Committed {
   readonly revision: number
   readonly at: string
   /** Undefined where it was created. */
-  readonly before: Stored | undefined
+  readonly before: I | undefined
   /** Undefined where it was deleted. */
-  readonly after: Stored | undefined
+  readonly after: I | undefined
 }
 
 /** On whose behalf something is read or written: a request, or a call of the service. */

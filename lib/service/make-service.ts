@@ -19,6 +19,7 @@ import { execute } from './execute.js'
 import type { Find } from './find-page.js'
 import { findPage } from './find-page.js'
 import { logList } from './log.js'
+import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
@@ -45,6 +46,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const grammar = compileGrammar({ name, fields, order }, limits)
   const logGrammar = compileGrammar(logList, limits)
   const access = makeStorageAccess(family)
+  // It is prepared at the first call, and an application may be booted before that.
+  noteFamily(storage, family)
   const pick = makePicker(fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 

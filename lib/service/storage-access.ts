@@ -2,20 +2,24 @@ import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import { refuseByConstraint } from './constraint.js'
+import { noteFamily } from './mapped-families.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess (
-  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+  family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = writable ? [shape, commandsShape] : [shape]
+  const shapes = family.writable ? [family.shape, commandsShape] : [family.shape]
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
+      noteFamily(storage, family)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.
@@ -81,7 +85,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
       if (signal === undefined || isHeeding(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof Patience ? signal.toSignal() : signal))
+      return await (signal instanceof Patience ? signal.lend(work) : raceSignal(signal, work(signal)))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }
@@ -114,6 +118,7 @@ async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T
 /** Whatever fails in a storage, but for conflicts and duplicates, means that it cannot serve now. */
 function toRefusal (error: unknown, isKnown = isRefusal): unknown {
   if (isKnown(error)) return error
+  if (error instanceof ConstraintError) return refuseByConstraint(error)
   if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
   if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
   const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +

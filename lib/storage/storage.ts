@@ -1,8 +1,9 @@
+import type { Condition, Order } from './condition.js'
+
+export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './condition.js'
+
 /** The identifier of an item: an integer or a string, the same kind for all items of a family. */
 export type Id = string | number
-
-/** What a filter or an order can work on. */
-export type Scalar = string | number | boolean
 
 /**
  * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
@@ -47,35 +48,6 @@ export interface Stored {
   readonly createdAt: string
   readonly updatedAt: string
   readonly [field: string]: unknown
-}
-
-/**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them; `regex` holds when any of the
- * patterns is found in the field's text, `has` when the text contains any of these, without regard to case (the simple
- * case folding of Unicode); `null` holds for what is absent or null, or for what is not. What is absent or null equals
- * nothing, so of the others only `ne` holds for it.
- */
-export type FieldCondition =
-  | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
-  | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
-  | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
-  | { readonly field: string, readonly op: 'has', readonly texts: readonly string[] }
-  | { readonly field: string, readonly op: 'null', readonly is: boolean }
-
-/** Alternatives: holds when all conditions of one of the lists hold. */
-export interface AnyCondition {
-  readonly op: 'any'
-  readonly of: readonly (readonly FieldCondition[])[]
-  /** It is on no one field. */
-  readonly field?: undefined
-}
-
-export type Condition = FieldCondition | AnyCondition
-
-/** Text is ordered by code point; absent and null come before every value, and after them when descending. */
-export interface Order {
-  readonly field: string
-  readonly descending: boolean
 }
 
 /** Which items are wanted, in which order. */
@@ -135,8 +107,9 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError` and `ReadOnlyError`
- * from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve now.
+ * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
+ * and `ReadOnlyError` from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve
+ * now.
  *
  * A read may come with a signal. Once it is aborted nobody waits for the answer any more (a deadline has passed, or the
  * client has left): whoever heeds it ends the work and throws the signal's reason.
@@ -166,6 +139,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
+  readonly mappedFamilies?: readonly string[]
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
   metrics? (): Readonly<Record<string, number>>
 }

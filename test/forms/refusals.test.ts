@@ -174,11 +174,11 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     ...(payload === undefined ? {} : { payload })
   })
   const hold = put(`${deal}/hold`, { reason: 'a' })
-  const stale = (headers: Record<string, string>): Refusal => ({
+  const stale = (headers: Record<string, string>, says = /revision 1$/): Refusal => ({
     request: { ...hold, headers },
     status: 412,
     code: 'precondition-failed',
-    says: /revision 1/
+    says
   })
   const wrongMethod = (method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', url: string): Refusal => ({
     request: { method, url, payload: { reason: 'a' } },
@@ -320,9 +320,14 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'an action by PUT': wrongMethod('PUT', '/command/HoldDeal/'),
     'another revision in If-Match': stale({ 'if-match': '"2"' }),
     'another revision of a representation': stale({ 'if-match': '"2-json", "3-xml"' }),
-    'a weak tag': stale({ 'if-match': 'W/"1-json"' }),
-    'a bare number': stale({ 'if-match': '1' }),
-    'a malformed list': stale({ 'if-match': '"1" "1"' }),
+    'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, as in "1"$/),
+    'a weak tag and another': stale({ 'if-match': 'W/"1", "2"' }),
+    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* stands in quotes, as "1" does$/),
+    'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* as "1" does$/),
+    'a weak number': stale({ 'if-match': 'W/1' }, /If-Match: W\/1 is not valid: .* as "1" does$/),
+    'other quotes': stale({ 'if-match': "'1'" }, /If-Match: '1' is not valid: .* as "1" does$/),
+    'a malformed list': stale({ 'if-match': '"1" "1"' }, /If-Match: "1" "1" is not valid: /),
+    'a bare number in If-None-Match': stale({ 'if-none-match': '7' }, /If-None-Match: 7 is not valid: .* as "1" does$/),
     'a date before the deal': stale({ 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }),
     'If-None-Match for any': stale({ 'if-none-match': '*' }),
     'a stale If-Match before attributes that differ': {

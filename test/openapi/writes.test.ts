@@ -107,7 +107,9 @@ t.test('the other writes and reads of deals are described', async t => {
   const create = at('post', home)
   t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.strictSame(bodyOf(create).required, ['name', 'price'])
-  t.strictSame(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
+  t.strictSame(Object.keys(create.responses).sort(), [
+    '201', '303', '400', '403', '406', '409', '413', '415', '422', '503'
+  ])
   t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), [
     'etag',
     'idempotent-replayed',

@@ -1,6 +1,10 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
-import { deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
+import Fastify from 'fastify'
+import type { Committed, Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
+import {
+  customers, dealbook, deals, defineFamily, defineOperation, defineQuery, memoryStorage
+} from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }
@@ -107,6 +111,35 @@ describe('an operation in a family', () => {
       // @ts-expect-error Property 'paidd' does not exist
       operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, paid: item.paidd }) } }
     })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      // @ts-expect-error Type 'boolean' is not assignable to type '"is no field of the family"'
+      operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, piad: true }) } }
+    })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      operations: {
+        pay: {
+          ...words,
+          params: Type.Object({}),
+          // @ts-expect-error "is no field of the family"
+          apply: item => item.paid ? item : { ...item, piad: true }
+        }
+      }
+    })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      // @ts-expect-error Type '() => boolean' is not assignable to type 'IsNoMemberOfAnOperation'
+      operations: { pay: { ...words, params: Type.Object({}), allow: () => true, apply: item => item } }
+    })
+    // @ts-expect-error 'feilds' does not exist in type
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, feilds: fields })
     // @ts-expect-error is not assignable
     defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['totals'] })
     // @ts-expect-error is not assignable
@@ -114,7 +147,57 @@ describe('an operation in a family', () => {
   })
 })
 
+describe('what onCommitted is told', () => {
+  test('items of the family', () => {
+    Fastify().register(deals, {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ before, after }) {
+        expect(before).type.toBe<Deal | undefined>()
+        expect(after?.status).type.toBe<'open' | 'completed' | 'cancelled' | undefined>()
+        expect(after as NonNullable<typeof after>).type.not.toHaveProperty('colour')
+      }
+    })
+    Fastify().register(deals.extend({ fields: Type.Object({ region: Type.String() }), create: ['region'] }), {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ after }) {
+        expect(after?.region).type.toBe<string | undefined>()
+      }
+    })
+    Fastify().register(dealbook, {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ after }) {
+        expect(after?.price).type.toBe<unknown>()
+      }
+    })
+  })
+
+  test('one function may do for all families', () => {
+    const onCommitted = ({ family, after }: Committed) => { console.log(family, after?.price) }
+    const options = { storage: memoryStorage(), version: 'v1', onCommitted }
+    const { register } = Fastify()
+    expect(register).type.toBeCallableWith(deals, options)
+    expect(register).type.toBeCallableWith(customers, options)
+  })
+})
+
 describe('how deals are mounted', () => {
+  test('a wrong option is one error, where it stands', () => {
+    const app = Fastify()
+    const options = { storage: memoryStorage(), version: 'v1' }
+    // @ts-expect-error The last overload gave the following error.
+    app.register(deals, { ...options, emptyList: 'nothing' })
+    // @ts-expect-error The last overload gave the following error.
+    app.register(deals, { ...options, pagesize: 5 })
+    // @ts-expect-error Property 'storage' is missing in type
+    app.register(deals, { version: 'v1' })
+    app.register(deals, { ...options, logLevel: 'warn', prefix: '/crm' })
+    app.withTypeProvider<TypeBoxTypeProvider>().register(deals, options)
+    app.register(deals, () => options)
+  })
+
   test('forms have names', () => {
     const forms = ['verb', 'noun'] as const
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), version: 'v1', forms })

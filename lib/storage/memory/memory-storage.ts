@@ -176,12 +176,12 @@ function * iterate (items: readonly Stored[], from: number, to: number, backward
   else for (let at = from; at < to; at++) yield items[at] as Stored
 }
 
-function copy (item: Stored): Stored {
-  return freeze(structuredClone(item))
-}
-
-// Items are handed out as they are kept, so nobody may change them, nor what is nested in them.
-function freeze<T> (value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
-  return value
+// Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:
+// for a small item that takes four times as long.
+function copy<T> (value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return Object.freeze(value.map(copy)) as T
+  const copied = { ...value } as Record<string, unknown>
+  for (const name of Object.keys(copied)) copied[name] = copy(copied[name])
+  return Object.freeze(copied) as T
 }

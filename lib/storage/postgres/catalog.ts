@@ -1,5 +1,6 @@
 import type { Layout } from '../sql/layout.js'
 import type { PresentColumn } from '../sql/make-layout.js'
+import { quoteName } from '../sql/names.js'
 import type { Run } from './runner.js'
 
 /** The columns of a table by their names; none where there is no such table. */
@@ -14,4 +15,39 @@ export async function readIndexNames (run: Run, { table }: Layout): Promise<Set<
   const rows = await run(`SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = to_regclass($1)`, [table])
   return new Set(rows.flat())
+}
+
+/** The columns that a constraint or a unique index is over, those in expressions among them. */
+export async function readConstraintColumns (
+  run: Run,
+  schema: string | undefined,
+  table: string,
+  constraint: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`WITH relation AS (SELECT to_regclass($1)::oid AS oid)
+    SELECT attname FROM pg_attribute, relation WHERE attrelid = relation.oid AND attnum IN (
+      SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = relation.oid AND conname = $2
+      UNION ALL SELECT unnest(indkey::int2[]) FROM pg_index
+        WHERE indrelid = relation.oid AND indexrelid = to_regclass($3)
+      UNION ALL SELECT refobjsubid FROM pg_depend JOIN pg_index ON indexrelid = objid
+        WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = relation.oid
+        AND 0 = ANY (indkey::int2[])
+    ) AND attnum > 0 ORDER BY attnum`, [qualify(schema, table), constraint, qualify(schema, constraint)])
+  return rows.flat()
+}
+
+/** The columns of a table that have this domain. */
+export async function readDomainColumns (
+  run: Run,
+  table: string,
+  schema: string | undefined,
+  domain: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`SELECT attname FROM pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND atttypid = to_regtype($2)`, [table, qualify(schema, domain)])
+  return rows.flat()
+}
+
+function qualify (schema: string | undefined, name: string): string {
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
 }

@@ -1,4 +1,5 @@
 import { getId } from '../changes.js'
+import { ConstraintError } from '../constraint-error.js'
 import { getValue } from '../shapes.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -6,6 +7,7 @@ import { quoteName } from '../sql/names.js'
 import type { Change, Id, Kind } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { findFlaw } from './values.js'
 
 /** One change as a row of a batch. */
 export interface Write {
@@ -31,8 +33,12 @@ export class TableWriter {
     const id = getId(change)
     const item = change.type === 'delete' ? undefined : change.item
     const record: Record<string, unknown> = {}
-    for (const { name, field } of layout.columns) {
-      if (name !== undefined) record[name] = field.name === 'id' ? id : item && getValue(item, field)
+    for (const { name, type, field } of layout.columns) {
+      if (name === undefined) continue
+      const value = record[name] = field.name === 'id' ? id : item && getValue(item, field)
+      const allowed = type === undefined ? undefined : findFlaw(type, value)
+      const fields = [field.name]
+      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
     return {
       type: change.type,
@@ -83,8 +89,8 @@ export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
  * there; or, unless it waits for rows that somebody else has locked, that they are locked.
  *
  * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
- * or update touches fewer rows than it should; then the division by zero at the end undoes the whole, to be tried
- * again.
+ * or update touches fewer rows than it should; then what is asked for at the end, buckets of which there are none,
+ * undoes the whole, to be tried again.
  */
 export function writeBatch (batches: readonly TableBatch[], waits: boolean): string {
   const parts = batches.map((batch, p) => writeTable(batch, p, waits))
@@ -97,11 +103,11 @@ export function writeBatch (batches: readonly TableBatch[], waits: boolean): str
   const complete = parts.flatMap(({ complete }) => complete).join(' AND ')
   return `WITH ${ctes.join(', ')} ` +
     'SELECT "$n", revision, locked FROM refused ' +
-    `UNION ALL SELECT -1, 1 / CASE WHEN ${complete} THEN 1 ELSE 0 END, false`
+    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END), false`
 }
 
-/** The code of the error that means: another process was faster in between. */
-export const overtaken = '22012'
+/** The code of the error that means: another process was faster in between. No rule of a table has the like of it. */
+export const overtaken = '2201G'
 
 interface TableParts {
   readonly given: string[]

@@ -27,6 +27,8 @@ export interface Column {
   readonly kind: Kind
   /** Name in the table; undefined where a mapped table has none and a constant stands in. */
   readonly name: string | undefined
+  /** Its type, where somebody else made the table. */
+  readonly type?: string
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
   /** For comparisons and order. */

@@ -50,7 +50,7 @@ export function layOutMappedTable (
     const given = Object.hasOwn(names, field.name) ? names[field.name] : undefined
     const name = given ?? toSnakeCase(field.name)
     const column = present.get(name)
-    if (column !== undefined) return makeMappedColumn(field, name, dialect, column.isNotNull)
+    if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
     const constant = given === undefined ? constants.get(field.name) : undefined
     if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
@@ -84,12 +84,12 @@ function makeColumn (field: Field, name: string, dialect: Dialect): Column {
   return { field, kind, name, isFilled: false, ...writeColumn(quoteName(name), kind, dialect, false) }
 }
 
-function makeMappedColumn (field: Field, name: string, dialect: Dialect, isNotNull: boolean): Column {
+function makeMappedColumn (field: Field, name: string, dialect: Dialect, { type, isNotNull }: PresentColumn): Column {
   const { kind } = field
   // The table is somebody else's: what its rows lack is filled in as they are read.
   const isFilled = !isNotNull && isFillable(field)
   const value = isFilled ? `COALESCE(${quoteName(name)}, ${dialect.literal(field.default, kind)})` : quoteName(name)
-  return { field, kind, name, isFilled, ...writeColumn(value, kind, dialect, true) }
+  return { field, kind, name, type, isFilled, ...writeColumn(value, kind, dialect, true) }
 }
 
 function writeColumn (

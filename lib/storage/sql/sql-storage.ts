@@ -45,6 +45,8 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let preparing: Promise<unknown> = Promise.resolve()
 
   return markHeeding<Storage>({
+    mappedFamilies: Object.keys(mappings),
+
     async prepare (shape) {
       // One after the other: two at once would alter one table, or open two transactions on one connection.
       const prepared = preparing.then(() => prepare(shape))

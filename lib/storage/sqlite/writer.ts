@@ -15,6 +15,8 @@ export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
+  /** As it shall be; undefined where it is deleted. */
+  readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
 }
@@ -56,17 +58,20 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    if (type === 'delete') return { type, layout, id, statement: this.#delete, parameters: [id, change.expected] }
-    if (type === 'insert') {
-      return { type, layout, id, statement: this.#insert, parameters: encode(this.#columns, change.item) }
+    if (type === 'delete') {
+      return { type, layout, id, item: undefined, statement: this.#delete, parameters: [id, change.expected] }
     }
-    const { item, current, expected } = change
+    const { item } = change
+    if (type === 'insert') {
+      return { type, layout, id, item, statement: this.#insert, parameters: encode(this.#columns, item) }
+    }
+    const { current, expected } = change
     // To write a column is to write its index as well, though it stays as it is.
     const changed = current === undefined
       ? this.#columns
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, layout, id, statement, parameters: [...encode(columns, item), id, expected] }
+    return { type, layout, id, item, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
   #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {
