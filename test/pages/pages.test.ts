@@ -343,7 +343,7 @@ t.test('filters', async t => {
   t.match(body, '<input type="hidden" name="age.ne" value="3">', 'a filter without a field stays')
   t.notMatch(body, '<input type="hidden" name="page"', 'another choice begins at the first page')
   t.match(body, 'href="/customers?max-age=50&amp;age.ne=3&amp;format=csv"', 'all that match, as a table')
-  t.match(body, /rel="prev" href="\/customers\?max-age=50&amp;age\.ne=3&amp;sort=age&amp;maxpagesize=5&amp;before=[\w-]+"/)
+  t.match(body, /rel="prev" href="\/customers\?max-age=50&amp;age\.ne=3&amp;sort=age&amp;maxpagesize=5&amp;before=/)
   const next = /rel="next" href="([^"]+after=[\w-]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') as string
   const third = await page(next)
   t.match(third, /rel="prev" href="[^"]+&amp;before=/, 'from page to page by place, forth and back')
