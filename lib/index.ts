@@ -9,7 +9,8 @@ export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
 export type {
-  AttributeForm, AttributeReading, FamilyDefinition, ItemOf, OperationParams, QueryDefinition, ServiceMembers
+  AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
+  QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'
 export type { Context, Operation } from './family/operation.js'

@@ -21,6 +21,7 @@ export const deals = defineFamily({
     'change-price': changePrice,
     'change-completion-date': changeCompletionDate
   },
+  edit: ['name'],
   attributes: {
     fields: ['held', 'holdReason'],
     read (wanted, current) {

@@ -1,5 +1,5 @@
 import { didYouMean } from '../values/nearest.js'
-import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
+import type { AttributeForm, EditDefinition, FamilyDefinition, QueryDefinition } from './definition.js'
 import type { Operation } from './operation.js'
 
 const kinds = {
@@ -8,6 +8,7 @@ const kinds = {
   function: { name: 'a function', holds: (value: unknown) => typeof value === 'function' },
   boolean: { name: 'true or false', holds: (value: unknown) => typeof value === 'boolean' },
   object: { name: 'an object', holds: isObject },
+  edit: { name: 'a list of names, or an object', holds: isEdit },
   // What is judged elsewhere.
   schema: { name: 'a Type.Object({ … })', holds: () => true }
 }
@@ -25,7 +26,9 @@ export const definitionRules: Rules<FamilyDefinition> = {
   singular: { kind: 'text', example: 'invoice' },
   fields: { kind: 'schema' },
   create: { kind: 'texts' },
+  initial: { kind: 'function' },
   operations: { kind: 'object' },
+  edit: { kind: 'edit' },
   attributes: { kind: 'object' },
   state: { kind: 'function' },
   makeId: { kind: 'function' },
@@ -45,6 +48,15 @@ const operationRules: Rules<Operation> = {
   changes: { kind: 'texts' },
   allowed: { kind: 'function' },
   apply: { kind: 'function', example: 'invoice => ({ ...invoice, paid: true })' }
+}
+
+const editRules: Rules<EditDefinition<unknown>> = {
+  fields: { kind: 'texts', example: "['note']" },
+  verb: { kind: 'text' },
+  participle: { kind: 'text' },
+  noun: { kind: 'text' },
+  action: { kind: 'text' },
+  allowed: { kind: 'function' }
 }
 
 const attributeRules: Rules<AttributeForm<unknown>> = {
@@ -68,7 +80,13 @@ export function findFlawInMembers (definition: FamilyDefinition): string | undef
     const flaw = findMemberFlaw(part, rules)
     if (flaw !== undefined) return `${what}: ${flaw}`
   }
-  return undefined
+  return findFlawInEditMembers(definition.edit)
+}
+
+/** The same of `edit`, where it is more than a list. */
+export function findFlawInEditMembers (edit: FamilyDefinition['edit']): string | undefined {
+  const flaw = edit === undefined || Array.isArray(edit) ? undefined : findMemberFlaw(edit, editRules)
+  return flaw === undefined ? undefined : `edit: ${flaw}`
 }
 
 /** The same of one object. */
@@ -84,6 +102,10 @@ export function findMemberFlaw (value: unknown, rules: Readonly<Record<string, R
     if (!kinds[kind].holds(member)) return `"${name}" ${must}`
   }
   return undefined
+}
+
+function isEdit (value: unknown): boolean {
+  return kinds.texts.holds(value) || isObject(value)
 }
 
 function isObject (value: unknown): value is Readonly<Record<string, unknown>> {

@@ -7,10 +7,12 @@ import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
-import { findFlaw, nameAction } from './checks.js'
+import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
+import { listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
-import type { NounOperation, Operation } from './operation.js'
+import type { Context, NounOperation, Operation } from './operation.js'
+import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
@@ -28,6 +30,8 @@ export interface Lifecycle {
   readonly params: Params
   /** The members that a new item has before the client's are put in. */
   readonly defaults: Members
+  /** Completes a new item; may throw a problem. */
+  readonly initial: ((item: Members, context: Context) => Members) | undefined
 }
 
 /** A definition, checked and worked out once for all its mounts. */
@@ -48,6 +52,8 @@ export interface Family {
   readonly lifecycle: Lifecycle | undefined
   /** By action. */
   readonly operations: ReadonlyMap<string, CompiledOperation>
+  /** That which changes fields plainly. */
+  readonly edit: CompiledOperation | undefined
   readonly attributes: AttributeForm<Members> | undefined
   readonly queries: ReadonlyMap<string, QueryDefinition>
   readonly idKind: 'integer' | 'string'
@@ -70,11 +76,12 @@ export function compileFamily (definition: FamilyDefinition): Family {
   // Of what is no definition at all there is no name either.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
-  const { name, singular, queries = {}, create, operations = {}, attributes, state, order: terms = [] } = definition
+  const { name, singular, queries = {}, create, attributes, state, order: terms = [] } = definition
 
   const { properties } = definition.fields
+  const operations = compileOperations(definition)
   // Only what can be written has revisions worth showing.
-  const writable = create !== undefined || Object.keys(operations).length > 0
+  const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
   const flawInOrder = findFlawInOrder(fields, terms)
@@ -98,11 +105,9 @@ export function compileFamily (definition: FamilyDefinition): Family {
     order,
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),
-    operations: new Map(Object.values(operations).map(operation => [operation.action, {
-      operation: operation as Operation<Members>,
-      params: compileParams(operation.params)
-    }])),
+    lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
+    operations,
+    edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
     idKind,
@@ -115,7 +120,18 @@ export function compileFamily (definition: FamilyDefinition): Family {
   }
 }
 
-function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {
+function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
+  const operations = Object.values(listOperations(definition))
+  return new Map(operations.map(operation => {
+    const isEdit = definition.edit !== undefined && operation.name === 'edit'
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit) }]
+  }))
+}
+
+function compileLifecycle (
+  { singular, fields: { properties }, initial }: FamilyDefinition,
+  create: readonly string[]
+): Lifecycle {
   const sent: TProperties = {}
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
@@ -136,6 +152,7 @@ function compileLifecycle (singular: string, properties: TProperties, create: re
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults
+    defaults,
+    initial: initial as Lifecycle['initial']
   }
 }

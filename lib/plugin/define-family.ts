@@ -4,7 +4,9 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../errors.js'
-import type { FamilyDefinition, ItemOf, OperationParams, QueryDefinition } from '../family/definition.js'
+import type {
+  EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
+} from '../family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
 import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
@@ -34,11 +36,12 @@ import type { FamilyOptions } from './options.js'
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams
+  O extends OperationParams = OperationParams,
+  E = object
 > extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
-   * The family with a host's fields, operations and queries, as a plugin of its own.
+   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
    *
    * @example
    * const ourDeals = deals.extend({
@@ -46,9 +49,11 @@ export interface FamilyPlugin<
    *   create: ['region']
    * })
    */
-  extend<X extends TProperties = {}, N extends OperationParams = {}, R = {}> (
-    extension: FamilyExtension<P, X, N> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
-  ): FamilyPlugin<P & X, O & N>
+  extend<
+    X extends TProperties = {}, N extends OperationParams = {}, R = {}, G extends FieldName<P & NoInfer<X>> = never
+  > (
+    extension: FamilyExtension<P, X, N, G> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
+  ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -57,7 +62,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O>
+  service (options: ServiceOptions): Service<P, O, E>
 }
 
 declare module 'fastify' {
@@ -70,8 +75,8 @@ declare module 'fastify' {
     TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
     LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
   > {
-    <P extends TProperties, O extends OperationParams> (
-      plugin: FamilyPlugin<P, O>,
+    <P extends TProperties, O extends OperationParams, E> (
+      plugin: FamilyPlugin<P, O, E>,
       opts: RegisterOptions & FamilyOptions<ItemOf<P>>
     ): T
   }
@@ -103,26 +108,28 @@ export function getFamily (plugin: AnyFamily): Family {
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties, O extends OperationParams = {}, R = {}> (
-  definition: FamilyDefinition<P, O> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
-): FamilyPlugin<P, O> {
+export function defineFamily<
+  P extends TProperties, O extends OperationParams = {}, R = {}, F extends FieldName<P> = never
+> (
+  definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
+): FamilyPlugin<P, O, EditOf<P, F>> {
   // Inside, definitions are of no particular family; the types are for those who write them.
-  const anyDefinition = definition as unknown as FamilyDefinition
-  const family = compileFamily(anyDefinition)
+  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
+}
+
+function makeFamily (definition: FamilyDefinition): AnyFamily {
+  const family = compileFamily(definition)
   const plugin = Object.assign(fp(makePlugin(family), {
     fastify: '5.x',
     name: `fastify-dealbook-${family.name}`,
     encapsulate: true
   }), {
     definition,
-    extend<X extends TProperties, N extends OperationParams> (extension: FamilyExtension<P, X, N>) {
-      const extended = extendDefinition(anyDefinition, extension as unknown as AnyExtension)
-      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N>
-    },
-    service: (options: ServiceOptions) => makeService(family, options) as unknown as Service<P, O>
+    extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
+    service: (options: ServiceOptions) => makeService(family, options)
   })
   families.set(plugin, family)
-  return plugin as unknown as FamilyPlugin<P, O>
+  return plugin
 }
 
 function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {

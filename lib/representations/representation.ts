@@ -116,8 +116,10 @@ export interface FormField {
   readonly values?: readonly string[]
   readonly minimum?: number
   readonly maxLength?: number
-  /** What was entered before. */
+  /** What was entered before, or what the item has. */
   readonly value?: string
+  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  readonly was?: string
   /** What was wrong with it. */
   readonly error?: string
 }

@@ -59,7 +59,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       return await run(command, options, callOptions.create)
     },
 
-    async run (name, id, params = {}, options: RunOptions = {}) {
+    async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
       const { operation: { action }, params: expected } = operations.get(name) ?? refuseOperation(name)
       return await run({ action, target: checkId(id), params: checkParams(expected, params) }, options)
     },

@@ -97,7 +97,11 @@ type ParamsAndOptions<T extends TObject> = {} extends Static<T>
   : [params: Static<T>, options?: RunOptions]
 
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
-export interface Service<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
+export interface Service<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams,
+  E = object
+> {
   /** Creates an item from the fields that a client sends at creation. */
   create (fields: Partial<Omit<Static<TObject<P>>, 'id'>>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
   /** Runs an operation on an item. */
@@ -105,6 +109,13 @@ export interface Service<P extends TProperties = TProperties, O extends Operatio
     operation: K,
     id: Id,
     ...rest: ParamsAndOptions<O[K]>
+  ): Promise<Done<ItemOf<P> | undefined>>
+  /** Changes those of its fields that can be edited; what is left out stays as it is. */
+  run (
+    operation: [keyof E] extends [never] ? never : 'edit',
+    id: Id,
+    params?: E,
+    options?: RunOptions
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Deletes an item; its log stays. */
   remove (id: Id, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>

@@ -228,7 +228,17 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'a reason without held': body(put(deal, { holdReason: 'a' }), '/holdReason'),
     'a price as an attribute': { ...body(put(deal, { price: 7 }), '/price'), says: /change-price/ },
     'a status as an attribute': { ...body(put(deal, { status: 'completed' }), '/status'), says: /complete or cancel/ },
-    'a name as an attribute': { ...body(put(deal, { name: 'b' }), '/name'), says: /cannot be changed/ },
+    'a time as an attribute': {
+      ...body(put(deal, { updatedAt: '2026-01-01T12:00:00.000Z' }), '/updatedAt'),
+      says: /cannot be changed/
+    },
+    'attributes of two operations': {
+      ...body(put(deal, { name: 'b', held: true, holdReason: 'a' }), '/held', '/holdReason', '/name'),
+      says: /held is changed by the operation hold, and another member here by edit; send one after the other/
+    },
+    'an edit of nothing that can be edited': body(put(`${deal}/edit`, { price: 7 }), '/price'),
+    'an edit that takes away what must be there': body(put(`${deal}/edit`, { name: null }), '/name'),
+    'an edit in params': body(put(deal, { action: 'EditDeal', params: { name: '' } }), '/params/name'),
     'another id': body(put(deal, { id: unknownId }), '/id'),
     'another revision': body(put(deal, { revision: 2, held: true, holdReason: 'a' }), '/revision'),
     'null in a PUT': body(put(deal, { holdReason: null }), '/holdReason'),

@@ -175,10 +175,10 @@ t.test('every mounted path is described, but for its other spellings', async t =
   const answers = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map(method => `${method} ${path}`)
   )
-  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 6 * 2 + 2)
+  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 7 * 2 + 2)
   t.equal(
     answers.filter(each => each.startsWith('post /crm/rest/v1/')).length,
-    6 + 2,
+    7 + 2,
     'a noun for each operation and for deleting, and the creation'
   )
   t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))

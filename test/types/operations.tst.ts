@@ -220,3 +220,55 @@ describe('how deals are mounted', () => {
     expect(deals.definition.name).type.toBe<string>()
   })
 })
+
+describe('rules', () => {
+  const words = { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice' }
+  const names = { name: 'invoices', singular: 'invoice' }
+  const fields = Type.Object({ id: Type.Integer(), total: Type.Number(), owner: Type.String() })
+
+  test('initial completes an item from the context', () => {
+    defineFamily({
+      ...names,
+      fields,
+      create: ['total'],
+      initial (invoice, context) {
+        expect(invoice).type.toBe<{ id: number, total: number, owner: string }>()
+        expect(context).type.toBe<Context>()
+        return { ...invoice, owner: context.principal ?? 'nobody' }
+      }
+    })
+    // @ts-expect-error Property 'totals' does not exist
+    defineFamily({ ...names, fields, create: ['total'], initial: item => ({ ...item, owner: String(item.totals) }) })
+    // @ts-expect-error is not assignable to type
+    defineFamily({ ...names, fields, create: ['total'], initial: item => ({ ...item, owner: 7 }) })
+    // @ts-expect-error is missing in type
+    defineFamily({ ...names, fields, create: ['total'], initial: ({ id, total }) => ({ id, total }) })
+    // @ts-expect-error is not assignable to type
+    defineFamily({ ...names, fields, create: ['total'], initial: async item => item })
+  })
+
+  test('so does that of an extension', () => {
+    deals.extend({
+      fields: Type.Object({ owner: Type.String() }),
+      initial (deal, { principal }) {
+        expect(deal.owner).type.toBe<string>()
+        expect(deal.name).type.toBe<string>()
+        expect(deal).type.not.toHaveProperty('revision')
+        return { ...deal, owner: principal ?? 'nobody' }
+      }
+    })
+    // @ts-expect-error is not assignable to type
+    deals.extend({ fields: Type.Object({ owner: Type.String() }), initial: deal => ({ ...deal, owner: 7 }) })
+  })
+
+  test('allowed may say why not', () => {
+    const params = Type.Object({})
+    const pay = { ...words, params, allowed: () => 'Not now', apply: (item: Deal) => item }
+    expect(defineOperation).type.toBeCallableWith(pay)
+    expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: () => 7 })
+    expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: async () => true })
+    deals.extend({
+      operations: { pay: { ...words, params, allowed: deal => deal.price > 1 || 'No', apply: deal => deal } }
+    })
+  })
+})
