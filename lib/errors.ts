@@ -32,6 +32,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
+  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, option "%s" of the storage: %s', TypeError],
+  FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
+    'give the storage migrate: "auto":\n\n%s', Error],
+  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables to be made', TypeError],
   FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
   FST_DEALBOOK_NO_TABLE: ['%s: there is no table "%s" to map it to', Error],
   FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],
@@ -45,8 +49,8 @@ export const errorCodes = makeErrors({
     'Give it a default, or make it Type.Optional%s', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
-  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables has "%s", but no family of that name is kept in ' +
-    'this storage; there are %s.%s', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables or indexes has "%s", but no family of that name is ' +
+    'kept in this storage; there are %s.%s', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })

@@ -25,6 +25,7 @@ export function listFields (schema: TObject): Field[] {
       optional,
       ...(nullable ? { nullable } : {}),
       ...(values === undefined ? {} : { values }),
+      ...(kind === 'string' && typeof plain.maxLength === 'number' ? { maxLength: plain.maxLength } : {}),
       ...(optional || value === undefined ? {} : { default: value })
     }
   })

@@ -13,7 +13,7 @@ import { noteFamily } from './mapped-families.js'
 export function makeStorageAccess (
   family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = family.writable ? [family.shape, commandsShape] : [family.shape]
+  const shapes = listShapes(family)
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
@@ -29,8 +29,20 @@ export function makeStorageAccess (
   }
 }
 
+/** All that a storage keeps for a family. */
+export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
+  return writable ? [shape, commandsShape] : [shape]
+}
+
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
-  for (const shape of shapes) await storage.prepare(shape)
+  try {
+    for (const shape of shapes) await storage.prepare(shape)
+  } catch (error) {
+    if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
+    // What is missing is told at once, and not one table after the other.
+    const names = shapes.map(({ name }) => name).join(', ')
+    throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
+  }
   return guardStorage(storage)
 }
 

@@ -21,6 +21,8 @@ export interface Field {
   readonly nullable?: boolean
   /** The only values there can be (enumerations). */
   readonly values?: readonly string[]
+  /** Characters that a new text has at most; those from before may have more. */
+  readonly maxLength?: number
   /**
    * What an item has that was stored without the field, as before there was one: in what is read, and for every filter
    * and order. Never of an optional field; null of a nullable one, unless it has another.
@@ -139,6 +141,8 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
+  /** The SQL that makes what these families lack, as one text; empty where nothing is. For storages with tables. */
+  writeMigration? (families: readonly FamilyShape[]): Promise<string>
   /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
   readonly mappedFamilies?: readonly string[]
   /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */

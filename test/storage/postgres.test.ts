@@ -14,7 +14,7 @@ import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
 import { postgresUrl } from '../postgres/url.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { tenProcesses } from './processes.js'
+import { startProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
 
@@ -98,7 +98,7 @@ t.test('a table has a typed column per field, in snake case', async t => {
 
 t.test('ten processes that start at once', async t => {
   const { schema } = fresh(t)
-  await tenProcesses(connectionString, schema)
+  await startProcesses(10, connectionString, schema)
   t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: 10 }])
 })
 

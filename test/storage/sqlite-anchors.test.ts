@@ -20,7 +20,7 @@ const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
 const wide = { ...limits, skipRows: 1000, fewEntries: 1000 }
 
 function open (source: Parameters<typeof openConnection>[0], tables: TableMappings = {}): Storage {
-  return createSqlStorage(() => openConnection(source, settings, wide), tables)
+  return createSqlStorage(() => openConnection(source, settings, wide), { tables })
 }
 
 function person (id: number, team: string, revision = 1): Stored {

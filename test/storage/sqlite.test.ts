@@ -13,7 +13,7 @@ import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Field, Storage } from '../../lib/storage/storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { tenProcesses } from './processes.js'
+import { startProcesses } from './processes.js'
 import { makeSqlite } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-sqlite-'))
@@ -97,7 +97,7 @@ t.test('a table has a typed column per field, in snake case', async t => {
 
 t.test('ten processes that start at once', async t => {
   const file = newFile()
-  await tenProcesses(file)
+  await startProcesses(10, file)
   t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
 })
 

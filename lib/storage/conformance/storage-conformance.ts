@@ -7,6 +7,7 @@ import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
 import { lifecycle } from './lifecycle.js'
+import { longTexts } from './long-texts.js'
 import { nulls } from './nulls.js'
 import { order } from './order.js'
 import { pages } from './pages.js'
@@ -25,6 +26,7 @@ const cases = [
   ...alternatives,
   ...pages,
   ...order,
+  ...longTexts,
   ...texts,
   ...commits,
   ...refusals,

@@ -11,10 +11,16 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
     [name, { type, isNotNull: isNotNull === 't', hasDefault: hasDefault === 't' }]))
 }
 
-export async function readIndexNames (run: Run, { table }: Layout): Promise<Set<unknown>> {
-  const rows = await run(`SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+/** The names of a table's indexes, and whether each is whole: a build that was broken off leaves one that is not. */
+export async function readIndexNames (run: Run, { table }: Layout): Promise<Map<unknown, boolean>> {
+  const rows = await run(`SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Set(rows.flat())
+  return new Map(rows.map(([name, isValid]) => [name, isValid === 't']))
+}
+
+/** Whether somebody builds an index of the table just now. */
+export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
+  return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0
 }
 
 /** The columns that a constraint or a unique index is over, those in expressions among them. */

@@ -1,4 +1,5 @@
 import type { Dialect } from '../sql/dialect.js'
+import { indexedLength } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
 import type { Kind } from '../storage.js'
 
@@ -15,10 +16,17 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, kind) => `$${n}::${parameterTypes[kind]}`,
-  inList: ({ column, kind, from, negated }) =>
-    `${column} ${negated ? '<> ALL' : '= ANY'} ($${from}::${parameterTypes[kind]}[])`,
+  inList ({ column, kind, from, negated, isCut }) {
+    const list = `$${from}::${parameterTypes[kind]}[]`
+    const isOneOf = `${column} ${negated ? '<> ALL' : '= ANY'} (${list})`
+    if (negated || !isCut) return isOneOf
+    return `(${takeBeginning(column)} = ANY (ARRAY(SELECT ${takeBeginning('one')} FROM unnest(${list}) AS one)) ` +
+      `AND ${isOneOf})`
+  },
   listsAreOneParameter: true,
   withoutIndex: '',
+  // An entry of an index has 2704 bytes at most.
+  beginning: takeBeginning,
   // Texts of their own for dates, since a session may have any DateStyle and TimeZone.
   selected (column, kind) {
     if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
@@ -39,6 +47,10 @@ export const postgresDialect: Dialect = {
   },
   literal: writeLiteral,
   constant: writeLiteral
+}
+
+function takeBeginning (text: string): string {
+  return `left(${text}, ${indexedLength})`
 }
 
 function encode (value: unknown, kind: Kind): unknown {

@@ -1,3 +1,4 @@
+import type { IndexOrder } from '../sql/clauses.js'
 import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -5,13 +6,13 @@ import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import { hasPatterns, isRangeOfId, namesIds, planPage } from '../sql/planner.js'
 import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
-import { makeIndex } from '../sql/steps.js'
 import { tighten, tightenQuery } from '../sql/tighten.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { followIndex } from './follow-index.js'
+import { listFitting } from './indexes.js'
 import { canWriteJson } from './json.js'
 import type { JoinedText, ReadStatements, RowWindow, Select } from './statements.js'
 
@@ -31,13 +32,14 @@ type ReadPart<T extends Lengthy> = (select: Select, isLong: boolean) => Promise<
 /** Reads a family's table. */
 export class TableReader {
   readonly layout: Layout
-  readonly #indexes: readonly Index[]
 
-  constructor (readonly statements: ReadStatements, readonly limits: PlanLimits, readonly line: WaitingLine) {
+  constructor (
+    readonly statements: ReadStatements,
+    readonly indexes: readonly Index[],
+    readonly limits: PlanLimits,
+    readonly line: WaitingLine
+  ) {
     this.layout = statements.layout
-    const { mapped, indexes } = this.layout
-    // Of a mapped table nothing is known. PostgreSQL takes no names of indexes: they are suggested by the order.
-    this.#indexes = mapped ? [] : indexes.map(fields => makeIndex(fields.join(), fields, true))
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
@@ -116,7 +118,7 @@ export class TableReader {
     signal: AbortSignal | undefined
   ): Promise<T | undefined> {
     if (query.limit === 0) return undefined
-    for (const step of planPage(query, this.#indexes, this.limits)) {
+    for (const step of planPage(query, listFitting(this.indexes, query), this.limits)) {
       const found = await this.#runStep(step, query, read, signal)
       if (found !== undefined) return found
     }
@@ -133,10 +135,13 @@ export class TableReader {
     switch (step.type) {
       case 'read': return await read(query, query.offset > shortSkip)
       case 'heavy': return await this.#inLine(signal, () => read(query, true))
-      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, query.offset > shortSkip)
+      case 'read-index': {
+        const along = followIndex(step, query.order)
+        return await read({ ...query, ...along }, query.offset > shortSkip || this.#isSorted(along.order))
+      }
       case 'look': {
         const within = { ...followIndex(step, query.order), rows: step.rows }
-        const looked = await read({ ...query, where: step.filters, within }, false)
+        const looked = await read({ ...query, where: step.filters, within }, this.#isSorted(within.order))
         return looked.length === query.limit ? looked : undefined
       }
       case 'window': {
@@ -151,6 +156,11 @@ export class TableReader {
         return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, true) : undefined
       }
     }
+  }
+
+  /** Whether what begins alike has to be sorted, of which there may be much. */
+  #isSorted (order: readonly IndexOrder[]): boolean {
+    return order.some(({ field, isGiven }) => isGiven !== true && getColumn(this.layout, field).isCut)
   }
 
   async #count ({ where }: Query, signal: AbortSignal | undefined): Promise<number> {
@@ -178,7 +188,7 @@ export class TableReader {
   ): Promise<RowWindow | undefined> {
     const windows = choices.map(({ index: { fields }, where }): RowWindow => {
       // In the order of the index, so that it is used whatever PostgreSQL knows of the values.
-      const order = [...fields, 'id'].map(field => ({ field, descending: false }))
+      const order = [...fields, 'id'].map(field => ({ field, descending: false, isGiven: true }))
       return { where, order, rows: maxEntries + 1 }
     })
     const counts = await this.statements.countWindows(windows, { signal })

@@ -48,7 +48,7 @@ export class ReadStatements {
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
     this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id)}`, true)
     const { equated: column, kind } = id
-    const hasId = dialect.inList({ column, kind, from: 1, length: 1, negated: false })
+    const hasId = dialect.inList({ column, kind, from: 1, length: 1, negated: false, isCut: false })
     this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
   }
 

@@ -4,6 +4,12 @@ import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 
+/** An order along an index. */
+export interface IndexOrder extends Order {
+  /** Whether all rows have the same in the field, or their order does not matter: it only leads to the index. */
+  readonly isGiven?: boolean
+}
+
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {
   #parameters = 0
@@ -20,12 +26,15 @@ export class ClauseBuilder {
   }
 
   /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
-  orderBy (order: readonly Order[], byKey = false): string {
-    const terms = order.map(({ field, descending }) => {
-      const { compared } = getColumn(this.layout, field)
+  orderBy (order: readonly IndexOrder[], byKey = false): string {
+    const terms = order.flatMap(({ field, descending, isGiven }) => {
+      const column = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
       const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
-      return prefix + compared + (descending ? ' DESC' : '') + absent
+      const write = (term: string): string => prefix + term + (descending ? ' DESC' : '') + absent
+      if (!column.isCut) return write(column.compared)
+      const begins = write(this.#begin(column.compared))
+      return isGiven === true ? begins : [begins, write(column.compared)]
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
@@ -46,20 +55,36 @@ export class ClauseBuilder {
       case 'ne': return condition.values.length === 0
         ? '1 = 1'
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
-      case 'null': return `${prefix}${column.equated} IS ${condition.is ? '' : 'NOT '}NULL`
+      case 'null': {
+        const tested = column.isCut ? this.#begin(column.equated) : column.equated
+        return `${prefix}${tested} IS ${condition.is ? '' : 'NOT '}NULL`
+      }
       case 'regex':
       case 'has': throw new Error('texts are not searched in SQL')
-      default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
+      default: return prefix + this.#compare(column, column.compared, operators[condition.op])
     }
+  }
+
+  /** Of what an index has the beginning of, both are said: the index finds those that begin alike, and a few more. */
+  #compare (column: Column, compared: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<='): string {
+    const value = this.parameter(column)
+    const exact = `${compared} ${operator} ${value}`
+    if (!column.isCut || operator === '<>') return exact
+    const among = operator === '=' ? '=' : `${operator.charAt(0)}=`
+    return `(${this.#begin(compared)} ${among} ${this.#begin(value)} AND ${exact})`
+  }
+
+  #begin (text: string): string {
+    return this.dialect.beginning?.(text) ?? text
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column)}`
+    if (values.length === 1) return prefix + this.#compare(column, column.equated, negated ? '<>' : '=')
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, kind } = column
-    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated })
+    const { equated, kind, isCut } = column
+    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated, isCut })
   }
 }
 
@@ -81,7 +106,11 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
 }
 
 /** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
+export function makeTextKey (
+  dialect: Dialect,
+  conditions: readonly Condition[],
+  order: readonly IndexOrder[] = []
+): string {
   let key = ''
   for (const condition of conditions) {
     if (condition.op === 'any') {
@@ -95,7 +124,9 @@ export function makeTextKey (dialect: Dialect, conditions: readonly Condition[],
     if (condition.op === 'null') key += condition.is
     key += '\n'
   }
-  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
+  for (const { field, descending, isGiven } of order) {
+    key += (descending ? '-' : '+') + (isGiven === true ? '=' : '') + field
+  }
   return key
 }
 

@@ -1,5 +1,8 @@
 import type { Kind } from '../storage.js'
 
+/** Characters of a text that an index can hold in any case: with four bytes each there is room for the id too. */
+export const indexedLength = 200
+
 /** Whether a column has one of several values. */
 interface ListTest {
   /** As it stands in SQL. */
@@ -11,6 +14,8 @@ interface ListTest {
   readonly length: number
   /** Whether it must have none of them. */
   readonly negated: boolean
+  /** Whether an index has its beginning only. */
+  readonly isCut: boolean
 }
 
 /** What databases do differently, as data for whatever writes SQL. */
@@ -25,6 +30,8 @@ export interface Dialect {
   readonly listsAreOneParameter: boolean
   /** Written before a column so that no index is used for the condition; empty where a database has no such thing. */
   readonly withoutIndex: string
+  /** The first `indexedLength` characters of a text, where an index cannot hold all of it; none where it can. */
+  readonly beginning?: (text: string) => string
   /** The column as it is selected, for `decode`. */
   selected (column: string, kind: Kind): string
   /** The column so that text is compared and ordered by code point; `foreign` where somebody else made it. */

@@ -31,6 +31,8 @@ export interface Column {
   readonly type?: string
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
+  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
+  readonly isCut: boolean
   /** For comparisons and order. */
   readonly compared: string
   /** For equality. */

@@ -81,7 +81,7 @@ function makeLayout (
 
 function makeColumn (field: Field, name: string, dialect: Dialect): Column {
   const { kind } = field
-  return { field, kind, name, isFilled: false, ...writeColumn(quoteName(name), kind, dialect, false) }
+  return { field, kind, name, isFilled: false, isCut: false, ...writeColumn(quoteName(name), kind, dialect, false) }
 }
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, { type, isNotNull }: PresentColumn): Column {
@@ -89,7 +89,7 @@ function makeMappedColumn (field: Field, name: string, dialect: Dialect, { type,
   // The table is somebody else's: what its rows lack is filled in as they are read.
   const isFilled = !isNotNull && isFillable(field)
   const value = isFilled ? `COALESCE(${quoteName(name)}, ${dialect.literal(field.default, kind)})` : quoteName(name)
-  return { field, kind, name, type, isFilled, ...writeColumn(value, kind, dialect, true) }
+  return { field, kind, name, type, isFilled, isCut: false, ...writeColumn(value, kind, dialect, true) }
 }
 
 function writeColumn (
@@ -108,5 +108,6 @@ function writeColumn (
 function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
   const constant = dialect.constant(value, field.kind)
   const selected = dialect.selected(constant, field.kind)
-  return { field, kind: field.kind, name: undefined, isFilled: false, compared: constant, equated: constant, selected }
+  const none = { name: undefined, isFilled: false, isCut: false }
+  return { field, kind: field.kind, ...none, compared: constant, equated: constant, selected }
 }
