@@ -28,6 +28,8 @@ export const errorCodes = makeErrors({
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is no family; defineFamily makes one', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
+  // copying a storage
+  FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],
   // dropping commands
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages

@@ -15,6 +15,8 @@ export type {
 export type { FamilyExtension } from './family/extension.js'
 export type { Context, Operation } from './family/operation.js'
 export type { FormName } from './forms/forms.js'
+export { copyStorage } from './plugin/copy-storage.js'
+export type { CopyOptions, CopyProgress } from './plugin/copy-storage.js'
 export { defineFamily, defineQuery } from './plugin/define-family.js'
 export type { AnyFamily, FamilyPlugin } from './plugin/define-family.js'
 export { loadItems } from './plugin/load-items.js'

@@ -10,7 +10,7 @@ import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
-import { declaresNull, listFields, ServiceFields } from './fields.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
@@ -133,10 +133,7 @@ function compileLifecycle (
   create: readonly string[]
 ): Lifecycle {
   const sent: TProperties = {}
-  const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
-    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
@@ -152,7 +149,7 @@ function compileLifecycle (
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults,
+    defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial']
   }
 }

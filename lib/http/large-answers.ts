@@ -27,6 +27,14 @@ export function watchLargeAnswer (reply: FastifyReply, length: number, timeout: 
   endWhenStalled(reply, timeout)
 }
 
+// So few are seldom a large answer.
+const fewItems = 50
+
+/** To be asked before a page of so many items is made, which may take long: much waits to be taken already. */
+export function refuseLargePage (items: number): void {
+  if (items > fewItems && untaken > maxUntaken / 2) throw makeBusy()
+}
+
 function makeBusy (): Problem {
   const detail = 'Too much waits for other clients to take it; ask for less at once (maxpagesize), or later'
   return new Problem('busy', detail, { headers: { 'retry-after': '1' } })

@@ -42,10 +42,14 @@ function scopesAround (scope: object): object[] {
   return parent === null || parent === Object.prototype ? [] : [parent, ...scopesAround(parent)]
 }
 
+const ofFastify = /^(fastify\.|registered-plugin$)/
+
 /** @param bare a scope in which nothing was decorated, to tell what Fastify itself gives to each */
 function isDecorated (scope: object, bare: object): boolean {
   const isAdded = (name: string | symbol, among: object) => !Object.hasOwn(among, name)
   if (Object.getOwnPropertyNames(scope).some(name => isAdded(name, bare))) return true
+  // As @fastify/middie and @fastify/express keep the middlewares of a scope, of which one may be what guards it.
+  if (Object.getOwnPropertySymbols(scope).some(symbol => !ofFastify.test(symbol.description ?? ''))) return true
   return ['fastify.Request', 'fastify.Reply'].some(description => {
     const [own, parents, plain] = [scope, Object.getPrototypeOf(scope) as object, bare]
       .map(each => readInternal(each, description) as Class) as [Class, Class, Class]

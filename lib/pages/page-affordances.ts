@@ -4,7 +4,6 @@ import { makePageUrl } from '../query/query-string.js'
 import type { Link, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
-import { uuidv7 } from '../values/ids.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
@@ -32,7 +31,7 @@ export async function affordCollection (
   { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
   submission?: Submission
 ): Promise<PageAffordances> {
-  const { mount: { family: { fields, singular, lifecycle }, urls }, request } = exchange
+  const { mount: { family: { fields, singular, lifecycle }, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
   const rows = affordRows(exchange, parsed, { fields, links, address }, submission)
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
@@ -40,7 +39,7 @@ export async function affordCollection (
     name: 'create',
     title: `Create a ${singular}`,
     action: urls.collection(request),
-    key: uuidv7(),
+    key: makers.makeCommandId(),
     schema: lifecycle.params.schema
   }, submission)
   return { ...rows, create }

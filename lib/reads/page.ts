@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { refuseLargePage } from '../http/large-answers.js'
 import { addLink, send, sendText } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -26,6 +27,7 @@ export async function loadPage (
   representation: Representation
 ): Promise<LoadedPage> {
   if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
+  refuseLargePage(parsed.query.limit)
   if (representation.pageOfText !== undefined && listing.findText !== undefined) {
     const query = findSingle(parsed)
     const text = query && await listing.findText(query)
@@ -81,6 +83,8 @@ async function sendItems (
 ): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice } = exchange
   const { name, singular, members, afford } = listing
+  // Once more, for those that came together.
+  refuseLargePage(page.items.length)
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page)
   addLink(reply, formatLinks(links))

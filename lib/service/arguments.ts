@@ -19,7 +19,8 @@ import { isStorage } from './storage-access.js'
 // What a caller of the service hands over, judged as strictly as what a client sends.
 
 const sizes = ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof ServiceOptions)[]
-const optionNames: readonly string[] = ['storage', 'authorize', ...sizes] satisfies (keyof ServiceOptions)[]
+const functions = ['authorize', 'clock', 'makeId', 'makeCommandId'] as const satisfies readonly (keyof ServiceOptions)[]
+const optionNames: readonly string[] = ['storage', ...functions, ...sizes] satisfies (keyof ServiceOptions)[]
 
 export function checkOptions ({ name }: Family, options: ServiceOptions | undefined): void {
   const flaw = findFlawInOptions(options ?? {})
@@ -32,8 +33,8 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
   if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
   const size = sizes.find(name => options[name] !== undefined && !isSize(options[name]))
   if (size !== undefined) return `the option "${size}" must be an integer from 1`
-  if (options.authorize === undefined || typeof options.authorize === 'function') return undefined
-  return 'the option "authorize" must be a function'
+  const wrong = functions.find(name => options[name] !== undefined && typeof options[name] !== 'function')
+  return wrong === undefined ? undefined : `the option "${wrong}" must be a function`
 }
 
 /** Whether a value can bound something. */

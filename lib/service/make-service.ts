@@ -19,6 +19,7 @@ import { execute } from './execute.js'
 import type { Find } from './find-page.js'
 import { findPage } from './find-page.js'
 import { logList } from './log.js'
+import { readMakers } from './makers.js'
 import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
@@ -42,6 +43,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
+  const makers = readMakers(family, options)
   const { name, order, shape: { fields } } = family
   const grammar = compileGrammar({ name, fields, order }, limits)
   const logGrammar = compileGrammar(logList, limits)
@@ -129,7 +131,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       },
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
-      waiting
+      waiting,
+      makers
     }
   }
 

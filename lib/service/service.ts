@@ -16,6 +16,12 @@ export interface ServiceOptions {
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, whoever shares the storage. Default 1000. */
   readonly maxWaiting?: number
+  /** The time of what is decided, for tests. Default: that of the machine. */
+  readonly clock?: () => Date
+  /** Makes the id of a new item, in place of the definition's `makeId`. */
+  readonly makeId?: () => Id
+  /** Makes the id of a command that is given none. Default: a UUID of version 7. */
+  readonly makeCommandId?: () => string
 }
 
 /** Who asks. */

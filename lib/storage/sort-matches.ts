@@ -2,8 +2,8 @@ import { makeComparator } from './compare.js'
 import { FirstMatches } from './page.js'
 import type { Found, Query, Stored } from './storage.js'
 
-// About 50 MB at most, however long the texts are by which is sorted.
-const maxLength = 16_000_000
+// Some 60 MB at most, however long the texts are by which is sorted.
+const maxLength = 32_000_000
 
 /** What one pass over the matches asks for. */
 export interface Pass {

@@ -51,6 +51,9 @@ for (const representation of ['json', 'html']) {
     for await (const part of refused.setEncoding('utf8')) problem += part
     t.match(problem, 'Too much waits for other clients to take it')
     t.equal((await fetch(`${url}/notes?maxpagesize=5`)).status, 200, 'what is small is served all the time')
+    const finds = t.capture(storage, 'find', storage.find.bind(storage))
+    t.equal((await fetch(`${url}${large}&format=${representation}`)).status, 503)
+    t.equal(finds().length, 0, 'and nothing is read for who is refused')
     // One that goes makes room, and so does one that reads.
     responses[0]?.destroy()
     let answer = await fetch(url + large)

@@ -84,7 +84,8 @@ const differences: [string, Prepare][] = [
   ['decorators', scope => { scope.decorateRequest('user', 'ann') }],
   ['decorators', scope => { scope.decorateRequest('user', { getter: () => 'ann' }) }],
   ['decorators', scope => { scope.decorateReply('sign', () => {}) }],
-  ['decorators', scope => { scope.decorate('rights', {}) }]
+  ['decorators', scope => { scope.decorate('rights', {}) }],
+  ['decorators', scope => { scope.decorate(Symbol('fastify-middie-middlewares') as never, [] as never) }]
 ]
 
 t.test('two scopes with other hooks do not share a path', async t => {

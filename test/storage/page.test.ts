@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { makeComparator } from '../../lib/storage/compare.js'
+import { compareScalars, makeComparator } from '../../lib/storage/compare.js'
 import { query, thing } from '../../lib/storage/conformance/fixture.js'
 import { FirstMatches, pageOf } from '../../lib/storage/page.js'
 import { sortMatches } from '../../lib/storage/sort-matches.js'
@@ -18,6 +18,18 @@ t.test('a page is the same as if everything was sorted', async t => {
     return total === items.length && page.length === expected.length && page.every((item, at) => item === expected[at])
   }))
   t.pass('100 pages')
+})
+
+t.test('items may come one after the other', async t => {
+  const items = Array.from({ length: 9 }, (_, id) => thing(id, { integer: id % 3 }))
+  async function * stream () { yield * items }
+  for (const asked of [query({ sort: ['-integer', 'id'], limit: 4, count: true }), query({ offset: 2, limit: 3 })]) {
+    const page = pageOf(stream(), asked)
+    t.ok(page instanceof Promise)
+    t.strictSame(await page, pageOf(items, asked))
+  }
+  async function * broken () { yield * items; throw new Error('the cursor is gone') }
+  await t.rejects(pageOf(broken(), query({})), { message: 'the cursor is gone' })
 })
 
 t.test('what comes in the wanted order is not kept before the page', async t => {
@@ -55,4 +67,15 @@ t.test('no more is kept than may be, whatever comes', async t => {
     t.ok(matches.kept.count <= 10)
   }
   t.match(matches.kept, { count: 10, isCut: true, last: { string: '490'.padStart(100, '0') } })
+})
+
+t.test('texts are compared by code point, wherever they differ', async t => {
+  const ends = ['', 'a', 'b', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}']
+  for (const length of [0, 1, 511, 512, 513, 1024, 4000]) {
+    const texts = ends.map(end => 'x'.repeat(length) + end)
+    for (const [a, text] of texts.entries()) {
+      const signs = texts.map(other => Math.sign(compareScalars(text, other)))
+      t.strictSame(signs, texts.map((_, b) => Math.sign(a - b)), `after ${length} characters, ${a}`)
+    }
+  }
 })

@@ -9,6 +9,7 @@ import { chooseIndexes } from './choose-indexes.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
+import { namePlace } from './name-place.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -45,12 +46,14 @@ interface StorageSettings {
   readonly tables?: TableMappings | undefined
   readonly indexes?: IndexedFields | undefined
   readonly migrate?: Migrate | undefined
+  /** What database it is and where, for its errors at boot. */
+  readonly place?: string
 }
 
 /** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  { tables: mappings = {}, indexes = {}, migrate = 'auto' }: StorageSettings
+  { tables: mappings = {}, indexes = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -108,7 +111,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
   // One after the other: two at once would alter one table, or open two transactions on one connection.
   async function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const done = preparing.then(work)
+    const done = preparing.then(work).catch(error => { throw namePlace(error, place) })
     preparing = done.catch(() => {})
     return await done
   }
