@@ -100,7 +100,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: listIndexes(ownFields, order)
+      indexes: listIndexes(ownFields, order),
+      creates: create !== undefined
     },
     order,
     writable,

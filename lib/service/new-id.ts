@@ -10,11 +10,13 @@ export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
-/** The id of a new item: the host's, the next integer, or a UUID. It never was another item's whose log is here. */
+/**
+ * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log
+ * is here.
+ */
 export async function makeNewId (family: Family, makers: Makers, storage: Storage): Promise<Id> {
-  if (isCounted(family, makers)) return await countOn(family, storage)
-  const id = makers.makeId?.()
-  if (id === undefined) return uuidv7()
+  const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
+  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
   // What was deleted keeps its log; as a counter that began again would do, it is tried with the next id.
   if (await hasLog(storage, family, id)) throw new DuplicateError(family.name, id)
   return id

@@ -40,6 +40,8 @@ export interface FamilyShape {
    * pages are read, one after another, however many there are: to go on at any place in it should cost the same.
    */
   readonly indexes: readonly (readonly string[])[]
+  /** Whether items are created by clients. */
+  readonly creates?: boolean
 }
 
 /** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */
@@ -134,6 +136,8 @@ export interface Storage {
     signal?: AbortSignal
   ): Promise<FoundText>
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
+  /** The id of a new item, where the storage has ids that others take too, as those of a sequence. */
+  nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
    * refused, as `checkChanges` does.

@@ -39,22 +39,32 @@ export interface JoinedText {
 export class ReadStatements {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
+  readonly #decodeId: (row: readonly unknown[]) => Id
   readonly #get: KeptText
   readonly #getMany: KeptText
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
+    this.#decodeId = row => makeRowDecoder([id], dialect)(row).id
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id)}`, true)
-    const { equated: column, kind } = id
-    const hasId = dialect.inList({ column, kind, from: 1, length: 1, negated: false, isCut: false })
+    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id.equatedAs)}`, true)
+    const { equated: column, equatedAs: as } = id
+    const hasId = dialect.inList({ column, as, from: 1, length: 1, negated: false, isCut: false })
     this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
     const [row] = await this.#run(this.#get, [id], { signal })
     return row === undefined ? undefined : this.#decode(row)
+  }
+
+  async nextId (signal?: AbortSignal): Promise<Id | undefined> {
+    const { present, kind } = this.layout.id
+    if (present?.next === undefined) return undefined
+    const { selected } = dialect.writeColumn(`(${present.next})`, kind, present)
+    const [row] = await this.#run({ text: `SELECT ${selected}`, shared: undefined }, [], { signal })
+    return row === undefined ? undefined : this.#decodeId(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
@@ -147,7 +157,7 @@ export class ReadStatements {
   #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
     const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
     const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
-    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter({ kind: 'integer' })}` : ''}`
+    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}`
     return `(${matching}${end}) AS page`
   }
 

@@ -16,8 +16,9 @@ export class ClauseBuilder {
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  parameter ({ kind }: Pick<Column, 'kind'>): string {
-    return this.dialect.parameter(++this.#parameters, kind)
+  /** The next one, of this type. */
+  parameter (as: string): string {
+    return this.dialect.parameter(++this.#parameters, as)
   }
 
   /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
@@ -61,15 +62,15 @@ export class ClauseBuilder {
       }
       case 'regex':
       case 'has': throw new Error('texts are not searched in SQL')
-      default: return prefix + this.#compare(column, column.compared, operators[condition.op])
+      default: return prefix + this.#compare(column.compared, column.comparedAs, operators[condition.op], column.isCut)
     }
   }
 
   /** Of what an index has the beginning of, both are said: the index finds those that begin alike, and a few more. */
-  #compare (column: Column, compared: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<='): string {
-    const value = this.parameter(column)
+  #compare (compared: string, as: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<=', isCut: boolean): string {
+    const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
-    if (!column.isCut || operator === '<>') return exact
+    if (!isCut || operator === '<>') return exact
     const among = operator === '=' ? '=' : `${operator.charAt(0)}=`
     return `(${this.#begin(compared)} ${among} ${this.#begin(value)} AND ${exact})`
   }
@@ -80,11 +81,13 @@ export class ClauseBuilder {
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return prefix + this.#compare(column, column.equated, negated ? '<>' : '=')
+    if (values.length === 1) {
+      return prefix + this.#compare(column.equated, column.equatedAs, negated ? '<>' : '=', column.isCut)
+    }
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, kind, isCut } = column
-    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated, isCut })
+    const { equated, equatedAs: as, isCut } = column
+    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isCut })
   }
 }
 

@@ -18,6 +18,10 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    readonly statements: {
+      /** The id that the database has for a new row; undefined where it has none. */
+      nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
+    }
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -85,6 +89,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     async get (family, id, signal) {
       signal?.throwIfAborted()
       return await getTable(family).reader.get(id, signal)
+    },
+
+    async nextId (family, signal) {
+      return await getTable(family).reader.statements.nextId(signal)
     },
 
     async commit (changes) {

@@ -60,6 +60,7 @@ export class ReadStatements {
   readonly #statements: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
+  #next: ReadStatement | undefined
 
   /** @param watch a condition that every row is asked first, whatever else it must meet */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly watch?: string) {
@@ -72,6 +73,13 @@ export class ReadStatements {
   get (id: Id): Stored | undefined {
     const row = this.#get.get([id])
     return row === undefined ? undefined : this.#decode(row)
+  }
+
+  nextId (): Id | undefined {
+    const { mapped, id: { present } } = this.layout
+    if (!mapped || present?.next === undefined) return undefined
+    this.#next ??= prepareRead(this.database, `SELECT (${present.next})`)
+    return this.#next.get([])?.[0] as Id | undefined
   }
 
   readItems (select: Select): Stored[] {
