@@ -10,6 +10,7 @@ const definition = {
   ...deals.definition,
   fields: Type.Object({ id, title, ...others }),
   create: ['title', 'price', 'completionDate'],
+  edit: ['title'],
   queries: {
     'deals-by-title': defineQuery({ field: 'title' }),
     'deals-by-status': defineQuery({ field: 'status' })

@@ -23,7 +23,7 @@ test('a held deal is not', async () => {
   await book.run('hold', id, { reason: 'Papers' })
   await assert.rejects(book.run('approve', id, { by: 'ann' }), {
     code: 'wrong-state',
-    members: { state: 'held', operation: 'approve', allowed: ['unhold', 'cancel'] }
+    members: { state: 'held', operation: 'approve', allowed: ['unhold', 'cancel', 'edit'] }
   })
   assert.equal((await book.get(id)).approvedBy, undefined)
 })

@@ -11,8 +11,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
   FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family ' +
     'with the same name and version; choose another prefix or version', Error],
-  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: another scope has /rest/commands, /command and /query at "%s" ' +
-    'already; register the families of one prefix in one scope, or choose another prefix', Error],
+  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: %s is in the scope of %s, which has other %s, so that a request ' +
+    'could pass by them. Register both in one scope, give their scopes the same hooks, choose another prefix, or ' +
+    'mount one with the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
+  Error],
   FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
@@ -26,16 +28,24 @@ export const errorCodes = makeErrors({
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is no family; defineFamily makes one', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
+  // copying a storage
+  FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],
   // dropping commands
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
+  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, option "%s" of the storage: %s', TypeError],
+  FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
+    'give the storage migrate: "auto":\n\n%s', Error],
+  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables to be made', TypeError],
   FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
   FST_DEALBOOK_NO_TABLE: ['%s: there is no table "%s" to map it to', Error],
   FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],
   FST_DEALBOOK_COLUMN_SHARED: ['%s: the fields "%s" and "%s" would share the column "%s"; rename one of them', Error],
   FST_DEALBOOK_NO_COLUMN: ['%s: the table "%s" has no column "%s" for the field "%s"; it has %s. ' +
     'Name the column in tables.%s.columns', Error],
+  FST_DEALBOOK_COLUMN_REQUIRED: ['%s: nothing can be created in the table "%s": it has columns that must be given, ' +
+    'and that no field is mapped to: %s. Add fields for them, or give them a DEFAULT', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
   FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],
@@ -43,6 +53,8 @@ export const errorCodes = makeErrors({
     'Give it a default, or make it Type.Optional%s', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables or indexes has "%s", but no family of that name is ' +
+    'kept in this storage; there are %s.%s', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })

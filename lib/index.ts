@@ -9,16 +9,20 @@ export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
 export type {
-  AttributeForm, AttributeReading, FamilyDefinition, ItemOf, OperationParams, QueryDefinition, ServiceMembers
+  AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
+  QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'
 export type { Context, Operation } from './family/operation.js'
 export type { FormName } from './forms/forms.js'
+export { copyStorage } from './plugin/copy-storage.js'
+export type { CopyOptions, CopyProgress } from './plugin/copy-storage.js'
 export { defineFamily, defineQuery } from './plugin/define-family.js'
 export type { AnyFamily, FamilyPlugin } from './plugin/define-family.js'
 export { loadItems } from './plugin/load-items.js'
 export type { LoadOptions } from './plugin/load-items.js'
 export type { FamilyOptions } from './plugin/options.js'
+export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
 export { representations } from './representations/all.js'
@@ -35,12 +39,14 @@ export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export { prune } from './service/prune.js'
 export type { PruneOptions } from './service/prune.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, LogOptions, LogPage, RunOptions, Service,
+  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service,
   ServiceOptions
 } from './service/service.js'
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/changes.js'
+export { ConstraintError } from './storage/constraint-error.js'
+export type { ConstraintOptions, ConstraintRule } from './storage/constraint-error.js'
 export { matcher } from './storage/match.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'
@@ -48,6 +54,7 @@ export { pageOf } from './storage/page.js'
 export { completer } from './storage/shapes.js'
 export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {
-  Change, Condition, FamilyShape, Field, Found, FoundText, Id, Kind, Order, Query, Scalar, Storage, Stored
+  AnyCondition, Change, Condition, FamilyShape, Field, FieldCondition, Found, FoundText, Id, ItemKey, Kind, Order,
+  Query, Scalar, Storage, Stored
 } from './storage/storage.js'
 export type { Members } from './values/json.js'

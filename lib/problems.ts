@@ -24,6 +24,7 @@ export const problemCodes = {
   // deciding
   'read-only': { status: 403, title: 'This can only be read' },
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
+  constraint: { status: 409, title: 'A rule of the database does not allow it' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
   'id-reused': { status: 422, title: 'The id stands for something else' },
   'precondition-required': { status: 428, title: 'A precondition is required' },
@@ -117,9 +118,9 @@ export function invalidQuery (flaws: readonly { readonly parameter: string, read
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }
 
-/** The problem of an item that is not what the client decided on. */
-export function preconditionFailed (what: string, revision: number): Problem {
-  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}`
+/** The problem of an item that is not what the client decided on. @param hint the end of the sentence */
+export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
+  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}${hint}`
   return new Problem('precondition-failed', detail, { members: { revision } })
 }
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { unmeasured } from './unmeasured.js'
 
 interface Test {
   teardown (fn: () => unknown): void
@@ -14,7 +15,7 @@ export interface Running {
 
 /** The example server as `npm start` runs it, at a free port; where it does not come up, its exit code and output. */
 export async function startExample (t: Test, env: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(process.execPath, ['build/examples/server.js'], {
+  const child = spawn(...unmeasured(process.execPath, ['build/examples/server.js']), {
     env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env }
   })
   t.teardown(() => child.kill('SIGKILL'))

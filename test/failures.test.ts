@@ -137,7 +137,11 @@ t.test('an operation that fails is 500, and nothing has happened', async t => {
         }
       },
       spoil: { ...words('spoil'), params: Type.Object({}), apply: item => ({ ...item, size: 0 }) },
-      invent: { ...words('invent'), params: Type.Object({}), apply: item => ({ ...item, color: 'red' }) },
+      invent: {
+        ...words('invent'),
+        params: Type.Object({}),
+        apply: item => ({ ...item, color: 'red' } as typeof item)
+      },
       mutate: { ...words('mutate'), params: Type.Object({}), apply: item => Object.assign(item, { size: 2 }) },
       judge: {
         ...words('judge'),

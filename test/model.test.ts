@@ -48,6 +48,12 @@ const operationSent = fc.oneof(
       .map(params => ({ operation: 'change-completion-date', params, valid: true })),
     weight: 2
   },
+  {
+    arbitrary: fc
+      .constantFrom({}, { name: 'Deal' }, { name: 'Another' })
+      .map(params => ({ operation: 'edit', params, valid: true })),
+    weight: 3
+  },
   { arbitrary: fc.constant({ operation: 'delete', params: {}, valid: true }), weight: 1 },
   {
     arbitrary: fc
@@ -59,6 +65,12 @@ const operationSent = fc.oneof(
     arbitrary: fc
       .constantFrom({ newPrice: '1', reason: 'a' }, { newPrice: -1, reason: 'a' }, { newPrice: null, reason: 'a' })
       .map(params => ({ operation: 'change-price', params, valid: false })),
+    weight: 1
+  },
+  {
+    arbitrary: fc
+      .constantFrom({ name: '' }, { name: null }, { price: 1 })
+      .map(params => ({ operation: 'edit', params, valid: false })),
     weight: 1
   }
 )
@@ -142,7 +154,7 @@ function say (
 ): TestRequest | undefined {
   if (!form.name.startsWith('attributes')) return form.request(operation(name), id, command, params)
   if (!valid) return undefined
-  const attributes = { hold: { held: true, holdReason: params['reason'] }, unhold: { held: false } }[name]
+  const attributes = { hold: { held: true, holdReason: params['reason'] }, unhold: { held: false }, edit: params }[name]
   return attributes && form.request({ ...operation(name), attributes }, id, command)
 }
 

@@ -1,14 +1,18 @@
 import type { TSchema } from '@sinclair/typebox'
-import { reservedNames } from '../query/names.js'
+import { isReserved } from '../query/names.js'
+import type { Members } from '../values/json.js'
 import { findJsonFlaw } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
 import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
+import { findFlawInMembers } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
 import { CommandMembers } from './command-schema.js'
 import type { FamilyDefinition } from './definition.js'
+import { findFlawInEdit, listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
+import { nameAction } from './operation.js'
 
-const parameters: readonly string[] = reservedNames
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
 const actionWord = /^[A-Z][A-Za-z0-9]*$/
@@ -16,18 +20,18 @@ const actionRule = 'must be letters and digits, beginning with a capital'
 
 /** Names what is wrong with a definition; undefined where nothing is. */
 export function findFlaw (definition: FamilyDefinition): string | undefined {
-  const { singular, create, operations = {} } = definition
+  return findFlawInMembers(definition) ?? findFlawInContent(definition)
+}
+
+function findFlawInContent (definition: FamilyDefinition): string | undefined {
+  const { singular, create } = definition
   // Creating and deleting have words of their own.
   const words = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
-    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInWords(operations, taken) ??
-    findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
-}
-
-/** line-item -> CreateLineItem */
-export function nameAction (verb: string, singular: string): string {
-  return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
+    findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInEdit(definition) ??
+    findFlawInWords(listOperations(definition), taken) ?? findFlawInSchemas(definition) ??
+    findFlawInDefaults(definition)
 }
 
 function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefined {
@@ -63,7 +67,7 @@ function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | u
     if (optional && declaresNull(schema.properties[name] as TSchema)) {
       return `the field "${name}" may be absent and may be null; leave out Type.Optional or Type.Null()`
     }
-    if (parameters.includes(name)) return `the field "${name}" is named like a query parameter`
+    if (isReserved(name)) return `the field "${name}" is named like a query parameter`
     if (name === 'links' || name === 'action' || Object.hasOwn(ServiceFields.properties, name)) {
       return `the field "${name}" belongs to the service`
     }
@@ -77,31 +81,36 @@ function findFlawInQueries ({ name, fields, queries = {} }: FamilyDefinition): s
     if (!word.test(query)) return `the query "${query}" ${wordRule}`
     if (query === name) return `the query "${query}" is there already: the items by id`
     if (!filtered.includes(field)) {
-      return `the query "${query}" is by "${field}", which is no field that can be filtered`
+      const hint = didYouMean(field, filtered)
+      return `the query "${query}" is by "${field}", which is no field that can be filtered.${hint}`
     }
   }
   return undefined
 }
 
-function findFlawInFieldUses ({ fields, create, attributes, operations = {} }: FamilyDefinition): string | undefined {
+function findFlawInFieldUses (definition: FamilyDefinition): string | undefined {
+  const { fields, create, initial, attributes, operations = {} } = definition
+  const hint = (name: string) => didYouMean(name, Object.keys(fields.properties))
   for (const { name, changes = [] } of Object.values(operations)) {
     const unknown = changes.find(field => !Object.hasOwn(fields.properties, field))
-    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field`
+    if (unknown !== undefined) return `the operation "${name}" changes "${unknown}", which is no field.${hint(unknown)}`
   }
   for (const field of [...create ?? [], ...attributes?.fields ?? []]) {
     if (field !== 'id' && Object.hasOwn(fields.properties, field)) continue
-    return `"${field}" is no field that a client can send`
+    return `"${field}" is no field that a client can send.${hint(field)}`
   }
-  if (create === undefined) return undefined
+  if (create === undefined) return initial === undefined ? undefined : 'initial needs create: nothing can be created'
+  // What it sets is known at the first creation.
+  if (initial !== undefined) return undefined
   const incomplete = listFields(fields).find(({ name, optional, default: value }) =>
     name !== 'id' && !optional && !create.includes(name) && value === undefined)
   if (incomplete === undefined) return undefined
-  return `the field "${incomplete.name}" needs a default, or must be optional, nullable or in create`
+  return `the field "${incomplete.name}" needs a default, or must be optional, nullable, in create or set by initial`
 }
 
 /** Words that are malformed, or meant for two things. */
 function findFlawInWords (
-  operations: Readonly<Record<string, Operation>>,
+  operations: Readonly<Record<string, Operation<Members>>>,
   taken: readonly string[]
 ): string | undefined {
   // Every path below an item, and every action, and whose it is.

@@ -28,8 +28,9 @@ export const commandsShape: FamilyShape = {
   name: 'commands',
   fields: listFields(Type.Object({
     ...CommandMembers.properties,
-    family: Type.String(),
-    target: Type.String(),
+    // Both stand in an index: names and ids are short.
+    family: Type.String({ maxLength: 100 }),
+    target: Type.String({ maxLength: 100 }),
     result: Type.Optional(Type.Object({})),
     digest: Type.Optional(Type.String()),
     updatedAt: Type.String({ format: 'date-time' })

@@ -1,9 +1,10 @@
-import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
-import type { Operation } from './operation.js'
+import type { Context, Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
-export interface ServiceMembers {
+// No interface, which could have further members: so an item fits where any fields may be.
+export type ServiceMembers = {
   /** 1 at creation, one more with every change. */
   readonly revision: number
   readonly createdAt: string
@@ -30,8 +31,25 @@ export interface AttributeForm<I> {
   read (wanted: I, current: I): AttributeReading
 }
 
+/** A field to order by, with `-` before it for descending. */
+type OrderTerm<P extends TProperties> = `${'' | '-'}${keyof P & string}` | `${'' | '-'}${keyof ServiceMembers}`
+
+/** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
+export interface EditDefinition<I, F extends string = string>
+  extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
+  readonly fields: readonly F[]
+}
+
+/** The fields that a client may send. */
+export type FieldName<P> = Exclude<keyof P, 'id'> & string
+
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
+
+/** What is sent with an edit of these fields: null takes one away that is optional. */
+export type EditOf<P extends TProperties, F extends string> = {
+  readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
+}
 
 /**
  * What a family is: its names and fields and, where it can be written, what clients send and what they can do.
@@ -40,20 +58,36 @@ export type OperationParams = Readonly<Record<string, TObject>>
  * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not
  * filtered.
  */
-export interface FamilyDefinition<P extends TProperties = TProperties, O extends OperationParams = OperationParams> {
+export interface FamilyDefinition<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams,
+  F extends string = string
+> {
   /** The plural, as in the URL. */
   readonly name: string
   readonly singular: string
   /** All fields, `id` among them: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
-  readonly create?: readonly (Exclude<keyof P, 'id'> & string)[]
+  readonly create?: readonly FieldName<P>[]
+  /**
+   * Completes a new item, which has its defaults and what the client sent, with the fields that nobody sends. Pure; it
+   * may throw a problem, and then nothing is created.
+   */
+  initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
+  /** The fields that a client may change plainly, by an operation that is called `edit`. */
+  readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   readonly attributes?: AttributeForm<ItemOf<P>>
   /** The state of an item in a word, for the problem of an operation that is not allowed. */
   readonly state?: (item: ItemOf<P>) => string
   /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
   readonly makeId?: () => Id
+  /**
+   * The order of a list where a client asks for none, as in `['-createdAt']`: `-` for descending. The id breaks ties,
+   * upwards unless it is named. By id unless given.
+   */
+  readonly order?: readonly OrderTerm<P>[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by their names. The items by id are there without saying so, under the family's name. */

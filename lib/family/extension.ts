@@ -1,33 +1,36 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { didYouMean } from '../values/nearest.js'
+import { definitionRules, findFlawInEditMembers, findMemberFlaw } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
-import type { FamilyDefinition, ItemOf, OperationParams } from './definition.js'
-import type { Operation } from './operation.js'
+import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
+import { readEdit } from './edit.js'
+import type { Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
-export interface FamilyExtension<P extends TProperties, X extends TProperties, O extends OperationParams>
-  extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
+export interface FamilyExtension<
+  P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
+> extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'queries'>> {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
-  readonly create?: readonly (Exclude<keyof P | keyof NoInfer<X>, 'id'> & string)[]
+  readonly create?: readonly FieldName<P & NoInfer<X>>[]
+  /** Completes a new item after the family's own `initial` did. */
+  initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
+  /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
+  readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
 }
 
-const members: readonly string[] = [
-  'fields', 'create', 'operations', 'queries', 'attributes', 'state', 'makeId'
-] satisfies (keyof AnyExtension)[]
+const { name, singular, versioned, ...rules } = definitionRules
 
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
 /** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, operations, queries, ...others } = extension
-  refuseUnknown(base.name, extension)
-  const flaw = fields === undefined ? undefined : findFlawInObject('fields', fields)
+  const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
+  const { fields, create, initial, operations, edit, queries, ...others } = extension
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
@@ -41,17 +44,31 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
+    ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
+    ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
     queries: { ...base.queries, ...queries }
   }
 }
 
-// What is left out of a type is still written by those who use none.
-function refuseUnknown (family: string, extension: object): void {
-  const unknown = Object.keys(extension).find(name => !members.includes(name))
-  if (unknown === undefined) return
-  const flaw = `unknown member "${unknown}".${didYouMean(unknown, members)}`
-  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, flaw)
+type Initial = NonNullable<FamilyDefinition['initial']>
+
+// What the family makes of a new item is what the extension begins with.
+function chainInitial (base: Initial | undefined, added: Initial): Initial {
+  return base === undefined ? added : (item, context) => added(base(item, context), context)
+}
+
+function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinition<unknown>): EditDefinition<unknown> {
+  const base = readEdit(edit)
+  const twice = added.fields.find(field => base.fields.includes(field))
+  if (twice !== undefined) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(name, `a client edits "${twice}" already`)
+  }
+  return { ...base, ...added, fields: [...base.fields, ...added.fields] }
+}
+
+function findFlawInFields ({ fields }: AnyExtension): string | undefined {
+  return fields === undefined ? undefined : findFlawInObject('fields', fields)
 }
 
 function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {

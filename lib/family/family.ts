@@ -1,15 +1,19 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { FamilyShape, Field, Id } from '../storage/storage.js'
+import { readOrder } from '../query/order.js'
+import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
-import { findFlaw, nameAction } from './checks.js'
+import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
-import { declaresNull, listFields, ServiceFields } from './fields.js'
-import type { NounOperation, Operation } from './operation.js'
+import { listOperations } from './edit.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
+import type { Context, NounOperation, Operation } from './operation.js'
+import { nameAction } from './operation.js'
+import { findFlawInOrder, listIndexes } from './order.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
 
@@ -26,6 +30,8 @@ export interface Lifecycle {
   readonly params: Params
   /** The members that a new item has before the client's are put in. */
   readonly defaults: Members
+  /** Completes a new item; may throw a problem. */
+  readonly initial: ((item: Members, context: Context) => Members) | undefined
 }
 
 /** A definition, checked and worked out once for all its mounts. */
@@ -39,11 +45,15 @@ export interface Family {
   readonly ownFields: readonly Field[]
   readonly members: readonly string[]
   readonly shape: FamilyShape
+  /** The order where a client asks for none; by id where it is empty. */
+  readonly order: readonly Order[]
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined
   /** By action. */
   readonly operations: ReadonlyMap<string, CompiledOperation>
+  /** That which changes fields plainly. */
+  readonly edit: CompiledOperation | undefined
   readonly attributes: AttributeForm<Members> | undefined
   readonly queries: ReadonlyMap<string, QueryDefinition>
   readonly idKind: 'integer' | 'string'
@@ -62,15 +72,21 @@ export interface Family {
 
 /** Checks a definition; what is wrong with it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
-  const { name, singular, queries = {}, create, operations = {}, attributes, state } = definition
   const flaw = findFlaw(definition)
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flaw)
+  // Of what is no definition at all there is no name either.
+  const given = definition as FamilyDefinition | undefined
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
+  const { name, singular, queries = {}, create, attributes, state, order: terms = [] } = definition
 
   const { properties } = definition.fields
+  const operations = compileOperations(definition)
   // Only what can be written has revisions worth showing.
-  const writable = create !== undefined || Object.keys(operations).length > 0
+  const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
+  const flawInOrder = findFlawInOrder(fields, terms)
+  if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
+  const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
   const idKind = properties.id?.type as 'integer' | 'string'
 
@@ -84,15 +100,15 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+      indexes: listIndexes(ownFields, order),
+      creates: create !== undefined
     },
+    order,
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(singular, properties, create),
-    operations: new Map(Object.values(operations).map(operation => [operation.action, {
-      operation: operation as Operation<Members>,
-      params: compileParams(operation.params)
-    }])),
+    lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
+    operations,
+    edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
     idKind,
@@ -105,12 +121,20 @@ export function compileFamily (definition: FamilyDefinition): Family {
   }
 }
 
-function compileLifecycle (singular: string, properties: TProperties, create: readonly string[]): Lifecycle {
+function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
+  const operations = Object.values(listOperations(definition))
+  return new Map(operations.map(operation => {
+    const isEdit = definition.edit !== undefined && operation.name === 'edit'
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit) }]
+  }))
+}
+
+function compileLifecycle (
+  { singular, fields: { properties }, initial }: FamilyDefinition,
+  create: readonly string[]
+): Lifecycle {
   const sent: TProperties = {}
-  const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
-    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
@@ -126,6 +150,7 @@ function compileLifecycle (singular: string, properties: TProperties, create: re
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults
+    defaults: listDefaults(properties),
+    initial: initial as Lifecycle['initial']
   }
 }

@@ -30,10 +30,15 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly params: T
   /** The fields that it changes: the attribute form names the operation where one of them differs. */
   readonly changes?: readonly string[]
-  /** Whether the state of the item allows it; always, where left out. */
-  allowed? (item: I): boolean
-  /** The item after it. Pure: no I/O, no clock, and the item itself is not changed. */
+  /** Whether the state of the item allows it, or why it does not; always, where left out. It may throw a problem. */
+  allowed? (item: I): boolean | string
+  /** The item after it. Pure: no I/O, no clock, and the item itself is not changed. It may throw a problem. */
   apply (item: I, params: Static<T>, context: Context): I
+}
+
+/** line-item -> CreateLineItem */
+export function nameAction (verb: string, singular: string): string {
+  return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
 }
 
 /** What the noun form needs to know: an operation, or the deletion, which has no other words. */

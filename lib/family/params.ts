@@ -12,16 +12,19 @@ import { listFields, toStored } from './fields.js'
 export interface Params {
   readonly schema: TObject
   readonly fields: readonly Field[]
+  /** Whether these are members of the item as they are wanted: those that are left out stay as they are. */
+  readonly isPartial: boolean
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
 
-export function compileParams (declared: TObject): Params {
+export function compileParams (declared: TObject, isPartial = false): Params {
   const schema = Type.Object(declared.properties, { additionalProperties: false })
   const fields = listFields(schema)
   const validate = makeValidator(schema)
   return {
     schema,
     fields,
+    isPartial,
     read (value) {
       const flaws = validate(value)
       return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, value as Members) }

@@ -58,11 +58,12 @@ export function sendPreferred (
   name: string,
   document: Members
 ): FastifyReply | Promise<FastifyReply> {
-  const { request, reply, choice } = exchange
+  const { request, reply } = exchange
   const preference = readPreference(request.headers)
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
   if (preference === 'minimal') return sendNothing(exchange, status)
-  return send(reply.code(status), choice, { kind: 'one', name, document })
+  reply.code(status)
+  return send(exchange, { kind: 'one', name, document })
 }
 
 function sendNothing ({ reply }: Exchange, status: 200 | 201): FastifyReply {

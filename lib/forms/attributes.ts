@@ -10,6 +10,7 @@ import { readItemId } from '../mount/urls.js'
 import { describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
+import type { Problem } from '../problems.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
 import type { Stored } from '../storage/storage.js'
@@ -23,7 +24,7 @@ import { makeWriteEndpoint } from './form.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
- * into the operation that it stands for; what is left out stays, and what another operation changes is refused.
+ * into the one operation that it stands for; what is left out stays, and what another operation changes is refused.
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
@@ -65,11 +66,13 @@ function omitSame (members: Members, current: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, current[name])))
 }
 
-// In a merge patch, null takes an optional member away (RFC 7396).
-function splitNulls ({ fields }: Family, request: FastifyRequest): { members: Members, removed: string[] } {
+// In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
+function splitNulls (family: Family, request: FastifyRequest): { members: Members, removed: string[] } {
   const body = getJsonBody(request)
-  if (request.method !== 'PATCH') return { members: body, removed: [] }
-  const removed = fields.filter(({ name, optional }) => optional && body[name] === null).map(({ name }) => name)
+  const removed = family.fields
+    .filter(({ name, optional }) => optional && body[name] === null)
+    .map(({ name }) => name)
+    .filter(name => request.method === 'PATCH' || isEdited(family, name))
   return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
 }
 
@@ -83,17 +86,40 @@ function interpret (
     ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
     ...removed.filter(name => current[name] !== undefined)
   ]
-  const own = family.attributes?.fields ?? []
-  const flaws = differing.filter(name => !own.includes(name)).map(name => explainMisplaced(family, name))
+  const { attributes, edit } = family
+  const edited = differing.filter(name => isEdited(family, name))
+  const others = differing.filter(name => !edited.includes(name))
+  const flaws = others.filter(name => attributes?.fields.includes(name) !== true)
+    .map(name => explainMisplaced(family, name))
   if (flaws.length > 0) throw invalidBody(flaws)
-  if (differing.length === 0 || family.attributes === undefined) return { action: undefined, params: {} }
 
   const merged: Record<string, unknown> = { ...current, ...wanted }
   for (const name of removed) delete merged[name]
-  const meant = family.attributes.read(merged, current)
-  if ('field' in meant) throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
+  const meant = attributes === undefined || others.length === 0 ? undefined : attributes.read(merged, current)
+  if (meant !== undefined && 'field' in meant) {
+    throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
+  }
+  if (edit !== undefined && edited.length > 0) {
+    if (meant !== undefined) throw refuseTwo(meant.operation, others, edit.operation.name, edited)
+    const params = Object.fromEntries(edited.map(name => [name, merged[name] ?? null]))
+    return { action: edit.operation.action, params: readParams(edit.params, params) }
+  }
+  if (meant === undefined) return { action: undefined, params: {} }
   const { operation, params } = getOperationByName(family, meant.operation)
   return { action: operation.action, params: readParams(params, meant.params) }
+}
+
+function isEdited ({ edit }: Family, name: string): boolean {
+  return edit?.operation.changes?.includes(name) === true
+}
+
+// An update is one operation, or else half of it might be refused.
+function refuseTwo (one: string, its: readonly string[], another: string, others: readonly string[]): Problem {
+  const explain = (own: string, other: string) => (name: string): MemberFlaw => ({
+    pointer: `/${name}`,
+    detail: `is changed by the operation ${own}, and another member here by ${other}; send one after the other`
+  })
+  return invalidBody([...its.map(explain(one, another)), ...others.map(explain(another, one))])
 }
 
 function getOperationByName ({ name: family, operations }: Family, name: string): CompiledOperation {
@@ -123,8 +149,8 @@ function describePut (mount: Mount): RouteSchema {
 }
 
 function describePatch (mount: Mount): RouteSchema {
-  const { singular, attributes } = mount.family
-  const changeable = (attributes?.fields ?? []).join(', ') || 'none'
+  const { singular, attributes, edit } = mount.family
+  const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
   return describeRoute(mount, `patch-${singular}`, {
     ...describeCommon(mount),
     summary: `Change members of a ${singular}`,
@@ -135,10 +161,11 @@ function describePatch (mount: Mount): RouteSchema {
 }
 
 function describeCommon (mount: Mount): RouteSchema {
+  const { schema, edit } = mount.family
   return {
     params: Type.Object({ id: describeId(mount) }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: Type.Partial(mount.family.schema),
+    body: Type.Partial(Type.Object({ ...schema.properties, ...edit?.params.schema.properties })),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }
 }

@@ -1,10 +1,14 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
+import { declaresNull } from '../family/fields.js'
 import type { Params } from '../family/params.js'
 import { readParams } from '../family/params.js'
 import { FormBody } from '../http/body.js'
 import { readIdempotencyKey } from '../http/request.js'
 import { invalidBody, Problem } from '../problems.js'
+import type { ReadResult } from '../query/values.js'
 import { readValue } from '../query/values.js'
+import type { Field, Scalar } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { MemberFlaw } from '../values/json.js'
 import { escapePointer } from '../values/json.js'
@@ -43,19 +47,25 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   throw invalidBody('flaws' in read ? [...flaws, ...read.flaws.filter(({ pointer }) => !said.has(pointer))] : flaws)
 }
 
-// The text of a form, read as the types of the schema; a field that is left empty is null, or else not sent.
-function readForm ({ fields }: Params, { entries }: FormBody): { members: Members, flaws: MemberFlaw[] } {
+// The text of a form, read as the types of the schema.
+function readForm (params: Params, { entries }: FormBody): { members: Members, flaws: MemberFlaw[] } {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const [name, text] of entries) {
-    const field = fields.find(field => field.name === name)
-    if (field !== undefined && text === '' && field.nullable !== true) continue
-    const read = field === undefined ? { value: text } : text === '' ? { value: null } : readValue(field, text)
+    const field = params.fields.find(field => field.name === name)
+    const read = field === undefined ? { value: text } : text === '' ? readEmpty(params, field) : readValue(field, text)
+    if (read === undefined) continue
     if ('value' in read) members.push([name, read.value])
     else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
   }
   // Whatever a member is called, it is one: __proto__ would be none where it is assigned.
   return { members: Object.fromEntries(members), flaws }
+}
+
+// A field that is left empty is null, or else not sent. One that is emptied is null, or else an empty text.
+function readEmpty ({ schema, isPartial }: Params, field: Field): ReadResult<Scalar | null> | undefined {
+  const isNull = isPartial ? declaresNull(schema.properties[field.name] as TSchema) : field.nullable === true
+  return isNull ? { value: null } : isPartial ? readValue(field, '') : undefined
 }
 
 /** The client's key for a POST: the header, or what a form of ours has for it. */

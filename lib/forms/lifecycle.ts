@@ -53,7 +53,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+          'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
         )
       }
     })
@@ -93,8 +93,8 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'not-found', 'precondition-failed', ...describePreconditions(mount),
-          'storage-unavailable', 'busy'
+          mount, 'invalid-query', 'invalid-body', 'not-found', 'constraint', 'precondition-failed',
+          ...describePreconditions(mount), 'storage-unavailable', 'busy'
         )
       }
     })

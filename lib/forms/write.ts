@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormBody } from '../http/body.js'
-import { judgeWrite } from '../http/conditional.js'
+import { explainTags, judgeWrite } from '../http/conditional.js'
 import { readWish, refuseCrossSite, splitUrl } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
@@ -66,7 +66,9 @@ function makePrecondition ({ family, preconditions }: Mount, { headers, body }: 
       const detail = `Send If-Match with the revision that you know of the ${family.singular}`
       throw new Problem('precondition-required', detail)
     }
-    if (!judgeWrite(conditions, current, id === undefined)) throw preconditionFailed(family.singular, current.revision)
+    if (judgeWrite(conditions, current, id === undefined)) return
+    const { revision } = current
+    throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
 }
 

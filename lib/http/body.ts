@@ -31,7 +31,7 @@ function parseJson (text: string): unknown {
 
 /** What a person entered in an HTML form. */
 export class FormBody {
-  /** Field by field, line ends as line feeds. */
+  /** Field by field, line ends as line feeds; without what stands as it stood when the form was shown. */
   readonly entries: ReadonlyMap<string, string>
   /** The revision that the person saw, as an entity tag, where the form says it. */
   readonly revision: string | undefined
@@ -51,6 +51,7 @@ export class FormBody {
     entries.delete('_key')
     const revision = entries.get('_revision')
     entries.delete('_revision')
+    dropUntouched(entries)
     this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
     // With the content, so that a form that was corrected is another request.
@@ -72,6 +73,19 @@ function readEntries (form: string): Map<string, string> {
     entries.set(name, text.replaceAll('\r\n', '\n'))
   }
   return entries
+}
+
+const shown = '_was.'
+
+// A form that was filled in says what stood in each field. What is still so was not meant to be changed: not every text
+// comes back from a browser as it was.
+function dropUntouched (entries: Map<string, string>): void {
+  for (const [name, text] of entries) {
+    if (!name.startsWith(shown)) continue
+    entries.delete(name)
+    const field = name.slice(shown.length)
+    if (entries.get(field) === text) entries.delete(field)
+  }
 }
 
 function refuseEntry (name: string, detail: string): Problem {

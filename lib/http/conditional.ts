@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Representation } from '../representations/representation.js'
 import { hashText } from '../values/ids.js'
+import { shorten } from '../values/shorten.js'
 import { readHttpDate } from './dates.js'
 
 /** A strong tag: the stored revision and the representation; of the content where no revision is stored. */
@@ -58,7 +59,26 @@ export function judgeWrite (
   } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
     return false
   }
-  return !toItem || noneMatch === undefined || !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
+  if (!toItem || noneMatch === undefined) return true
+  // What cannot be read is no reason to write.
+  return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
+}
+
+/** Says why entity tags of a request that was refused could not have matched; empty where they could. */
+export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
+  for (const name of ['If-Match', 'If-None-Match'] as const) {
+    const header = headers[name.toLowerCase() as Lowercase<typeof name>]
+    if (header !== undefined && !isTagList(header)) {
+      return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag stands in quotes, as "${revision}" does`
+    }
+  }
+  const tags = readTags(headers['if-match'] ?? '') ?? []
+  if (tags.length === 0 || !tags.every(tag => tag.startsWith('W/'))) return ''
+  return `. In If-Match a weak tag (W/) never matches: leave out W/, as in "${revision}"`
+}
+
+function isTagList (header: string): boolean {
+  return header.trim() === '*' || readTags(header) !== undefined
 }
 
 /** Whether a header of entity tags is `*`, or has one for which the test holds. Malformed headers match nothing. */

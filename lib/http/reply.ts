@@ -1,26 +1,29 @@
-import { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problems.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
+import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
 
+/** What an answer needs of the request that it is for. */
+export interface Answering {
+  readonly reply: FastifyReply
+  readonly choice: Choice
+  readonly mount: { readonly exportTimeout: number }
+}
+
 /** Sends a view in the chosen representation. */
-export function send (
-  reply: FastifyReply,
-  choice: Choice,
-  view: OneView | PageView
-): FastifyReply | Promise<FastifyReply> {
-  const write = choice.representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
+export function send (answering: Answering, view: OneView | PageView): FastifyReply | Promise<FastifyReply> {
+  const { representation } = answering.choice
+  const write = representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
   const written = write(view)
-  return typeof written === 'string'
-    ? sendText(reply, choice, written)
-    : written.then(text => sendText(reply, choice, text))
+  return typeof written === 'string' ? sendText(answering, written) : written.then(text => sendText(answering, text))
 }
 
 /** Sends what is written already. */
-export function sendText (reply: FastifyReply, choice: Choice, text: string): FastifyReply {
+export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
+  if (text.length >= largeAnswer) watchLargeAnswer(reply, text.length, exportTimeout)
   return setRepresentation(reply, choice).header('cache-control', caching).send(text)
 }
 
@@ -34,6 +37,12 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
+    .serializer(takeAsIs)
+}
+
+// A hook of the host's may have set another serializer, which would encode what is text already once more.
+function takeAsIs (text: string): string {
+  return text
 }
 
 /** How a mount shows problems. */
@@ -51,7 +60,7 @@ export function sendProblem (
   reply: FastifyReply
 ): FastifyReply {
   const problem = toProblem(error)
-  if (problem.statusCode >= 500) logFailure(request, problem)
+  if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
@@ -70,6 +79,8 @@ const maxInstance = 1000
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
+  // Which rule it was, only the host may know.
+  else if (code === 'constraint') log.info({ code, reason: (cause as Error | undefined)?.message }, message)
   else log.error({ err: cause ?? problem }, message)
 }
 
@@ -77,30 +88,6 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
 function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
-}
-
-/** Cuts the connection off where the client takes nothing for so many milliseconds while there is something to take. */
-export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number): void {
-  // That of the request: the answer has none yet while others on the connection come first.
-  const { socket } = request.raw
-  // Requests that are injected have no connection.
-  if (!(socket instanceof Socket)) return
-  let taken = -1
-  let since = performance.now()
-  // Node's own clock for this begins anew where less is waiting than before, which is nothing that a client did.
-  const timer = setInterval(() => {
-    if (socket.destroyed) return clearInterval(timer)
-    const now = socket.bytesWritten - socket.writableLength
-    if (now !== taken || (socket.writableLength === 0 && raw.writableLength === 0)) {
-      taken = now
-      since = performance.now()
-    } else if (performance.now() - since >= timeout) {
-      request.log.info(`The client has taken nothing for ${timeout} ms`)
-      socket.destroy()
-    }
-  }, Math.max(1, timeout / 10))
-  timer.unref()
-  raw.once('close', () => clearInterval(timer))
 }
 
 /** Adds to the Link header, beside what is there already. */

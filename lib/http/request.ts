@@ -67,7 +67,8 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | u
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
-  const { origin, 'sec-fetch-site': site, host } = request.headers
+  // Over HTTP/2 the host has another name.
+  const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
   const isForeign = site === undefined
     ? origin !== undefined && readHost(origin) !== host

@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, onRequestHookHandler, RouteOptions
+} from 'fastify'
 import { errorCodes } from '../errors.js'
 import { waitToBegin } from '../phases.js'
 import { Problem } from '../problems.js'
@@ -28,17 +30,24 @@ export interface Endpoint {
   readonly before?: (reply: FastifyReply) => void
 }
 
+/** What all routes of a mount have. */
+export interface RouteSettings {
+  readonly bodyLimit: number
+  /** Called first. With each route and not in the scope, so that there are only hooks of the host's. */
+  readonly onRequest: onRequestHookHandler
+}
+
 /**
  * Registers endpoints: each path with and without a trailing slash, HEAD with every GET, OPTIONS, and 405 with `Allow`
  * for every other method, whatever the host's own settings for these are.
  */
-export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], bodyLimit: number): void {
+export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
   for (const path of new Set(endpoints.map(endpoint => endpoint.path))) {
     const here = endpoints.filter(endpoint => endpoint.path === path)
     const [plain, ...others] = listSpellings(app, path)
-    mountPath(app, plain, here, bodyLimit)
+    mountPath(app, plain, here, settings)
     // The same once more; the documentation has it already.
-    for (const url of others) mountPath(app, url, here.map(endpoint => ({ ...endpoint, schema: hidden })), bodyLimit)
+    for (const url of others) mountPath(app, url, here.map(endpoint => ({ ...endpoint, schema: hidden })), settings)
   }
 }
 
@@ -46,11 +55,12 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
 export function mountUnknown (
   app: FastifyInstance,
   path: string,
+  settings: RouteSettings,
   explain: (request: FastifyRequest, reply: FastifyReply) => Problem
 ): void {
   for (const url of listSpellings(app, path)) {
     if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
-    declareRoute(app, {
+    declareRoute(app, settings, {
       method: app.supportedMethods as HTTPMethods[],
       url,
       schema: hidden,
@@ -68,7 +78,12 @@ function listSpellings (app: FastifyInstance, path: string): [string, ...string[
 
 const hidden: RouteSchema = { hide: true }
 
-function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpoint[], bodyLimit: number): void {
+function mountPath (
+  app: FastifyInstance,
+  url: string,
+  endpoints: readonly Endpoint[],
+  settings: RouteSettings
+): void {
   const methods = new Set<string>(['OPTIONS'])
   const before = endpoints[0]?.before
   const first = before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
@@ -77,15 +92,15 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
       await waitToBegin()
       return await answer(request, reply)
     }
-    declareRoute(app, { method, url, schema, handler, bodyLimit, exposeHeadRoute: false, ...first })
+    declareRoute(app, settings, { method, url, schema, handler, exposeHeadRoute: false, ...first })
     methods.add(method)
     if (method === 'GET') {
-      declareRoute(app, { method: 'HEAD', url, schema: hidden, handler, ...first })
+      declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler, ...first })
       methods.add('HEAD')
     }
   }
   const allow = [...methods].sort().join(', ')
-  declareRoute(app, {
+  declareRoute(app, settings, {
     method: 'OPTIONS',
     url,
     schema: hidden,
@@ -93,7 +108,7 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
     handler: async (_request, reply) => await reply.code(204).header('allow', allow).send()
   })
   const others = app.supportedMethods.filter(method => !methods.has(method)) as HTTPMethods[]
-  declareRoute(app, {
+  declareRoute(app, settings, {
     method: others,
     url,
     schema: hidden,
@@ -108,9 +123,12 @@ function mountPath (app: FastifyInstance, url: string, endpoints: readonly Endpo
   })
 }
 
-function declareRoute (app: FastifyInstance, route: RouteOptions): void {
+// For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.
+const documentedOnly: object = { responseValidation: false }
+
+function declareRoute (app: FastifyInstance, { bodyLimit, onRequest }: RouteSettings, route: RouteOptions): void {
   try {
-    app.route(route)
+    app.route({ ...route, ...documentedOnly, bodyLimit, onRequest: [onRequest, ...[route.onRequest ?? []].flat()] })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a slash at its end is the same place.

@@ -5,6 +5,7 @@ import type { Retirement } from '../http/retirement.js'
 import type { Grammar } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Caller } from '../service/caller.js'
+import type { Makers } from '../service/makers.js'
 import type { Urls } from './urls.js'
 
 /** One registration of a family in an application: everything that its requests need. */
@@ -20,7 +21,7 @@ export interface Mount {
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
-  /** Milliseconds that an export waits for a client that does not read. */
+  /** Milliseconds that an export, or another large answer, waits for a client that does not read. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
@@ -33,6 +34,7 @@ export interface Mount {
   readonly retirement: Retirement
   /** Whether the host says who may do what, so that pages differ by who asks. */
   readonly isGuarded: boolean
+  readonly makers: Makers
   /** On whose behalf a request reads and writes. */
   caller (request: FastifyRequest): Caller
 }

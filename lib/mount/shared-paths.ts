@@ -6,6 +6,7 @@ import { hasEnded, isRetiring, retire } from '../http/retirement.js'
 import { unifyPath } from '../http/router.js'
 import type { Endpoint, RouteSchema } from '../http/routes.js'
 import type { Mount } from './mount.js'
+import { findDifference } from './surroundings.js'
 
 type Handler = Endpoint['handler']
 
@@ -21,29 +22,50 @@ export interface SharedPaths {
   readonly queries: SharedNames<Handler>
 }
 
-// By server and prefix, so that nothing of it shows on the host's instance.
-const places = new WeakMap<object, Map<string, SharedPaths & { readonly parent: object }>>()
+/** The same, with the scope that each mount has its own routes in. */
+interface Place extends SharedPaths {
+  readonly scopes: Map<Mount, FastifyInstance>
+}
 
-/** The names at the prefix that the plugin is registered under, shared with those registered beside it. */
-export function joinSharedPaths (app: FastifyInstance, prefix: string, family: string): SharedPaths {
+// By server and prefix, so that nothing of it shows on the host's instance.
+const places = new WeakMap<object, Map<string, Place>>()
+
+/** The names at the prefix that the plugin is registered under, shared with all others at it. */
+export function joinSharedPaths (app: FastifyInstance, mount: Mount): SharedPaths {
   let prefixes = places.get(app.server)
   if (prefixes === undefined) places.set(app.server, prefixes = new Map())
-  // A scope's prototype is the scope it was made in, whose hooks guard these paths for all who share them.
-  const parent = Object.getPrototypeOf(app) as object
-  const place = unifyPath(app, prefix)
-  let here = prefixes.get(place)
+  const path = unifyPath(app, mount.prefix)
+  let here = prefixes.get(path)
   if (here === undefined) {
     here = {
-      parent,
-      commands: new SharedNames(),
+      scopes: new Map(),
+      commands: new SharedNames('/rest/commands', 'one route'),
       commandSchemas: { bodies: [], answers: [] },
-      actions: new SharedNames(),
-      queries: new SharedNames()
+      actions: new SharedNames('/command', 'a route each'),
+      queries: new SharedNames('/query', 'a route each')
     }
-    prefixes.set(place, here)
+    prefixes.set(path, here)
   }
-  if (here.parent !== parent) throw new errorCodes.FST_DEALBOOK_SCOPE_TAKEN(family, prefix || '/')
-  return here
+  const place = here
+  place.scopes.set(mount, app)
+  // Only then all hooks are known.
+  app.addHook('onReady', async () => { checkScopes(place, mount) })
+  return place
+}
+
+/**
+ * Refuses a mount that answers at a path in the scope of another, where a request would meet other hooks than at its
+ * own paths: one that signs people in would be passed by.
+ */
+function checkScopes ({ scopes, commands, actions, queries }: Place, mount: Mount): void {
+  for (const names of [commands, actions, queries]) {
+    for (const holder of names.listHolders(mount)) {
+      const difference = findDifference(scopes.get(mount) as FastifyInstance, scopes.get(holder) as FastifyInstance)
+      if (difference === undefined) continue
+      const { family, prefix } = mount
+      throw new errorCodes.FST_DEALBOOK_SCOPE_TAKEN(family.name, prefix + names.path, holder.family.name, difference)
+    }
+  }
 }
 
 interface Claim<T> {
@@ -59,6 +81,10 @@ class SharedNames<T> {
   // The first of each is whose it is.
   readonly #claims = new Map<string, Claim<T>[]>()
   readonly #schemas = new Map<string, RouteSchema>()
+  // Who claimed each of them first, and so has its route.
+  readonly #holders = new Map<string, Mount>()
+
+  constructor (readonly path: string, readonly routes: 'one route' | 'a route each') {}
 
   /**
    * Answers whether the name is new, so that its route is still to be made.
@@ -74,8 +100,10 @@ class SharedNames<T> {
     }
     if (owner?.unversioned === true && mount.unversioned) throw new errorCodes.FST_DEALBOOK_UNVERSIONED_TWICE(family)
     this.#claims.set(name, mount.unversioned ? [{ mount, value }, ...claims] : [...claims, { mount, value }])
-    if (owner === undefined) this.#schemas.set(name, schema)
-    else if (mount.unversioned) Object.assign(this.#schemas.get(name) as RouteSchema, schema)
+    if (owner === undefined) {
+      this.#schemas.set(name, schema)
+      this.#holders.set(name, mount)
+    } else if (mount.unversioned) Object.assign(this.#schemas.get(name) as RouteSchema, schema)
     return owner === undefined
   }
 
@@ -91,6 +119,13 @@ class SharedNames<T> {
     if (!retirements.every(isRetiring)) return
     const endOf = ({ sunset }: Retirement) => sunset?.getTime() ?? Infinity
     retire(reply, retirements.reduce((last, each) => endOf(each) > endOf(last) ? each : last))
+  }
+
+  /** The mounts in whose scopes the routes are that another mount answers at. */
+  listHolders (mount: Mount): Mount[] {
+    const claimed = this.names.filter(name => this.#claims.get(name)?.some(claim => claim.mount === mount))
+    const names = this.routes === 'one route' && claimed.length > 0 ? this.names.slice(0, 1) : claimed
+    return [...new Set(names.map(name => this.#holders.get(name) as Mount))].filter(holder => holder !== mount)
   }
 
   get names (): string[] {

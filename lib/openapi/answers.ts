@@ -97,7 +97,7 @@ export function describeProblems (
 }
 
 const refusals = [
-  'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'wrong-state',
+  'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'wrong-state', 'constraint',
   'precondition-failed', 'body-too-large', 'unsupported-media-type', 'storage-unavailable', 'busy'
 ] as const
 

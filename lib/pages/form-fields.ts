@@ -1,10 +1,11 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { listFields, withoutNull } from '../family/fields.js'
+import { declaresNull, listFields, withoutNull } from '../family/fields.js'
 import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
 import type { FormAffordance, FormField, Refusal } from '../representations/representation.js'
 import type { Field } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
 export interface Submission {
@@ -19,24 +20,56 @@ type Entered = Partial<Pick<Submission, 'entered' | 'problem'>>
 
 /** The fields of a form, from the schema of what it sends. */
 function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
-  return listFields(schema).map(({ name, kind, optional, nullable, values }) => {
-    const { description, minimum, maxLength } = withoutNull(schema.properties[name] as TSchema)
+  return listFields(schema).map(field => {
+    const { name, optional, nullable } = field
     return {
-      name,
-      label: name,
-      kind,
+      ...describeField(field, schema.properties[name] as TSchema),
       // What is left empty is null, where that can be.
       required: !optional && nullable !== true,
-      ...(description === undefined ? {} : { description }),
-      ...(values === undefined ? {} : { values }),
-      ...(minimum === undefined ? {} : { minimum }),
-      ...(maxLength === undefined ? {} : { maxLength }),
       ...restoreEntered(name, sent)
     }
   })
 }
 
-/** The fields to filter by: one choice for what has few values, bounds for what has an order, a pattern for text. */
+/** The same, filled in with what an item has; what is no text stays as it is. */
+function makeFilledFields (schema: TObject, item: Members, sent: Entered | undefined): FormField[] {
+  return listFields(schema).filter(isText).map(field => {
+    const { name, kind, values } = field
+    const property = schema.properties[name] as TSchema
+    const was = String(item[name] ?? '')
+    const { minLength = 0 } = withoutNull(property)
+    const isEmptyText = kind === 'string' && values === undefined && minLength === 0
+    return {
+      ...describeField(field, property),
+      // A field may have become stricter since the item was stored.
+      ...(values === undefined || was === '' || values.includes(was) ? {} : { values: [...values, was] }),
+      required: !declaresNull(property) && !isEmptyText && was !== '',
+      value: was,
+      was,
+      ...restoreEntered(name, sent)
+    }
+  })
+}
+
+/** Whether the value of a field can be entered as text. */
+export function isText ({ kind }: Field): boolean {
+  return kind !== 'json'
+}
+
+function describeField ({ name, kind, values }: Field, schema: TSchema): Omit<FormField, 'required'> {
+  const { description, minimum, maxLength } = withoutNull(schema)
+  return {
+    name,
+    label: name,
+    kind,
+    ...(description === undefined ? {} : { description }),
+    ...(values === undefined ? {} : { values }),
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(maxLength === undefined ? {} : { maxLength })
+  }
+}
+
+/** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
   return fields.flatMap(field => listFilterInputs(field).map(({ name, label }) => ({
     name,
@@ -54,7 +87,7 @@ function listFilterInputs (field: Field): { name: string, label: string }[] {
   if (kind === 'json') return []
   if (!isOrdered(field)) return [{ name, label: name }]
   // Nobody knows a part of an id by heart.
-  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.regex`, label: `${name} has` }]
+  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, label: `${name} has` }]
   return [{ name: `min-${name}`, label: `${name} from` }, { name: `max-${name}`, label: `${name} to` }]
 }
 
@@ -69,12 +102,19 @@ function restoreEntered (name: string, { entered, problem }: Entered = {}): { va
   }
 }
 
-/** A form that sends what a schema describes, with what was entered in it before. */
+/**
+ * A form that sends what a schema describes, with what was entered in it before.
+ *
+ * @param item what it is filled in with, where it changes members of it
+ */
 export function makeForm (
   { schema, ...form }: Omit<FormAffordance, 'fields'> & { readonly schema: TObject },
-  submission: Submission | undefined
+  submission: Submission | undefined,
+  item?: Members
 ): FormAffordance {
-  return { ...form, fields: makeFormFields(schema, submission?.action === form.action ? submission : undefined) }
+  const sent = submission?.action === form.action ? submission : undefined
+  const fields = item === undefined ? makeFormFields(schema, sent) : makeFilledFields(schema, item, sent)
+  return { ...form, fields }
 }
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */

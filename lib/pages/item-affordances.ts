@@ -1,16 +1,17 @@
-import type { TObject } from '@sinclair/typebox'
 import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
+import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
 import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import { nameRecord, showCommand } from '../service/record.js'
+import { isOffered } from '../service/refusal.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, makeForm } from './form-fields.js'
+import { explainRefusal, isText, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
 
 /** What people can do with an item now. */
@@ -25,17 +26,21 @@ export async function affordItem (
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
-  const revision = preconditions === 'required' ? { revision: item.revision } : {}
-  const makeNounForm = (name: string, title: string, noun: string, schema: TObject): FormAffordance =>
-    makeForm({ name, title, action: `${self}/${noun}`, key, ...revision, schema }, submission)
+  const makeNounForm = (name: string, title: string, noun: string, { schema, isPartial }: Params): FormAffordance => {
+    // What is filled in shows what somebody else may be changing just now.
+    const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
+    const form = { name, title, action: `${self}/${noun}`, key, ...revision, schema }
+    return makeForm(form, submission, isPartial ? item : undefined)
+  }
 
   const offered = await listOffered(exchange, item)
   const operations = [...family.operations.values()]
     .filter(({ operation }) => offered.has(operation.action))
-    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params.schema))
+    .filter(({ params }) => !params.isPartial || params.fields.some(isText))
+    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params))
   const { deletion } = family.lifecycle ?? {}
   const remove = deletion !== undefined && offered.has(deletion.operation.action)
-    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params.schema)
+    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params)
     : undefined
   return {
     kinds: listKinds(family.fields),
@@ -56,10 +61,12 @@ export async function affordItem (
 
 // The actions that its state allows, and that the caller may do.
 async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
-  const { family: { operations, lifecycle }, forms } = exchange.mount
+  const { mount: { family: { operations, lifecycle }, forms }, request } = exchange
   // The forms of a page are sent to the nouns.
   if (!forms.has('noun')) return new Set()
-  const allowed = [...operations.values()].filter(({ operation }) => operation.allowed?.(item) !== false)
+  const allowed = [...operations.values()].filter(({ operation }) => isOffered(operation, item, error => {
+    request.log.error({ err: error, action: operation.action }, 'allowed failed for what a page offers')
+  }))
   const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
     .map(({ operation }) => operation.action)
   const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))

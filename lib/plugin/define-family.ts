@@ -1,12 +1,17 @@
 import type { TProperties } from '@sinclair/typebox'
-import type { FastifyPluginAsync } from 'fastify'
+import type {
+  FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+} from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../errors.js'
-import type { FamilyDefinition, OperationParams, QueryDefinition } from '../family/definition.js'
+import type {
+  EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
+} from '../family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../family/extension.js'
 import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
+import type { KnownFields } from '../family/known-fields.js'
 import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
@@ -22,6 +27,7 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
+import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
 import { makeMount } from './make-mount.js'
@@ -30,11 +36,12 @@ import type { FamilyOptions } from './options.js'
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams
-> extends FastifyPluginAsync<FamilyOptions> {
+  O extends OperationParams = OperationParams,
+  E = object
+> extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
-   * The family with a host's fields, operations and queries, as a plugin of its own.
+   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
    *
    * @example
    * const ourDeals = deals.extend({
@@ -42,9 +49,11 @@ export interface FamilyPlugin<
    *   create: ['region']
    * })
    */
-  extend<X extends TProperties = {}, N extends OperationParams = {}> (
-    extension: FamilyExtension<P, X, N>
-  ): FamilyPlugin<P & X, O & N>
+  extend<
+    X extends TProperties = {}, N extends OperationParams = {}, R = {}, G extends FieldName<P & NoInfer<X>> = never
+  > (
+    extension: FamilyExtension<P, X, N, G> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
+  ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -53,7 +62,25 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O>
+  service (options: ServiceOptions): Service<P, O, E>
+}
+
+declare module 'fastify' {
+  // One more overload: of more than three, TypeScript reports what the last one says, and not the same three times.
+  // A declaration that is added must have the same type parameters, used or not.
+  /* eslint-disable @typescript-eslint/no-unused-vars */
+  interface FastifyRegister<
+    T = void,
+    RawServer extends RawServerBase = RawServerDefault,
+    TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
+    LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
+  > {
+    <P extends TProperties, O extends OperationParams, E> (
+      plugin: FamilyPlugin<P, O, E>,
+      opts: RegisterOptions & FamilyOptions<ItemOf<P>>
+    ): T
+  }
+  /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
 // The compiled families are nobody's business outside.
@@ -81,23 +108,25 @@ export function getFamily (plugin: AnyFamily): Family {
  * })
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
-export function defineFamily<P extends TProperties, O extends OperationParams = {}> (
-  definition: FamilyDefinition<P, O>
-): FamilyPlugin<P, O> {
+export function defineFamily<
+  P extends TProperties, O extends OperationParams = {}, R = {}, F extends FieldName<P> = never
+> (
+  definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
+): FamilyPlugin<P, O, EditOf<P, F>> {
   // Inside, definitions are of no particular family; the types are for those who write them.
-  const anyDefinition = definition as unknown as FamilyDefinition
-  const family = compileFamily(anyDefinition)
+  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
+}
+
+function makeFamily (definition: FamilyDefinition): AnyFamily {
+  const family = compileFamily(definition)
   const plugin = Object.assign(fp(makePlugin(family), {
     fastify: '5.x',
     name: `fastify-dealbook-${family.name}`,
     encapsulate: true
   }), {
     definition,
-    extend<X extends TProperties, N extends OperationParams> (extension: FamilyExtension<P, X, N>) {
-      const extended = extendDefinition(anyDefinition, extension as unknown as AnyExtension)
-      return defineFamily(extended) as unknown as FamilyPlugin<P & X, O & N>
-    },
-    service: (options: ServiceOptions) => makeService(family, options) as unknown as Service<P, O>
+    extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
+    service: (options: ServiceOptions) => makeService(family, options)
   })
   families.set(plugin, family)
   return plugin
@@ -109,16 +138,19 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
     const mount = await makeMount(family, prefix, options)
+    const { storage } = options
+    // Only then all families are known; those of a storage that requests choose never are.
+    if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
-    queuePipelined(app, maxPipelined)
-    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, prefix, family.name)
+    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    mountEndpoints(app, endpoints, options.bodyLimit ?? 1_048_576)
+    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    mountEndpoints(app, endpoints, settings)
     if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, (request, reply) => {
+    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
       retire(reply, mount.retirement)
       return explainUnknownWord(mount, request)
     })

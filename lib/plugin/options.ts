@@ -7,11 +7,12 @@ import { findRepresentationsFlaw } from '../representations/all.js'
 import type { Representation } from '../representations/representation.js'
 import type { Committed, Granted, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
-import type { Storage } from '../storage/storage.js'
+import type { Id, Storage, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
+import { findFlawInPrefix } from './check-prefix.js'
 
-/** How a host mounts a family. */
-export interface FamilyOptions {
+/** How a host mounts a family with items `I`. */
+export interface FamilyOptions<I = Stored> {
   /**
    * Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where
    * there is none.
@@ -34,7 +35,7 @@ export interface FamilyOptions {
    * What `authorize` takes counts, but is not ended by it.
    */
   readonly timeout?: number
-  /** Milliseconds that an export waits for a client that does not read; then it is cut off. Default 30,000. */
+  /** Milliseconds that an export, or a large answer, waits for a client that does not read. Default 30,000. */
   readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
@@ -55,23 +56,29 @@ export interface FamilyOptions {
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
-  readonly onCommitted?: (change: Committed, request: FastifyRequest) => void | Promise<void>
+  onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
   /** Writers that may wait for one item; one more is answered 503. Default 100. */
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, whoever shares the storage. Default 1000. */
   readonly maxWaiting?: number
+  /** The time of what is decided, and for `sunset`, for tests. Default: that of the machine. */
+  readonly clock?: () => Date
+  /** Makes the id of a new item, in place of the definition's `makeId`. */
+  readonly makeId?: () => Id
+  /** Makes the id of a command that the client gave none, and the key of a form. Default: a UUID of version 7. */
+  readonly makeCommandId?: () => string
   /** How often one query parameter may be repeated. Default 100. */
   readonly maxValues?: number
-  /** `.regex` patterns in one query at most, over all fields. Default 5. */
+  /** `.regex` patterns and `.has` texts in one query at most, over all fields. Default 5. */
   readonly maxPatterns?: number
-  /** The length of a `.regex` pattern at most. Default 200. */
+  /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
   readonly maxPatternLength?: number
   /**
    * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of
    * many ranges, as `\pL`, counts for several. Default 1000.
    */
   readonly maxPatternSize?: number
-  /** Requests that may wait on one connection for the answers before them; one more is answered 503. Default 20. */
+  /** Requests that may wait on one connection; over HTTP/2, behind a hundred at work. Beyond: 503. Default 20. */
   readonly maxPipelined?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
@@ -140,6 +147,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
   unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
   authorize: checkFunction,
   onCommitted: checkFunction,
+  clock: checkFunction,
+  makeId: checkFunction,
+  makeCommandId: checkFunction,
   maxWaitingPerItem: checkSize,
   maxWaiting: checkSize,
   maxValues: checkSize,
@@ -180,18 +190,6 @@ function findFlaw (family: Family, options: FamilyOptions): string | undefined {
   if (family.versioned && options.version === undefined) return 'the option "version" is required, such as "v1"'
   const { pageSize = 1, maxPageSize = 1000 } = options
   return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
-}
-
-// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
-const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
-
-function findFlawInPrefix (prefix: string): string | undefined {
-  // Two colons are one that begins no parameter.
-  const names = [...prefix.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name]) => name as string)
-  const taken = names.find(name => ownParameters.includes(name))
-  if (taken === undefined) return undefined
-  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
-    ownParameters.join(', ')
 }
 
 function isOrigin (value: unknown): boolean {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { judgeRead, makeEtag } from '../http/conditional.js'
+import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import { caching, send } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
@@ -61,26 +61,25 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
         affordances: () => affordItem(exchange, item, reader, refused)
       }
       if (refused === undefined) return sendOne(exchange, item, view)
-      const { reply, choice } = exchange
-      return send(reply.code(refused.problem.statusCode).headers(refused.problem.headers), choice, view)
+      exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+      return send(exchange, view)
     },
     miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
   }
 }
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (
-  { mount: { isGuarded }, request, reply, choice }: Exchange,
-  item: Stored,
-  view: OneView
-): FastifyReply | Promise<FastifyReply> {
+export function sendOne (exchange: Exchange, item: Stored, view: OneView): FastifyReply | Promise<FastifyReply> {
+  const { mount: { isGuarded }, request, reply, choice } = exchange
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
-  if (verdict === 'failed') throw preconditionFailed(view.name, item.revision)
+  if (verdict === 'failed') {
+    throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
+  }
   // What a page offers depends on who asks, of which the revision knows nothing.
-  if (isGuarded && choice.representation.interactive === true) return send(reply, choice, view)
+  if (isGuarded && choice.representation.interactive === true) return send(exchange, view)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
-  if (verdict === 'go') return send(reply, choice, view)
+  if (verdict === 'go') return send(exchange, view)
   return reply.code(304).header('vary', 'Accept').header('cache-control', caching).send()
 }
 

@@ -4,6 +4,7 @@ import { findFlawInConditions } from '../query/conditions.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
+import type { Makers } from './makers.js'
 import type { GuardedStorage } from './storage-access.js'
 import type { WaitingLimits } from './write-lines.js'
 
@@ -34,8 +35,8 @@ export interface Grant {
 /** What a function `authorize` gives back: nothing, where the caller may do all. */
 export type Granted = Grant | undefined | void
 
-/** A change that was made, for `onCommitted`. */
-export interface Committed {
+/** A change that was made to an item `I`, for `onCommitted`. */
+export interface Committed<I = Stored> {
   readonly family: string
   readonly action: string
   /** The id of the item. */
@@ -47,9 +48,9 @@ export interface Committed {
   readonly revision: number
   readonly at: string
   /** Undefined where it was created. */
-  readonly before: Stored | undefined
+  readonly before: I | undefined
   /** Undefined where it was deleted. */
-  readonly after: Stored | undefined
+  readonly after: I | undefined
 }
 
 /** On whose behalf something is read or written: a request, or a call of the service. */
@@ -62,6 +63,8 @@ export interface Caller {
   readonly signal?: AbortSignal | undefined
   /** How many may wait before its writes. */
   readonly waiting: WaitingLimits
+  /** Where the time and the ids of its writes come from. */
+  readonly makers: Makers
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

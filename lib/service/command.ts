@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Family } from '../family/family.js'
-import type { ProblemCode } from '../problems.js'
+import type { ProblemCode, ProblemOptions } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
@@ -24,6 +24,13 @@ export interface Command {
 /** What became of a command. */
 type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
+/** A refusal, enough of it to be given again. */
+export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
+  readonly code: ProblemCode
+  readonly detail: string
+  readonly members: Members
+}
+
 /** A command as it stands in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {
   /** That of its row. */
@@ -41,7 +48,7 @@ export interface CommandRecord extends Stored {
   readonly outcome: CommandOutcome
   readonly principal?: string
   /** Why it was refused. */
-  readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
+  readonly problem?: KeptProblem
   /** The created item, where the answer may have to be given again. */
   readonly result?: Stored
 }

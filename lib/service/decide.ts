@@ -4,10 +4,11 @@ import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields } from '../family/fields.js'
 import type { Context } from '../family/operation.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
-import { Problem } from '../problems.js'
+import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Command } from './command.js'
+import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
 /** What a command comes to. `after` is the item after it, undefined where it was deleted. */
 export type Decision =
@@ -16,9 +17,11 @@ export type Decision =
   | { readonly outcome: 'refused', readonly problem: Problem }
 
 /** A new item, from what the client sent. Pure. */
-export function decideCreation (family: Family, id: Id, params: Members, { now }: Context): Stored {
-  const { defaults } = family.lifecycle as Lifecycle
-  const members = checkItem(family, 'create', { id, ...defaults, ...params })
+export function decideCreation (family: Family, id: Id, params: Members, context: Context): Stored {
+  const { defaults, initial } = family.lifecycle as Lifecycle
+  const { now } = context
+  const given = Object.freeze({ id, ...defaults, ...params })
+  const members = checkItem(family, 'create', initial === undefined ? given : initial(given, context))
   return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
 }
 
@@ -26,7 +29,17 @@ export function decideCreation (family: Family, id: Id, params: Members, { now }
  * The rule of every operation, in every form: work out the item after it; if nothing would change, succeed and change
  * nothing; else if the state does not allow it, refuse; else change it. Pure.
  */
-export function decide (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
+export function decide (family: Family, current: Stored, command: Command, context: Context): Decision {
+  try {
+    return workOut(family, current, command, context)
+  } catch (error) {
+    // What a host says about the state is an outcome, as what we say about it is; anything else is wrong in itself.
+    if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
+    return { outcome: 'refused', problem: copyRefusal(error) }
+  }
+}
+
+function workOut (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
   if (action === undefined) return { outcome: 'unchanged' }
   if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
@@ -36,25 +49,13 @@ export function decide (family: Family, current: Stored, { action, params }: Com
   const before = canonicalizeItem(family.ownFields, item)
   const after = checkItem(family, operation.name, operation.apply(item, params, context), before)
   if (haveSameContent(family.ownFields, after, before)) return { outcome: 'unchanged' }
-  if (operation.allowed?.(item) === false) return { outcome: 'refused', problem: refuse(family, operation.name, item) }
+  const reason = explainForbidden(operation, item)
+  if (reason !== undefined) {
+    return { outcome: 'refused', problem: refuseInState(family, operation.name, item, reason) }
+  }
   const { id, createdAt } = current
   const service = { id, createdAt, revision: current.revision + 1, updatedAt: context.now }
   return { outcome: 'done', after: { ...foreign, ...after, ...service } }
-}
-
-const maxStateLength = 100
-
-function refuse (family: Family, name: string, item: Members): Problem {
-  const allowed = [...family.operations.values()].map(({ operation }) => operation)
-    .filter(operation => operation.allowed?.(item) !== false)
-    .map(operation => operation.name)
-  // The refusal may have to be kept, whatever the host calls a state.
-  const state = family.state?.(item).slice(0, maxStateLength).toWellFormed()
-  const when = state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`
-  const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
-  return new Problem('wrong-state', `${name} is not allowed ${when}; ${others}`, {
-    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
-  })
 }
 
 // Another version of the family may have fields that this one knows nothing of: they stay as they are.
@@ -72,11 +73,15 @@ function splitMembers (family: Family, item: Stored): { known: Members, foreign:
 const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 
 /**
- * What an operation makes of an item must still be one: a mistake there is a bug to be seen, not data to be stored.
+ * What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to
+ * be stored.
  *
  * @param before the item as it was. What is left as it was need not fit: a field may have become stricter since then
  */
 function checkItem (family: Family, operation: string, item: Members, before?: Members): Members {
+  if (typeof item !== 'object' || item === null || item instanceof Promise) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', 'must be an object, and no promise')
+  }
   const given: Record<string, unknown> = {}
   for (const name of Object.keys(item)) {
     if (item[name] !== undefined && !serviceMembers.has(name)) given[name] = item[name]

@@ -1,9 +1,9 @@
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
-import { Problem } from '../problems.js'
+import { Problem, problemCodes } from '../problems.js'
 import type { Change, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { Command, CommandRecord } from './command.js'
+import type { Command, CommandRecord, KeptProblem } from './command.js'
 import { digestParams } from './command.js'
 import type { Decision } from './decide.js'
 
@@ -58,13 +58,22 @@ export function makeChanges (
   return [{ type: 'replace', family, item: after, expected: current.revision, current }, entry]
 }
 
-function keepProblem ({ code, message, members }: Problem): NonNullable<CommandRecord['problem']> {
-  return { code, detail: message, members }
+function keepProblem ({ code, message, statusCode, errors, members, headers }: Problem): KeptProblem {
+  return {
+    code,
+    detail: message,
+    members,
+    ...(statusCode === problemCodes[code].status ? {} : { status: statusCode }),
+    ...(errors === undefined ? {} : { errors }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers })
+  }
 }
 
 /** The refusal that was recorded, if it was one. */
 export function restoreProblem ({ problem }: CommandRecord): Problem | undefined {
-  return problem && new Problem(problem.code, problem.detail, { members: problem.members })
+  if (problem === undefined) return undefined
+  const { code, detail, ...options } = problem
+  return new Problem(code, detail, options)
 }
 
 /** The id of the item that an entry is about, of the kind that the family's ids are. */

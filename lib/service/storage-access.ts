@@ -2,20 +2,24 @@ import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import { refuseByConstraint } from './constraint.js'
+import { noteFamily } from './mapped-families.js'
 
 /** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
 export function makeStorageAccess (
-  { shape, writable }: Pick<Family, 'shape' | 'writable'>
+  family: Pick<Family, 'shape' | 'writable'>
 ): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = writable ? [shape, commandsShape] : [shape]
+  const shapes = listShapes(family)
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
+      noteFamily(storage, family)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.
@@ -25,8 +29,20 @@ export function makeStorageAccess (
   }
 }
 
+/** All that a storage keeps for a family. */
+export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
+  return writable ? [shape, commandsShape] : [shape]
+}
+
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
-  for (const shape of shapes) await storage.prepare(shape)
+  try {
+    for (const shape of shapes) await storage.prepare(shape)
+  } catch (error) {
+    if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
+    // What is missing is told at once, and not one table after the other.
+    const names = shapes.map(({ name }) => name).join(', ')
+    throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
+  }
   return guardStorage(storage)
 }
 
@@ -51,7 +67,7 @@ export interface BoundStorage extends Storage {
 export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
-    const { findText } = storage
+    const { findText, nextId } = storage
     safe = {
       prepare: shape => storage.prepare(shape),
       find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
@@ -60,6 +76,9 @@ export function guardStorage (storage: Storage): GuardedStorage {
           read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
       get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+      ...(nextId !== undefined && {
+        nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
+      }),
       async commit (changes, signal, ended) {
         if (signal?.aborted === true) {
           ended?.(signal.reason)
@@ -81,7 +100,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
       if (signal === undefined || isHeeding(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof Patience ? signal.toSignal() : signal))
+      return await (signal instanceof Patience ? signal.lend(work) : raceSignal(signal, work(signal)))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }
@@ -94,6 +113,7 @@ export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undef
     ...storage,
     find: (family, query) => storage.find(family, query, signal),
     get: (family, id) => storage.get(family, id, signal),
+    nextId: async family => await storage.nextId?.(family, signal),
     commit: (changes, ended) => storage.commit(changes, signal, ended)
   }
 }
@@ -114,6 +134,7 @@ async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T
 /** Whatever fails in a storage, but for conflicts and duplicates, means that it cannot serve now. */
 function toRefusal (error: unknown, isKnown = isRefusal): unknown {
   if (isKnown(error)) return error
+  if (error instanceof ConstraintError) return refuseByConstraint(error)
   if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
   if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
   const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +

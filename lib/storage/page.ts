@@ -1,21 +1,35 @@
 import { makeComparator } from './compare.js'
 import { makeSearch, matcher } from './match.js'
 import type { Condition, Found, Query, Stored } from './storage.js'
+import { isPlain } from './text-tests.js'
 import type { Turn } from './turn.js'
 
 /**
- * Answers a query from items in memory, in whatever order they come: for storages that have no engine of their own.
+ * Answers a query from items in whatever order they come, at once or one after the other, as from a stream or a cursor:
+ * for storages that have no engine of their own.
  *
  * @example
  * async find (family, query) {
- *   return pageOf(this.items(family), query)
+ *   return await pageOf(this.items(family), query)
  * }
  */
-export function pageOf (items: Iterable<Stored>, query: Query): Found {
+export function pageOf (items: Iterable<Stored>, query: Query): Found
+export function pageOf (items: AsyncIterable<Stored>, query: Query): Promise<Found>
+export function pageOf (
+  items: Iterable<Stored> | AsyncIterable<Stored>,
+  query: Query
+): Found | Promise<Found> {
   const holds = matcher(query.where)
   const matches = new FirstMatches(query)
-  for (const item of items) if (holds(item)) matches.add(item)
+  const take = (item: Stored): void => { if (holds(item)) matches.add(item) }
+  if (Symbol.asyncIterator in items) return takeAll(items)
+  for (const item of items) take(item)
   return matches.toPage()
+
+  async function takeAll (items: AsyncIterable<Stored>): Promise<Found> {
+    for await (const item of items) take(item)
+    return matches.toPage()
+  }
 }
 
 type Comparator = ReturnType<typeof makeComparator>
@@ -26,12 +40,24 @@ export class FirstMatches {
   /** Where they come in the wanted order, those of the page; else a heap, the last of the first at its top. */
   readonly #kept: Stored[] = []
   readonly #compare: Comparator | undefined
-  readonly #query: Pick<Query, 'offset' | 'limit' | 'count'>
+  readonly #query: Omit<Query, 'where'>
+  /** The characters of all that is kept. */
+  #length = 0
+  /** The first of those that did not fit; what comes after it does not matter. */
+  #tooMany: Stored | undefined
 
-  /** @param query with an empty order where the items come in the wanted one already */
-  constructor (query: Omit<Query, 'where'>) {
+  /**
+   * @param query with an empty order where the items come in the wanted one already
+   * @param maxLength the characters that may be kept, in all fields of the order
+   */
+  constructor (query: Omit<Query, 'where'>, readonly maxLength = Infinity) {
     this.#query = query
     this.#compare = query.order.length === 0 ? undefined : makeComparator(query.order)
+  }
+
+  /** How many are kept, the last of them, and whether there were more than may be. */
+  get kept (): { readonly count: number, readonly last: Stored | undefined, readonly isCut: boolean } {
+    return { count: this.#kept.length, last: this.#kept[0], isCut: this.#tooMany !== undefined }
   }
 
   /** Returns whether no further match matters. */
@@ -42,14 +68,35 @@ export class FirstMatches {
       if (this.#total > offset && this.#kept.length < limit) this.#kept.push(item)
       return this.#kept.length >= limit && !count
     }
+    if (this.#tooMany !== undefined && this.#compare(item, this.#tooMany) >= 0) return false
     if (this.#kept.length < offset + limit) {
       this.#kept.push(item)
       this.#rise(this.#kept.length - 1)
+      this.#shrink(item)
     } else if (this.#kept.length > 0 && this.#compare(item, this.#kept[0] as Stored) < 0) {
+      this.#length -= this.#measure(this.#kept[0] as Stored)
       this.#kept[0] = item
       this.#sink()
+      this.#shrink(item)
     }
     return false
+  }
+
+  /** Leaves out the last as long as there is too much; one always stays. */
+  #shrink (added: Stored): void {
+    if (this.maxLength === Infinity) return
+    this.#length += this.#measure(added)
+    while (this.#length > this.maxLength && this.#kept.length > 1) {
+      const last = this.#tooMany = this.#kept[0] as Stored
+      this.#length -= this.#measure(last)
+      this.#kept[0] = this.#kept.pop() as Stored
+      this.#sink()
+    }
+  }
+
+  #measure (item: Stored): number {
+    if (this.maxLength === Infinity) return 0
+    return this.#query.order.reduce((length, { field }) => length + lengthOf(item[field]), 0)
   }
 
   toPage (): Found {
@@ -101,6 +148,10 @@ export class FirstMatches {
   }
 }
 
+function lengthOf (value: unknown): number {
+  return typeof value === 'string' ? value.length : 0
+}
+
 /**
  * Adds the items that meet the conditions, until `add` returns that it has all, and lets other requests go on from time
  * to time.
@@ -115,7 +166,7 @@ export async function collectMatches (
 ): Promise<boolean> {
   const search = makeSearch(where)
   // One pattern on one long text can take milliseconds; looking at the clock for every plain comparison costs too much.
-  const checkEvery = where.some(({ op }) => op === 'regex') ? 1 : 512
+  const checkEvery = where.every(isPlain) ? 512 : 1
   let unchecked = 0
   for (const item of items) {
     const holds = search(item, turn)

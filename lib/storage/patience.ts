@@ -43,6 +43,7 @@ export class Deadlines {
 
 /** What tells whether whoever asked is still there, as a request does. */
 export interface Presence {
+  /** Null when it has gone, over HTTP/2. */
   readonly socket: Connection | null
 }
 
@@ -83,7 +84,8 @@ export class Patience implements AbortSignal {
 
   get aborted (): boolean {
     if (this.#ended === undefined) {
-      if (this.presence.socket?.destroyed === true) this.#end('gone')
+      const { socket } = this.presence
+      if (socket === null || socket.destroyed === true) this.#end('gone')
       else if (performance.now() >= this.endsAt) this.#end('late')
     }
     return this.#ended !== undefined
@@ -115,18 +117,22 @@ export class Patience implements AbortSignal {
     })
   }
 
-  /** The same as a signal of the platform, for those who hand it on. */
-  toSignal (): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController()
-      this.#controller = controller
-      if (this.aborted) controller.abort(this.reason)
-      else this.addEventListener('abort', () => { controller.abort(this.reason) })
+  /** Does work that is given a signal of the platform, and waits for it no longer than this says. */
+  async lend<T> (work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = this.#controller ??= new AbortController()
+    const abort = (): void => { controller.abort(this.reason) }
+    if (this.aborted) abort()
+    this.addEventListener('abort', abort)
+    try {
+      return await raceSignal(this, work(controller.signal))
+    } finally {
+      // Whoever listens is kept until the deadline, with all that belongs to his request.
+      this.removeEventListener('abort', abort)
     }
-    return this.#controller.signal
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
+    if (this.#ended !== undefined) return
     this.#listeners ??= new Set()
     if (this.#listeners.size === 0) {
       this.deadlines.add(this)

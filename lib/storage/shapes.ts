@@ -5,12 +5,23 @@ import type { FamilyShape, Field, Stored } from './storage.js'
 export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
   if (before === undefined) return now
   const names = new Set(now.fields.map(field => field.name))
+  const earlier = new Map(before.fields.map(field => [field.name, field]))
   const indexes = new Map([...now.indexes, ...before.indexes].map(fields => [fields.join(), fields]))
   return {
     name: now.name,
-    fields: [...now.fields, ...before.fields.filter(field => !names.has(field.name))],
-    indexes: [...indexes.values()]
+    fields: [
+      ...now.fields.map(field => widen(field, earlier.get(field.name))),
+      ...before.fields.filter(field => !names.has(field.name))
+    ],
+    indexes: [...indexes.values()],
+    creates: before.creates === true || now.creates === true
   }
+}
+
+/** The field with room for what either version of it allows. */
+function widen ({ maxLength, ...field }: Field, other: Field | undefined): Field {
+  if (maxLength === undefined || (other !== undefined && other.maxLength === undefined)) return field
+  return { ...field, maxLength: Math.max(maxLength, other?.maxLength ?? 0) }
 }
 
 /**

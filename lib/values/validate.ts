@@ -99,7 +99,7 @@ const maxHints = 5
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
   // Of a union, Ajv reports every branch and then the whole: the last error of a member says most.
-  for (const error of errors) byPointer.set(locate(error), error)
+  for (const error of dropVague(errors)) byPointer.set(locate(error), error)
   const listed = new Set<unknown>()
   let unknown = 0
   return Array.from(byPointer, ([pointer, error]) => {
@@ -113,6 +113,21 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   })
 }
 
+const vague = ['type', 'const', 'enum', 'anyOf']
+
+// What may be null or one other thing, and is of the type of that, has a flaw that says more than the union does.
+function dropVague (errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const isVague = ({ instancePath, keyword }: ErrorObject, at: string) => instancePath === at && vague.includes(keyword)
+  const dropped = errors.filter(({ keyword, schema }) => keyword === 'anyOf' && isNullOrElse(schema as TSchema[]))
+    .map(({ instancePath }) => instancePath)
+    .filter(at => errors.some(error => `${error.instancePath}/`.startsWith(`${at}/`) && !isVague(error, at)))
+  return dropped.length === 0 ? errors : errors.filter(error => !dropped.some(at => isVague(error, at)))
+}
+
+function isNullOrElse (options: readonly TSchema[]): boolean {
+  return options.length === 2 && options.some(({ type }) => type === 'null')
+}
+
 function locate ({ instancePath, keyword, params }: ErrorObject): string {
   const name = keyword === 'additionalProperties'
     ? params.additionalProperty
@@ -120,9 +135,9 @@ function locate ({ instancePath, keyword, params }: ErrorObject): string {
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }
 
-// Of a value that may be null, or else something, what it may else be is said by the flaw of that.
 function describeUnion (options: readonly TSchema[]): string {
-  return `must be one of ${options.map(({ const: literal, type }) => literal ?? type).join(', ')}`
+  const listed = options.map(({ const: literal, enum: values, type }) => literal ?? values?.join(', ') ?? type)
+  return `must be one of ${listed.join(', ')}`
 }
 
 function listAllowed (allowed: readonly string[]): string {

@@ -47,6 +47,7 @@ const actions: Readonly<Record<string, string>> = {
   cancel: 'CancelDeal',
   'change-price': 'ChangeDealPrice',
   'change-completion-date': 'ChangeDealCompletionDate',
+  edit: 'EditDeal',
   delete: 'DeleteDeal'
 }
 
@@ -112,6 +113,8 @@ export class Model {
         return becomes(isFree, { ...was, status: 'completed' })
       case 'cancel':
         return becomes(isOpen, { ...unheld, held: false, status: 'cancelled', amercement: params['amercement'] })
+      case 'edit':
+        return becomes(true, { ...was, ...params })
       case 'change-price':
         return becomes(isFree, { ...was, price: params['newPrice'] })
       default:

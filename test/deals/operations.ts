@@ -94,6 +94,18 @@ export const operations: readonly ExpectedOperation[] = [
     before: [],
     effect: { completionDate: '2028-02-29', amercement: 3 },
     states: ['open']
+  },
+  {
+    name: 'edit',
+    verb: 'edit',
+    participle: 'edited',
+    noun: 'edits',
+    action: 'EditDeal',
+    params: { name: 'Nine tons of tea' },
+    before: [],
+    effect: { name: 'Nine tons of tea' },
+    states: ['open', 'held', 'completed', 'cancelled'],
+    attributes: { name: 'Nine tons of tea' }
   }
 ]
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { unmeasured } from '../unmeasured.js'
 
 /** How a host is after what it has been through. */
 export interface HostState {
@@ -28,11 +29,11 @@ interface Test {
   teardown (fn: () => unknown): void
 }
 
-export async function startHost (t: Test): Promise<Host> {
+export async function startHost (t: Test, { rows = 20_000, megabytes = 256 } = {}): Promise<Host> {
   const folder = mkdtempSync(join(tmpdir(), 'dealbook-host-'))
-  const child = spawn(process.execPath, [
-    '--max-old-space-size=256', join(import.meta.dirname, 'server.js'), join(folder, 'host.db')
-  ])
+  const child = spawn(...unmeasured(process.execPath, [
+    `--max-old-space-size=${megabytes}`, join(import.meta.dirname, 'server.js'), join(folder, 'host.db'), String(rows)
+  ]))
   let complaints = ''
   let exitCode: number | null | undefined
   child.stderr.setEncoding('utf8').on('data', (text: string) => { complaints += text })

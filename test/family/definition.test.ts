@@ -66,6 +66,17 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     withOperation({ changes: ['colour'] }),
     /"lend" changes "colour", which is no field/
   ],
+  ['a field that is a place', field('after'), /"after" is named like a query parameter/],
+  ['a field that is a group', field('or2'), /"or2" is named like a query parameter/],
+  [
+    'an order by no field',
+    { order: ['-titel'] },
+    /the order names "titel", which is no field to order by. Did you mean "title"\?/
+  ],
+  ['an order by what is nested', { order: ['tags'] }, /the order names "tags"/],
+  ['an order twice by one field', { order: ['title', '-title'] }, /the order names "title" twice/],
+  ['an order that is no list', { order: '-title' as never }, /order.* a list of names/],
+  ['an order of what is no text', { order: [1] as never }, /order.* a list of names/],
   ['a field that is a query parameter', field('page'), /"page" is named like a query parameter/],
   ['a field that is the format', field('format'), /"format"/],
   ["a field that is the service's", field('revision'), /"revision" belongs to the service/],
@@ -127,6 +138,50 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
 ]
+
+/** Members that are unknown, missing or of another kind, as only JavaScript lets people write them. */
+const members: readonly (readonly [string, object, RegExp])[] = [
+  ['an unknown member', { operatons: {} }, /"books": unknown member "operatons"\. Did you mean "operations"\?$/],
+  ['one that is like no other', { colour: 1 }, /"books": unknown member "colour"\.$/],
+  ['no name', { name: undefined }, /"name" is missing; it must be a text, such as invoices/],
+  ['no singular', { singular: undefined }, /"singular" is missing; it must be a text, such as invoice/],
+  ['a name that is no text', { name: 7 }, /"name" must be a text, such as invoices/],
+  ['create that is a name', { create: 'title' }, /"create" must be a list of names/],
+  ['create with schemas', { create: [Type.String()] }, /"create" must be a list of names/],
+  ['operations in a list', { operations: [lend] }, /"operations" must be an object/],
+  ['a state that is a text', { state: 'here' }, /"state" must be a function/],
+  ['an id that is made already', { makeId: 'a' }, /"makeId" must be a function/],
+  ['a version', { versioned: 'v1' }, /"versioned" must be true or false/],
+  ['an operation that is a function', { operations: { lend: () => {} } }, /operation "lend": must be an object with/],
+  ['no noun', withOperation({ noun: undefined }), /the operation "lend": "noun" is missing; .* such as payments/],
+  ['no participle', withOperation({ participle: undefined }), /"lend": "participle" is missing; .* such as paid/],
+  ['no verb', withOperation({ verb: undefined }), /"lend": "verb" is missing/],
+  ['no action', withOperation({ action: undefined }), /"lend": "action" is missing; .* such as PayInvoice/],
+  ['no name of an operation', withOperation({ name: undefined }), /"lend": "name" is missing/],
+  ['no apply', withOperation({ apply: undefined }), /"lend": "apply" is missing; it must be a function, such as/],
+  ['a misspelt apply', withOperation({ aply: () => {} }), /"lend": unknown member "aply"\. Did you mean "apply"\?/],
+  ['a misspelt allowed', withOperation({ alowed: () => true }), /unknown member "alowed"\. Did you mean "allowed"\?/],
+  ['allowed once for all', withOperation({ allowed: true }), /"lend": "allowed" must be a function/],
+  ['a change by name', withOperation({ changes: 'title' }), /"lend": "changes" must be a list of names/],
+  ['a query by name', { queries: { 'by-title': 'title' } }, /the query "by-title": must be an object with field/],
+  ['a query without a field', { queries: { 'by-title': {} } }, /the query "by-title": "field" is missing/],
+  ['attributes without a reader', { attributes: { fields: [] } }, /attributes: "read" is missing/],
+  ['a field that is nearly one', { create: ['titel'] }, /"titel" is no field .*\. Did you mean "title"\?/],
+  ['a change of what is nearly one', withOperation({ changes: ['titel'] }), /no field\. Did you mean "title"\?/],
+  ['a query by what is nearly one', { queries: { q: { field: 'titel' } } }, /filtered\. Did you mean "title"\?/]
+]
+
+t.test('members that are unknown, missing or of another kind are named', async t => {
+  for (const [name, change, message] of members) {
+    const define = () => defineFamily({ ...base, ...change } as never)
+    t.throws(define, { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }, name)
+  }
+  for (const nothing of [undefined, null, [], 'books']) {
+    t.throws(() => defineFamily(nothing as never), { message: /must be an object with name, singular, fields/ })
+    t.throws(() => deals.extend(nothing as never), { message: /^extend "deals": must be an object with fields/ })
+  }
+  t.throws(() => deals.extend({ create: 'name' } as never), { message: /"create" must be a list of names/ })
+})
 
 const withField = (schema: unknown): Partial<FamilyDefinition> => ({
   fields: Type.Object({ ...fields.properties, due: schema as TSchema }) as TObject

@@ -110,7 +110,7 @@ for (const { name, make } of storages) {
           detail: first.json<{ detail: string }>().detail,
           state: 'held',
           operation: 'complete',
-          allowed: ['unhold', 'cancel']
+          allowed: ['unhold', 'cancel', 'edit']
         })
       }
       t.match(await readDeal(app, id), { status: 'open', revision: 3 })

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Checks, Entry, Item, TestRequest, TestResponse } from '../deals/app.js'
@@ -33,6 +33,18 @@ for (const { name, make } of storages) {
         }
       })
     }
+
+    t.test('a reason as long as it may be', async t => {
+      const reason = randomBytes(3000).toString('base64')
+      const { id } = await createDeal(app, { name: reason.slice(0, 1000) })
+      const held = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason } })
+      t.match(held.json(), { holdReason: reason })
+      const filter = `holdReason=${encodeURIComponent(reason)}`
+      for (const query of ['sort=-holdReason,name', filter, 'holdReason.null=false']) {
+        const { items } = (await app.inject(`${home}?${query}&maxpagesize=1000`)).json<{ items: Item[] }>()
+        t.match(items.find(item => item.id === id), { holdReason: reason }, query.slice(0, 20))
+      }
+    })
 
     t.test('Prefer: return=minimal', async t => {
       for (const form of forms) await checkMinimal(t, app, operation('hold'), form)

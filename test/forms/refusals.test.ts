@@ -174,11 +174,11 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     ...(payload === undefined ? {} : { payload })
   })
   const hold = put(`${deal}/hold`, { reason: 'a' })
-  const stale = (headers: Record<string, string>): Refusal => ({
+  const stale = (headers: Record<string, string>, says = /revision 1$/): Refusal => ({
     request: { ...hold, headers },
     status: 412,
     code: 'precondition-failed',
-    says: /revision 1/
+    says
   })
   const wrongMethod = (method: 'PUT' | 'POST' | 'PATCH' | 'DELETE', url: string): Refusal => ({
     request: { method, url, payload: { reason: 'a' } },
@@ -228,7 +228,17 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'a reason without held': body(put(deal, { holdReason: 'a' }), '/holdReason'),
     'a price as an attribute': { ...body(put(deal, { price: 7 }), '/price'), says: /change-price/ },
     'a status as an attribute': { ...body(put(deal, { status: 'completed' }), '/status'), says: /complete or cancel/ },
-    'a name as an attribute': { ...body(put(deal, { name: 'b' }), '/name'), says: /cannot be changed/ },
+    'a time as an attribute': {
+      ...body(put(deal, { updatedAt: '2026-01-01T12:00:00.000Z' }), '/updatedAt'),
+      says: /cannot be changed/
+    },
+    'attributes of two operations': {
+      ...body(put(deal, { name: 'b', held: true, holdReason: 'a' }), '/held', '/holdReason', '/name'),
+      says: /held is changed by the operation hold, and another member here by edit; send one after the other/
+    },
+    'an edit of nothing that can be edited': body(put(`${deal}/edit`, { price: 7 }), '/price'),
+    'an edit that takes away what must be there': body(put(`${deal}/edit`, { name: null }), '/name'),
+    'an edit in params': body(put(deal, { action: 'EditDeal', params: { name: '' } }), '/params/name'),
     'another id': body(put(deal, { id: unknownId }), '/id'),
     'another revision': body(put(deal, { revision: 2, held: true, holdReason: 'a' }), '/revision'),
     'null in a PUT': body(put(deal, { holdReason: null }), '/holdReason'),
@@ -320,9 +330,14 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'an action by PUT': wrongMethod('PUT', '/command/HoldDeal/'),
     'another revision in If-Match': stale({ 'if-match': '"2"' }),
     'another revision of a representation': stale({ 'if-match': '"2-json", "3-xml"' }),
-    'a weak tag': stale({ 'if-match': 'W/"1-json"' }),
-    'a bare number': stale({ 'if-match': '1' }),
-    'a malformed list': stale({ 'if-match': '"1" "1"' }),
+    'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, as in "1"$/),
+    'a weak tag and another': stale({ 'if-match': 'W/"1", "2"' }),
+    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* stands in quotes, as "1" does$/),
+    'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* as "1" does$/),
+    'a weak number': stale({ 'if-match': 'W/1' }, /If-Match: W\/1 is not valid: .* as "1" does$/),
+    'other quotes': stale({ 'if-match': "'1'" }, /If-Match: '1' is not valid: .* as "1" does$/),
+    'a malformed list': stale({ 'if-match': '"1" "1"' }, /If-Match: "1" "1" is not valid: /),
+    'a bare number in If-None-Match': stale({ 'if-none-match': '7' }, /If-None-Match: 7 is not valid: .* as "1" does$/),
     'a date before the deal': stale({ 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }),
     'If-None-Match for any': stale({ 'if-none-match': '*' }),
     'a stale If-Match before attributes that differ': {

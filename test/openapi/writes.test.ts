@@ -107,7 +107,9 @@ t.test('the other writes and reads of deals are described', async t => {
   const create = at('post', home)
   t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.strictSame(bodyOf(create).required, ['name', 'price'])
-  t.strictSame(Object.keys(create.responses).sort(), ['201', '303', '400', '403', '406', '413', '415', '422', '503'])
+  t.strictSame(Object.keys(create.responses).sort(), [
+    '201', '303', '400', '403', '406', '409', '413', '415', '422', '503'
+  ])
   t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), [
     'etag',
     'idempotent-replayed',
@@ -173,10 +175,10 @@ t.test('every mounted path is described, but for its other spellings', async t =
   const answers = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map(method => `${method} ${path}`)
   )
-  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 6 * 2 + 2)
+  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 7 * 2 + 2)
   t.equal(
     answers.filter(each => each.startsWith('post /crm/rest/v1/')).length,
-    6 + 2,
+    7 + 2,
     'a noun for each operation and for deleting, and the creation'
   )
   t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))

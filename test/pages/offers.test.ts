@@ -43,7 +43,7 @@ const refuse = (...actions: string[]): Judge => ({ action }) => {
   return undefined
 }
 
-const all = ['holds', 'completions', 'cancellations', 'price-changes', 'completion-date-changes', 'deletions']
+const all = ['holds', 'completions', 'cancellations', 'price-changes', 'completion-date-changes', 'edits', 'deletions']
 
 t.test('a page offers what its reader may do, and nothing else', async t => {
   const { app, id, judgeBy } = await pagesApp(t)
@@ -97,7 +97,7 @@ t.test('authorize knows that nothing is about to be done', async t => {
   const [read, ...offers] = await ask(`${home}/${id}`)
   t.strictSame(read, { family: 'deals', action: 'read', id, params: {} })
   t.strictSame(offers.map(({ action }) => action), [
-    'HoldDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'DeleteDeal'
+    'HoldDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'EditDeal', 'DeleteDeal'
   ], 'those that the state allows')
   for (const { action, ...offer } of offers) {
     t.strictSame(offer, { family: 'deals', id, params: {}, tentative: true }, action)

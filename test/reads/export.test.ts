@@ -13,7 +13,7 @@ import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
-const manyRows = 10_000
+const manyRows = 6000
 const notes = defineFamily({
   name: 'notes',
   singular: 'note',

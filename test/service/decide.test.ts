@@ -3,6 +3,7 @@ import t from 'tap'
 import { deals } from '../../lib/deals/deals.js'
 import { compileFamily } from '../../lib/family/family.js'
 import type { FamilyDefinition } from '../../lib/index.js'
+import { Problem } from '../../lib/problems.js'
 import type { Decision } from '../../lib/service/decide.js'
 import { decide, decideCreation } from '../../lib/service/decide.js'
 import type { Stored } from '../../lib/storage/storage.js'
@@ -41,7 +42,11 @@ const table: readonly (readonly [when: string, given: Stored, params: object, th
     after(unheld as unknown as Stored, { held: false, status: 'cancelled', amercement: 1 })],
   ['ChangeDealPrice', open, { newPrice: 90, reason: 'a' }, after(open, { price: 90 })],
   ['ChangeDealPrice', completed, { newPrice: 100, reason: 'a' }, unchanged],
-  ['ChangeDealCompletionDate', open, date, after(open, { completionDate: '2027-01-31', amercement: 5 })]
+  ['ChangeDealCompletionDate', open, date, after(open, { completionDate: '2027-01-31', amercement: 5 })],
+  ['EditDeal', open, { name: 'silk' }, after(open, { name: 'silk' })],
+  ['EditDeal', completed, { name: 'silk' }, after(completed, { name: 'silk' })],
+  ['EditDeal', held, { name: 'tea' }, unchanged],
+  ['EditDeal', open, {}, unchanged]
 ]
 
 for (const [action, given, params, then] of table) {
@@ -52,16 +57,16 @@ for (const [action, given, params, then] of table) {
 }
 
 /** Given this deal, when this is asked for, then it is refused, and these are allowed. */
-const free = ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date']
+const free = ['hold', 'complete', 'cancel', 'change-price', 'change-completion-date', 'edit']
 type Refusal = readonly [
   when: string, given: Stored, params: object, operation: string, state: string, allowed: string[]
 ]
 const refusals: readonly Refusal[] = [
-  ['HoldDeal', held, { reason: 'another' }, 'hold', 'held', ['unhold', 'cancel']],
-  ['HoldDeal', completed, { reason: 'a' }, 'hold', 'completed', []],
-  ['CompleteDeal', held, {}, 'complete', 'held', ['unhold', 'cancel']],
-  ['ChangeDealPrice', completed, { newPrice: 1, reason: 'a' }, 'change-price', 'completed', []],
-  ['CancelDeal', completed, { amercement: 1, reason: 'a' }, 'cancel', 'completed', []]
+  ['HoldDeal', held, { reason: 'another' }, 'hold', 'held', ['unhold', 'cancel', 'edit']],
+  ['HoldDeal', completed, { reason: 'a' }, 'hold', 'completed', ['edit']],
+  ['CompleteDeal', held, {}, 'complete', 'held', ['unhold', 'cancel', 'edit']],
+  ['ChangeDealPrice', completed, { newPrice: 1, reason: 'a' }, 'change-price', 'completed', ['edit']],
+  ['CancelDeal', completed, { amercement: 1, reason: 'a' }, 'cancel', 'completed', ['edit']]
 ]
 
 for (const [action, given, params, operation, state, allowed] of refusals) {
@@ -105,6 +110,97 @@ t.test('given a new deal, its defaults and what the service gives are put in', a
   t.strictSame(decideCreation(family, 'd-2', params, context), {
     id: 'd-2', name: 'tea', price: 0, held: false, status: 'open', revision: 1, createdAt: now, updatedAt: now
   })
+})
+
+t.test('given an initial, when an item is created, then it completes it', async t => {
+  const create = (initial: object) => {
+    const made = compileFamily({
+      name: 'notes',
+      singular: 'note',
+      fields: Type.Object({
+        id: Type.Integer(), text: Type.String(), size: Type.Integer({ default: 1 }), owner: Type.String()
+      }),
+      create: ['text'],
+      initial
+    } as unknown as FamilyDefinition)
+    return decideCreation(made, 7, { text: 'a' }, context)
+  }
+  const { now } = context
+  const service = { revision: 1, createdAt: now, updatedAt: now }
+  const seen: object[] = []
+  t.strictSame(create((item: object, { principal }: { principal: string }) => {
+    seen.push(item)
+    return { ...item, id: 8, owner: principal, revision: 9, updatedAt: undefined }
+  }), { id: 7, text: 'a', size: 1, owner: 'ann', ...service }, 'what is the service\'s stays the service\'s')
+  t.strictSame(seen, [{ id: 7, size: 1, text: 'a' }], 'it sees the defaults and what was sent')
+  const fault = (message: RegExp) => ({ code: 'FST_DEALBOOK_INVALID_ITEM', message })
+  t.throws(() => create((item: object) => item), fault(/notes, create: .*: \/owner is required/))
+  t.throws(() => create((item: object) => ({ ...item, owner: 7 })), fault(/\/owner must be a string/))
+  t.throws(() => create((item: object) => ({ ...item, owner: 'a', onwer: 'b' })), fault(/\/onwer is unknown/))
+  t.throws(() => create(() => undefined), fault(/it must be an object, and no promise/))
+  t.throws(() => create(async (item: object) => item), fault(/no promise/))
+  t.throws(() => create((item: { owner: string }) => { item.owner = 'ann'; return item }), /not extensible/)
+  const problem = new Problem('forbidden', 'Not you')
+  t.throws(() => create(() => { throw problem }), problem)
+})
+
+/** Given this rule, when the deal is held, then this is decided. */
+const throwing = (problem: unknown) => () => { throw problem }
+const flaws = [{ pointer: '/reason', detail: 'is no reason' }]
+const rules: Readonly<Record<string, { rule: object, then: object }>> = {
+  'allowed says why not': {
+    rule: { allowed: () => 'The lawyer is away' },
+    then: { message: 'The lawyer is away', members: { state: 'open', operation: 'hold', allowed: free.slice(1) } }
+  },
+  'allowed says nothing': { rule: { allowed: () => '' }, then: { message: /^hold is not allowed while/ } },
+  'allowed says more than can be kept': {
+    rule: { allowed: () => 'x'.repeat(999) + '\u{1f600}' },
+    then: { message: 'x'.repeat(999) + '\ufffd' }
+  },
+  'allowed throws': {
+    rule: { allowed: throwing(new Problem('wrong-state', 'No', { members: { until: '2030', by: 'a\0' } })) },
+    then: { message: 'No', members: { until: '2030', by: 'a\ufffd' } }
+  },
+  'apply throws': {
+    rule: { apply: throwing(new Problem('other', 'No', { status: 409, errors: flaws, headers: { 'x-a': 'b' } })) },
+    then: { message: 'No', code: 'other', statusCode: 409, errors: flaws, headers: { 'x-a': 'b' } }
+  }
+}
+
+const ruled = (hold: object, complete: object = {}) => {
+  const { operations } = deals.definition
+  return compileFamily({
+    ...deals.definition,
+    operations: {
+      ...operations, hold: { ...operations?.hold, ...hold }, complete: { ...operations?.complete, ...complete }
+    }
+  } as unknown as FamilyDefinition)
+}
+const holding = { action: 'HoldDeal', target: 'd-1', params: { reason: 'papers' } }
+
+for (const [given, { rule, then }] of Object.entries(rules)) {
+  t.test(`given a deal whose hold has a rule, when ${given}, then it is refused`, async t => {
+    t.match(decide(ruled(rule), open, holding, context), { outcome: 'refused', problem: then })
+    // Where nothing would change, nobody is asked.
+    if (!('apply' in rule)) t.strictSame(decide(ruled(rule), held, holding, context), unchanged)
+  })
+}
+
+t.test('given a rule that throws another problem, or breaks, when the deal is held, then that is thrown', async t => {
+  for (const member of ['apply', 'allowed']) {
+    for (const error of [new Problem('invalid-body', 'No', { errors: flaws }), new TypeError('broken')]) {
+      t.throws(() => decide(ruled({ [member]: throwing(error) }), open, holding, context), error)
+    }
+  }
+})
+
+t.test('given an operation whose allowed throws, when another is refused, then that says so all the same', async t => {
+  for (const error of [new Problem('forbidden', 'No'), new TypeError('broken')]) {
+    const family = ruled({ allowed: throwing(error) }, { allowed: () => false })
+    const decision = decide(family, open, { action: 'CompleteDeal', target: 'd-1', params: {} }, context)
+    t.strictSame('problem' in decision && decision.problem.members.allowed,
+      ['cancel', 'change-price', 'change-completion-date', 'edit'])
+  }
 })
 
 t.test('fields of another version stay as they are', async t => {

@@ -52,7 +52,7 @@ testOverStorages(async (t, { book, storage, another }) => {
       const options = { [how]: randomUUID(), principal }
       const first = await refusal(book.run('complete', id, {}, options))
       t.equal(first.code, 'wrong-state')
-      t.same(first.members, { state: 'held', operation: 'complete', allowed: ['unhold', 'cancel'] })
+      t.same(first.members, { state: 'held', operation: 'complete', allowed: ['unhold', 'cancel', 'edit'] })
       await book.run('unhold', id)
       const again = await refusal(book.run('complete', id, {}, options))
       t.same(again.document(), first.document(), how)

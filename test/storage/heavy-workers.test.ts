@@ -9,7 +9,7 @@ import { getFamily } from '../../lib/plugin/define-family.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import { HeavyWorkers } from '../../lib/storage/sqlite/heavy-workers.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { prepareTable } from '../../lib/storage/sqlite/tables.js'
+import { layOutTable, makeMissing } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
 interface Opened {
@@ -84,7 +84,8 @@ t.test('a statement that nobody waits for is ended', async t => {
     await workers.close()
     database.close()
   })
-  const { layout } = await prepareTable(database, getFamily(people).shape, undefined, 5000)
+  const layout = layOutTable(database, getFamily(people).shape, undefined)
+  await makeMissing(database, layout, 5000)
   const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
   const controller = new AbortController()
   const abandoned = workers.find({ layout, query }, controller.signal)

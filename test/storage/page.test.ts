@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { makeComparator } from '../../lib/storage/compare.js'
+import { compareScalars, makeComparator } from '../../lib/storage/compare.js'
 import { query, thing } from '../../lib/storage/conformance/fixture.js'
 import { FirstMatches, pageOf } from '../../lib/storage/page.js'
+import { sortMatches } from '../../lib/storage/sort-matches.js'
 
 t.test('a page is the same as if everything was sorted', async t => {
   const values = fc.array(fc.integer({ min: 0, max: 8 }), { maxLength: 60 })
@@ -19,6 +20,18 @@ t.test('a page is the same as if everything was sorted', async t => {
   t.pass('100 pages')
 })
 
+t.test('items may come one after the other', async t => {
+  const items = Array.from({ length: 9 }, (_, id) => thing(id, { integer: id % 3 }))
+  async function * stream () { yield * items }
+  for (const asked of [query({ sort: ['-integer', 'id'], limit: 4, count: true }), query({ offset: 2, limit: 3 })]) {
+    const page = pageOf(stream(), asked)
+    t.ok(page instanceof Promise)
+    t.strictSame(await page, pageOf(items, asked))
+  }
+  async function * broken () { yield * items; throw new Error('the cursor is gone') }
+  await t.rejects(pageOf(broken(), query({})), { message: 'the cursor is gone' })
+})
+
 t.test('what comes in the wanted order is not kept before the page', async t => {
   const matches = new FirstMatches({ order: [], offset: 3, limit: 2, count: false })
   const isFull = Array.from({ length: 6 }, (_, id) => matches.add(thing(id)))
@@ -27,4 +40,42 @@ t.test('what comes in the wanted order is not kept before the page', async t => 
   const counting = new FirstMatches({ order: [], offset: 3, limit: 2, count: true })
   t.notOk(Array.from({ length: 6 }, (_, id) => counting.add(thing(id))).includes(true))
   t.equal(counting.toPage().total, 6)
+})
+
+t.test('where not all that stands before a page may be kept, it is found in several passes', async t => {
+  const texts = fc.array(fc.string({ maxLength: 8 }), { minLength: 20, maxLength: 60 })
+  const bounds = fc.record({ offset: fc.nat(40), limit: fc.nat(20), bound: fc.nat(40) })
+  const sorts = fc.constantFrom(['string', 'id'], ['-string', 'id'], ['integer', 'string', '-id'])
+  let passes = 0
+  await fc.assert(fc.asyncProperty(texts, bounds, sorts, async (texts, { offset, limit, bound }, sort) => {
+    const items = texts.map((string, index) => thing((index * 37) % 61, { string, integer: index % 3 }))
+    const asked = query({ sort, offset, limit, count: true })
+    const { items: page, total } = await sortMatches(asked, async ({ isWanted, add }) => {
+      passes++
+      for (const item of items) if (isWanted(item)) add(item)
+    }, bound)
+    const expected = items.toSorted(makeComparator(asked.order)).slice(offset, offset + limit)
+    return total === items.length && page.length === expected.length && page.every((item, at) => item === expected[at])
+  }))
+  t.ok(passes > 150, `${passes} passes for 100 pages`)
+})
+
+t.test('no more is kept than may be, whatever comes', async t => {
+  const matches = new FirstMatches(query({ sort: ['-string', 'id'], offset: 1000, limit: 10 }), 1000)
+  for (let id = 0; id < 500; id++) {
+    matches.add(thing(id, { string: String(id * 37 % 500).padStart(100, '0') }))
+    t.ok(matches.kept.count <= 10)
+  }
+  t.match(matches.kept, { count: 10, isCut: true, last: { string: '490'.padStart(100, '0') } })
+})
+
+t.test('texts are compared by code point, wherever they differ', async t => {
+  const ends = ['', 'a', 'b', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}']
+  for (const length of [0, 1, 511, 512, 513, 1024, 4000]) {
+    const texts = ends.map(end => 'x'.repeat(length) + end)
+    for (const [a, text] of texts.entries()) {
+      const signs = texts.map(other => Math.sign(compareScalars(text, other)))
+      t.strictSame(signs, texts.map((_, b) => Math.sign(a - b)), `after ${length} characters, ${a}`)
+    }
+  }
 })

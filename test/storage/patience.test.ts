@@ -1,4 +1,6 @@
+import Fastify from 'fastify'
 import t from 'tap'
+import { customers, memoryStorage } from '../../lib/index.js'
 import { Deadlines } from '../../lib/storage/patience.js'
 
 const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
@@ -14,5 +16,16 @@ t.test('deadlines keep a program alive as long as somebody waits, and no longer'
   deadlines.add(ending)
   t.equal(countTimers(), before + 1, 'and again, with the same timer')
   deadlines.delete(ending)
+  t.equal(countTimers(), before)
+})
+
+t.test('a storage that is given a signal leaves nothing to wait for, either', async t => {
+  const before = countTimers()
+  const app = Fastify()
+  t.teardown(() => app.close())
+  // Not known to heed our own kind of signal, as those of hosts are.
+  app.register(customers, { storage: { ...memoryStorage() } })
+  t.equal((await app.inject('/customers')).statusCode, 200)
+  t.equal((await app.inject('/customers/1')).statusCode, 404)
   t.equal(countTimers(), before)
 })

@@ -14,7 +14,7 @@ import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
 import { postgresUrl } from '../postgres/url.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { tenProcesses } from './processes.js'
+import { startProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
 
@@ -98,7 +98,7 @@ t.test('a table has a typed column per field, in snake case', async t => {
 
 t.test('ten processes that start at once', async t => {
   const { schema } = fresh(t)
-  await tenProcesses(connectionString, schema)
+  await startProcesses(10, connectionString, schema)
   t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: 10 }])
 })
 
@@ -109,16 +109,20 @@ for (const isolation of ['repeatable read', 'serializable']) {
     await sql(`ALTER DATABASE "${database}" SET default_transaction_isolation = '${isolation}'`)
     const url = new URL(connectionString)
     url.pathname = database
-    const storages = Array.from({ length: 3 }, () => postgresStorage({ connectionString: url.href, schema: 'app' }))
+    const storages = Array.from({ length: 60 }, () =>
+      postgresStorage({ connectionString: url.href, schema: 'app', poolSize: 2, connectionTimeout: 60_000 }))
     t.teardown(async () => {
       for (const storage of storages) await storage.close()
       await sql(`DROP DATABASE "${database}"`)
     })
     // Who waited for the other to make the tables must see them.
-    await tenProcesses(url.href, 'app')
-    await Promise.all(storages.map(storage => storage.prepare(things)))
+    await Promise.all(storages.map(async (storage, id) => {
+      await storage.prepare(things)
+      await storage.commit(insert('things', thing(id)))
+    }))
+    for (const storage of storages.splice(3)) await storage.close()
     const [one] = storages as [Storage]
-    t.equal((await ids(one, query())).length, 10)
+    t.equal((await ids(one, query({ limit: 100 }))).length, 60)
     await hammer(storages, 10)
     t.match(await one.get('things', 0), { integer: 3 * 2 * 10, revision: 1 + 3 * 2 * 10 })
   })
@@ -278,7 +282,7 @@ t.test('a mapped table with a revision is written; what it refuses, it refuses t
   )
   const { fulfilled, reasons } = await settle(attempts)
   t.equal(fulfilled, 2)
-  t.match(reasons, [{ code: '23505' }])
+  t.match(reasons, [{ name: 'ConstraintError', id: 3, rule: 'unique', fields: ['fullName'] }])
   await storage.commit([replace('people', thing(1, { fullName: 'Anna' }, 5))])
   t.same(await sql(`SELECT id::int, "Full Name", note, version::int FROM "${schema}".crm_people ORDER BY id`), [
     { id: 1, 'Full Name': 'Anna', note: 'kept', version: 5 },
@@ -476,4 +480,22 @@ t.test('the server goes away and comes back', async t => {
   t.equal((await storage.get('things', 1))?.id, 1)
   await storage.commit(insert('things', thing(3)))
   t.same(await ids(storage, query()), [1, 3])
+})
+
+t.test('a server that cannot be reached, or refuses, is named, and no password', async t => {
+  const url = new URL(connectionString)
+  const there = `PostgreSQL, ${url.host}`
+  const table: [url: string, message: string | RegExp, code: string][] = [
+    ['postgres://ann:secret@127.0.0.1:1/crm', /^PostgreSQL, 127\.0\.0\.1:1\/crm: connect ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres://ann:secret@localhost:1/crm', /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres:///crm?host=/no/where&user=ann&password=secret', /^PostgreSQL, \/no\/where\/crm: .*ENOENT/, 'ENOENT'],
+    [Object.assign(url, { pathname: '/nowhere' }).href, `${there}/nowhere: database "nowhere" does not exist`, '3D000']
+  ]
+  for (const [connectionString, message, code] of table) {
+    const storage = postgresStorage({ connectionString })
+    await t.rejects(storage.prepare(people), { message, code }, connectionString)
+    const error = await storage.prepare(people).catch(error => error)
+    t.notMatch(error.message, 'secret')
+    await storage.close()
+  }
 })

@@ -2,6 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
+import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -22,7 +23,7 @@ export const limits = {
   lookRows: 3, fewEntries: 4, skipRows: 12, sliceRows: 4, maxSliceRows: 5, sliceMs: 5, anchorRows: 3
 }
 
-export async function makeSqlite (): Promise<RecordedStorage> {
+export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const database = new DatabaseSync(':memory:')
   const recording: SqliteDatabase = {
@@ -35,7 +36,7 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     function: (name, options, run) => { database.function(name, options, run) }
   }
   const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), { indexes })
   return {
     storage,
     statements,
@@ -46,7 +47,7 @@ export async function makeSqlite (): Promise<RecordedStorage> {
   }
 }
 
-export async function makePostgres (): Promise<RecordedStorage> {
+export async function makePostgres (indexes?: IndexedFields): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 4 })
@@ -77,7 +78,7 @@ export async function makePostgres (): Promise<RecordedStorage> {
     maxWaitingCommits: 1000,
     line: lineLimits
   }
-  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), { indexes })
   return {
     storage,
     statements,

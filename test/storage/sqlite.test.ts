@@ -13,7 +13,7 @@ import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Field, Storage } from '../../lib/storage/storage.js'
 import { ReadOnlyError } from '../../lib/storage/storage.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { tenProcesses } from './processes.js'
+import { startProcesses } from './processes.js'
 import { makeSqlite } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-sqlite-'))
@@ -97,8 +97,21 @@ t.test('a table has a typed column per field, in snake case', async t => {
 
 t.test('ten processes that start at once', async t => {
   const file = newFile()
-  await tenProcesses(file)
+  await startProcesses(10, file)
   t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
+})
+
+t.test('a file that cannot be opened is named', async t => {
+  const folder = t.testdir({ 'text.db': 'this is no database, '.repeat(100) })
+  for (const [file, message] of [
+    [`${folder}/nowhere/a.db`, 'unable to open database file'],
+    [`${folder}/text.db`, 'file is not a database']
+  ] as const) {
+    const storage = sqliteStorage({ file })
+    const cause = { message: new RegExp(`${message}$`) }
+    await t.rejects(storage.prepare(people), { message: new RegExp(`^SQLite, ${file}: .*${message}$`), cause })
+    await storage.close()
+  }
 })
 
 t.test('a column whose type does not fit is refused by name', async t => {

@@ -4,7 +4,7 @@ import Fastify from 'fastify'
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { customers, deals, memoryStorage } from '../../lib/index.js'
+import { customers, deals, memoryStorage, Type } from '../../lib/index.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { people, storageOf } from '../customers-app.js'
 import type { Item } from '../deals/app.js'
@@ -72,9 +72,8 @@ t.test('a person finds customers', needsBrowser, async t => {
 
   const first = await column(tab, 1)
   const seen = [...first]
-  for (let page = 2; await tab.getByRole('link', { name: 'Next' }).count() > 0; page++) {
+  while (await tab.getByRole('link', { name: 'Next' }).count() > 0) {
     await click(tab.getByRole('link', { name: 'Next' }))
-    t.equal(await tab.getByText(/^Page \d/).textContent(), `Page ${page}`)
     seen.push(...await column(tab, 1))
   }
   const expected = people(200).filter(({ age, children }) => age >= 30 && children <= 1).map(({ id }) => String(id))
@@ -141,7 +140,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await tab.locator('time[datetime="2027-03-31"]').count(), 1)
   t.strictSame(
     await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
-    ['Hold', 'Complete', 'Cancel', 'Change price', 'Change completion date', 'Delete'],
+    ['Hold', 'Complete', 'Cancel', 'Change price', 'Change completion date', 'Edit', 'Delete'],
     'what can be done now'
   )
 
@@ -154,7 +153,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await shownValue(tab, 'Hold reason'), 'The lawyer\nis away')
   t.strictSame(
     await tab.getByRole('form').evaluateAll(forms => forms.map(form => form.querySelector('button')?.textContent)),
-    ['Unhold', 'Cancel', 'Delete']
+    ['Unhold', 'Cancel', 'Edit', 'Delete']
   )
   t.match(await column(tab, 3), ['Reason: The lawyer\nis away', /^Name: Ten tons/], 'the log')
 
@@ -171,7 +170,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await shownValue(late, 'Held'), 'no')
   await submit(formOf(late, 'Complete a deal'))
   t.equal(await shownValue(late, 'Status'), 'completed')
-  t.strictSame(await late.getByRole('form').count(), 1, 'nothing is left but deleting')
+  t.strictSame(await late.getByRole('form').count(), 2, 'nothing is left but its name, and deleting')
 
   await click(late.getByRole('link', { name: 'The whole log' }))
   t.strictSame(await late.locator('tbody tr').count(), 5, 'the refusal is in the log too')
@@ -181,6 +180,42 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   await submit(formOf(late, 'Delete this deal for good'))
   t.equal(late.url(), `${address}${home}`)
   t.equal(await countOf(app), 0)
+})
+
+t.test('a person edits a deal, and changes only what was touched', needsBrowser, async t => {
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  const fields = Type.Object({ note: Type.Optional(Type.String()), urgent: Type.Optional(Type.Boolean()) })
+  const ours = deals.extend({ fields, create: ['note', 'urgent'], edit: ['note', 'urgent'] })
+  app.register(ours, { storage: memoryStorage(), version: 'v1' })
+  const address = await app.listen({ port: 0 })
+  // No browser sends these line ends back as they were.
+  const note = '\n first\r\nsecond\rthird '
+  const { id } = await createDeal(app, { note })
+  const tab = await openTab(shared as Browser)
+  await tab.goto(`${address}${home}/${id}`)
+  const late = await openTab(shared as Browser)
+  await late.goto(`${address}${home}/${id}`)
+  const edit = (tab: Page) => formOf(tab, 'Edit the deal')
+  t.equal(await edit(tab).getByLabel('Name').inputValue(), 'Ten tons of tea')
+  t.equal(await edit(tab).getByLabel('Note').inputValue(), '\n first\nsecond\nthird ')
+
+  await submit(edit(tab))
+  t.match(await readDeal(app, id), { note, revision: 1 }, 'nothing was touched')
+  await edit(tab).getByLabel('Urgent').selectOption('yes')
+  await submit(edit(tab))
+  t.match(await readDeal(app, id), { name: 'Ten tons of tea', note, urgent: true, revision: 2 })
+
+  await edit(late).getByLabel('Name').fill('Silk')
+  await submit(edit(late))
+  t.match(await late.getByRole('alert').textContent(), 'Somebody changed it in the meantime')
+  t.equal(await edit(late).getByLabel('Name').inputValue(), 'Silk', 'what was typed')
+  t.equal(await edit(late).getByLabel('Urgent').inputValue(), 'true', 'what is there now')
+  await edit(late).getByLabel('Note').fill('')
+  await submit(edit(late))
+  const { note: gone, ...deal } = await readDeal(app, id)
+  t.equal(gone, undefined, 'what was emptied')
+  t.match(deal, { name: 'Silk', urgent: true, revision: 3 })
 })
 
 t.test('a form that is sent twice does nothing twice', needsBrowser, async t => {

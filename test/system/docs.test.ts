@@ -11,6 +11,7 @@ import { loadFirstCustomers } from '../../examples/first-customers.js'
 import { dealbook, memoryStorage } from '../../lib/index.js'
 import type { Block } from '../docs/pages.js'
 import { blocksIn, pages } from '../docs/pages.js'
+import { unmeasured } from '../unmeasured.js'
 
 const run = promisify(execFile)
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
@@ -76,7 +77,7 @@ t.test('every js block runs as CommonJS', async t => {
   for (const block of blocksIn('js')) {
     const file = join(folder, `${block.page.replace(/\W+/g, '-')}-${block.number}.cjs`)
     writeFileSync(file, block.text)
-    const { stderr } = await run(process.execPath, [file])
+    const { stderr } = await run(...unmeasured(process.execPath, [file]))
     t.notMatch(stderr, /Error/, nameOf(block))
   }
 })

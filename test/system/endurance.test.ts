@@ -6,12 +6,12 @@ import type { Host } from '../endurance/host.js'
 import { startHost } from '../endurance/host.js'
 import type { HostileRequest } from '../endurance/hostile.js'
 import { makeHostileRequests, makeRandom } from '../endurance/hostile.js'
+import { isLong } from '../endurance/is-long.js'
 
 // `npm run test:long` does all of it; in `npm test` there is a little of each, and a machine that may be busy.
-const isLong = process.env['TEST_LONG'] === 'true'
 const amounts = isLong
-  ? { hostile: 20_000, cut: 1000, mixed: 200_000, connections: 1000, seconds: 20, stall: 250 }
-  : { hostile: 600, cut: 100, mixed: 3000, connections: 200, seconds: 1, stall: 5000 }
+  ? { hostile: 20_000, cut: 1000, mixed: 200_000, connections: 1000, seconds: 20, stall: 250, rows: 1_000_000 }
+  : { hostile: 600, cut: 100, mixed: 3000, connections: 200, seconds: 1, stall: 5000, rows: 60_000 }
 const home = '/rest/v1/deals'
 
 interface Sent {
@@ -191,6 +191,28 @@ t.test('many more connections than at the peak are served as fast', async t => {
   // How fast is a matter of the machine, which only the long test has for itself.
   if (isLong) t.ok(flooded >= 0.8 * peak, 'the flood costs little', { peak, flooded })
   t.ok(after.heapUsed - before.heapUsed < 15 * 2 ** 20, 'and memory is back to normal', { before, after })
+  checkAlive(t, host)
+})
+
+t.test('patterns and heavy searches at once do not fill the memory', async t => {
+  const host = await startHost(t, { rows: amounts.rows, megabytes: isLong ? 512 : 256 })
+  const get = async (path: string) => await sendTo(host.url, { method: 'GET', path, headers: {} })
+  await get('/customers?id.regex=1')
+  const before = await host.readState()
+  const pattern = (n: number) => `id.regex=${encodeURIComponent(`(?i)(\\pL\\pN?){1000}${n}`)}`
+  for (const round of [1, 2]) {
+    const patterns = Array.from({ length: 55 }, (_, n) => pattern(n * round)).join('&')
+    t.equal((await get(`/customers?${patterns}`)).status, 400)
+  }
+  const closed = await Promise.all(Array.from({ length: 199 }, (_, n) => get(`/closed/customers?${pattern(n)}`)))
+  t.ok(closed.every(({ status }) => status === 401), 'nothing is told to who may not ask')
+  const heavy = Array.from({ length: 8 }, (_, n) => get(`/customers?id.regex=[^${n}]&sort=-children,age&page=1000`))
+  const statuses = (await Promise.all(heavy)).map(({ status }) => status)
+  // On a machine that is busy enough, some take longer than they may.
+  t.ok(statuses.every(status => status === 200 || status === 503), 'eight heavy searches at once', { statuses })
+  const after = await host.readState()
+  t.comment({ before, after })
+  t.ok(after.heapUsed - before.heapUsed < 50 * 2 ** 20, 'nothing of it is kept', { before, after })
   checkAlive(t, host)
 })
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { unmeasured } from '../unmeasured.js'
 
 const run = promisify(execFile)
 const asModule = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`
@@ -43,7 +44,7 @@ const useService = `
 /** Runs a module in a process of its own, which must end by itself. */
 async function runModule (text: string, ...args: string[]): Promise<string> {
   const flags = ['--import', withoutFastify, '--input-type=module', '-e', text, '--', ...args]
-  const { stdout } = await run(process.execPath, flags, { timeout: 60_000 })
+  const { stdout } = await run(...unmeasured(process.execPath, flags), { timeout: 60_000 })
   return stdout
 }
 

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { buildHost } from '../openapi/host.js'
+import { unmeasured } from '../unmeasured.js'
 import { bin, installTools, tools } from './tools.js'
 
 const run = promisify(execFile)
@@ -17,7 +18,8 @@ async function outcomeOf (name: string, ...parameters: string[]): Promise<Outcom
     maxBuffer: 64 * 1024 * 1024,
     env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
   }
-  return await run(bin(name), parameters, options).then(done => ({ code: 0, ...done }), (error: Outcome) => error)
+  return await run(...unmeasured(bin(name), parameters), options)
+    .then(done => ({ code: 0, ...done }), (error: Outcome) => error)
 }
 
 await installTools()
@@ -70,7 +72,7 @@ t.test('a generated client compiles, and drives the server', async t => {
   t.equal(compiled.stdout, '')
   t.equal(compiled.code, 0)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const { stdout } = await run(process.execPath, ['build/client.js', url], { cwd: tools })
+  const { stdout } = await run(...unmeasured(process.execPath, ['build/client.js', url]), { cwd: tools })
   t.strictSame(JSON.parse(stdout), [
     201, true, true,
     true, 'Papers',

@@ -2,10 +2,11 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { blocksIn } from '../docs/pages.js'
+import { unmeasured } from '../unmeasured.js'
 import { bin, installTools, tools } from './tools.js'
 
 const run = promisify(execFile)
@@ -17,7 +18,9 @@ const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 
 const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
-const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+const packed = await run(
+  ...unmeasured('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', work])
+)
 const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
 const tarball = join(work, filename)
 
@@ -26,18 +29,19 @@ async function shell (host: string, lines: string): Promise<string> {
   const text = lines
     .replace(/\bfastify-dealbook\b/g, tarball)
     .replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
-  return (await run('sh', ['-e', '-c', text], { cwd: host })).stdout
+  return (await run(...unmeasured('sh', ['-e', '-c', text]), { cwd: host })).stdout
 }
 
 async function node (host: string, file: string, text: string): Promise<{ stdout: string, stderr: string }> {
   await writeFile(join(host, file), text)
-  return await run(process.execPath, [file], { cwd: host }).catch((error: { stdout: string, stderr: string }) => error)
+  return await run(...unmeasured(process.execPath, [file]), { cwd: host })
+    .catch((error: { stdout: string, stderr: string }) => error)
 }
 
-/** What the compiler says to files in a host; the types of all packages are checked too. */
-async function flawsOf (host: string, files: string[], module = 'nodenext'): Promise<string> {
-  const options = `--noEmit --strict --target es2023 --module ${module} --types node --skipLibCheck false`.split(' ')
-  const said = await run(process.execPath, [tsc, ...options, ...files], { cwd: host }).catch(
+/** What the compiler says to files in a host. */
+async function flawsOf (host: string, files: string[], module: string): Promise<string> {
+  const options = `--noEmit --strict --target es2023 --module ${module} --types node`.split(' ')
+  const said = await run(...unmeasured(process.execPath, [tsc, ...options, ...files]), { cwd: host }).catch(
     (error: { stdout: string, stderr: string }) => error
   )
   return said.stdout + said.stderr
@@ -81,11 +85,35 @@ export function build () {
 export { sqliteStorage }
 `
 
-t.test('the package holds the library and nothing else', async t => {
-  const paths = files.map(({ path }) => path)
+const paths = files.map(({ path }) => path)
+
+t.test('the package holds the library, its sources and its documentation, and nothing else', async t => {
   for (const path of ['build/lib/index.js', 'build/lib/index.d.ts']) t.ok(paths.includes(path), path)
-  const others = paths.filter(path => !path.startsWith('build/lib/')).sort()
-  t.strictSame(others, ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+  const others = paths.filter(path => !/^(build\/lib|lib|docs|examples)\//.test(path)).sort()
+  t.strictSame(others, [
+    'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md', 'bench/README.md', 'package.json'
+  ])
+})
+
+t.test('what its pages link to is in it, and what its source maps name', async t => {
+  let links = 0
+  for (const page of paths.filter(path => path.endsWith('.md') && path !== 'bench/README.md')) {
+    // Not the code, in which there may be anything.
+    const text = (await readFile(page, 'utf8')).replace(/^```.*?^```$|`[^`\n]*`/gms, '`…`')
+    for (const [, link] of text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g) as Iterable<[string, string]>) {
+      if (/^[a-z]+:/.test(link)) continue
+      const target = join(dirname(page), link)
+      t.ok(paths.some(path => path === target || path.startsWith(`${target}/`)), `${page} links to ${link}`)
+      links++
+    }
+  }
+  t.ok(links > 60, `${links} links`)
+  const maps = paths.filter(path => path.endsWith('.map'))
+  t.ok(maps.length > 100, `${maps.length} source maps`)
+  for (const map of maps) {
+    const { sources } = JSON.parse(await readFile(map, 'utf8')) as { sources: string[] }
+    for (const source of sources) t.ok(paths.includes(join(dirname(map), source)), `${map} names ${source}`)
+  }
 })
 
 t.test('from an empty folder to a running application, by the README', async t => {
@@ -94,7 +122,9 @@ t.test('from an empty folder to a running application, by the README', async t =
   t.equal(driver?.text, 'npm install @photostructure/sqlite\n')
   const host = join(work, 'host')
   await mkdir(host)
-  await shell(host, first?.text as string)
+  // What else the tests below need comes with it: every installation takes its time.
+  const others = `@types/node@20 ${resolve('node_modules/typebox')}`
+  await shell(host, (first?.text as string).replace(/^npm install .*$/m, `$& ${others}`))
 
   await t.test('without a driver it says what to install', async t => {
     const postgres = await node(host, 'postgres.mjs', `
@@ -117,7 +147,6 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('its types are right, in modules and in CommonJS, with no driver installed', async t => {
-    await shell(host, 'npm install --save-dev @types/node@20')
     await writeFile(join(host, 'app.mts'), application + `
       import { postgresStorage } from 'fastify-dealbook/postgres'
       import { storageConformance } from 'fastify-dealbook/conformance'
@@ -128,15 +157,17 @@ t.test('from an empty folder to a running application, by the README', async t =
       const faulty = text.replace('=> !invoice.paid', '=> !invoice.piad')
       await writeFile(join(host, `faulty.${type}`), faulty)
     }
-    const flaws = await flawsOf(host, ['app.mts', 'app.cts', 'faulty.mts', 'faulty.cts'])
+    // Once with the types of all packages: however they are imported, they are the same.
+    const all = ['app.mts', 'app.cts', 'faulty.mts', 'faulty.cts']
+    const flaws = await flawsOf(host, all, 'nodenext --skipLibCheck false')
     const found = flaws.split('\n').filter(line => /^\S/.test(line)).map(line => line.replace(/\(.*/, ''))
     t.strictSame([...new Set(found)].sort(), ['faulty.cts', 'faulty.mts'], flaws)
     for (const type of ['mts', 'cts']) t.match(flaws, new RegExp(`faulty\\.${type}.*'piad'`))
     const works = ['node20', 'commonjs --moduleResolution bundler']
-    for (const module of works) t.equal(await flawsOf(host, ['app.cts'], module), '', module)
-    t.equal(await flawsOf(host, ['app.mts'], 'node16'), '', 'modules by the rules of an older Node')
-    const older = await flawsOf(host, ['app.cts'], 'node16')
-    t.match(older, 'error TS1479', 'by which there is no way from CommonJS')
+    for (const module of works) t.equal(await flawsOf(host, ['app.cts'], `${module} --skipLibCheck`), '', module)
+    const older = await flawsOf(host, ['app.mts', 'app.cts'], 'node16 --skipLibCheck')
+    t.match(older, 'error TS1479', 'by the rules of an older Node there is no way from CommonJS')
+    t.notMatch(older, 'app.mts', 'but there is from modules')
   })
 
   await t.test('it runs in CommonJS', async t => {
@@ -155,7 +186,6 @@ t.test('from an empty folder to a running application, by the README', async t =
   })
 
   await t.test('schemas of another package are refused', async t => {
-    await shell(host, `npm install ${resolve('node_modules/typebox')}`)
     const { stdout, stderr } = await node(host, 'another.mjs', `
       import { Type } from 'typebox'
       import { defineFamily } from 'fastify-dealbook'
@@ -172,7 +202,7 @@ t.test('from an empty folder to a running application, by the README', async t =
     await writeFile(join(host, 'main.ts'), `
       import { build } from './app'
       build().inject('/crm/rest/v1/invoices').then(answer => console.log(answer.statusCode))`)
-    t.equal((await run(bin('tsx'), ['main.ts'], { cwd: host })).stdout, '200\n')
+    t.equal((await run(...unmeasured(bin('tsx'), ['main.ts']), { cwd: host })).stdout, '200\n')
 
     const config = blocksIn('js').find(({ comment }) => comment === 'file: jest.config.js')?.text ?? ''
     // As it would be where the host itself had installed it.
@@ -194,13 +224,17 @@ t.test('from an empty folder to a running application, by the README', async t =
         await app.close()
         await storage.close()
       })`)
-    const jest = await run(bin('jest'), ['--ci'], { cwd: host }).catch((error: { stderr: string }) => error)
+    const jest = await run(...unmeasured(bin('jest'), ['--ci']), { cwd: host })
+      .catch((error: { stderr: string }) => error)
     t.match(jest.stderr, 'Tests:       1 passed, 1 total')
   })
 
   await t.test('it runs, and answers as shown', { skip: !hasCurl && 'there is no curl' }, async t => {
     await writeFile(join(host, 'app.mjs'), application.replace('port: 3000', 'port: 0'))
-    const server = spawn(process.execPath, ['app.mjs'], { cwd: host, stdio: ['ignore', 'pipe', 'inherit'] })
+    const server = spawn(...unmeasured(process.execPath, ['app.mjs']), {
+      cwd: host,
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     t.teardown(() => server.kill())
     const ended = once(server, 'exit').then(([code]) => { throw new Error(`the application ended with ${code}`) })
     const [printed] = await Promise.race([once(server.stdout, 'data'), ended]) as [Buffer]

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { unmeasured } from '../unmeasured.js'
 
 export const tools = resolve('tools')
 
@@ -12,5 +13,5 @@ export const bin = (name: string): string => resolve(tools, 'node_modules/.bin',
 export async function installTools (): Promise<void> {
   if (['spectral', 'jest', 'tsx'].every(name => existsSync(bin(name)))) return
   const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
-  await promisify(execFile)('npm', ['ci', '--prefix', tools, ...options])
+  await promisify(execFile)(...unmeasured('npm', ['ci', '--prefix', tools, ...options]))
 }

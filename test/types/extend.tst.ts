@@ -100,6 +100,15 @@ describe('what a host adds to a family', () => {
     deals.extend({ fields, create: ['region'], state: deal => deal.regoin })
   })
 
+  test('a field that is given back and does not exist is an error', () => {
+    deals.extend({
+      fields,
+      create: ['region'],
+      // @ts-expect-error Type 'string' is not assignable to type '"is no field of the family"'
+      operations: { approve: { ...words, params, apply: (deal, { by }) => ({ ...deal, aprovedBy: by }) } }
+    })
+  })
+
   test('a field of a wrong type is an error', () => {
     deals.extend({
       fields,

@@ -1,6 +1,10 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { Type } from '@sinclair/typebox'
-import type { Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
-import { deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
+import Fastify from 'fastify'
+import type { Committed, Context, Deal, FamilyOptions, Operation } from 'fastify-dealbook'
+import {
+  customers, dealbook, deals, defineFamily, defineOperation, defineQuery, memoryStorage
+} from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }
@@ -107,6 +111,35 @@ describe('an operation in a family', () => {
       // @ts-expect-error Property 'paidd' does not exist
       operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, paid: item.paidd }) } }
     })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      // @ts-expect-error Type 'boolean' is not assignable to type '"is no field of the family"'
+      operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, piad: true }) } }
+    })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      operations: {
+        pay: {
+          ...words,
+          params: Type.Object({}),
+          // @ts-expect-error "is no field of the family"
+          apply: item => item.paid ? item : { ...item, piad: true }
+        }
+      }
+    })
+    defineFamily({
+      name: 'invoices',
+      singular: 'invoice',
+      fields,
+      // @ts-expect-error Type '() => boolean' is not assignable to type 'IsNoMemberOfAnOperation'
+      operations: { pay: { ...words, params: Type.Object({}), allow: () => true, apply: item => item } }
+    })
+    // @ts-expect-error 'feilds' does not exist in type
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, feilds: fields })
     // @ts-expect-error is not assignable
     defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['totals'] })
     // @ts-expect-error is not assignable
@@ -114,7 +147,57 @@ describe('an operation in a family', () => {
   })
 })
 
+describe('what onCommitted is told', () => {
+  test('items of the family', () => {
+    Fastify().register(deals, {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ before, after }) {
+        expect(before).type.toBe<Deal | undefined>()
+        expect(after?.status).type.toBe<'open' | 'completed' | 'cancelled' | undefined>()
+        expect(after as NonNullable<typeof after>).type.not.toHaveProperty('colour')
+      }
+    })
+    Fastify().register(deals.extend({ fields: Type.Object({ region: Type.String() }), create: ['region'] }), {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ after }) {
+        expect(after?.region).type.toBe<string | undefined>()
+      }
+    })
+    Fastify().register(dealbook, {
+      storage: memoryStorage(),
+      version: 'v1',
+      onCommitted ({ after }) {
+        expect(after?.price).type.toBe<unknown>()
+      }
+    })
+  })
+
+  test('one function may do for all families', () => {
+    const onCommitted = ({ family, after }: Committed) => { console.log(family, after?.price) }
+    const options = { storage: memoryStorage(), version: 'v1', onCommitted }
+    const { register } = Fastify()
+    expect(register).type.toBeCallableWith(deals, options)
+    expect(register).type.toBeCallableWith(customers, options)
+  })
+})
+
 describe('how deals are mounted', () => {
+  test('a wrong option is one error, where it stands', () => {
+    const app = Fastify()
+    const options = { storage: memoryStorage(), version: 'v1' }
+    // @ts-expect-error The last overload gave the following error.
+    app.register(deals, { ...options, emptyList: 'nothing' })
+    // @ts-expect-error The last overload gave the following error.
+    app.register(deals, { ...options, pagesize: 5 })
+    // @ts-expect-error Property 'storage' is missing in type
+    app.register(deals, { version: 'v1' })
+    app.register(deals, { ...options, logLevel: 'warn', prefix: '/crm' })
+    app.withTypeProvider<TypeBoxTypeProvider>().register(deals, options)
+    app.register(deals, () => options)
+  })
+
   test('forms have names', () => {
     const forms = ['verb', 'noun'] as const
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage(), version: 'v1', forms })
@@ -135,5 +218,57 @@ describe('how deals are mounted', () => {
       revision: number
     }>()
     expect(deals.definition.name).type.toBe<string>()
+  })
+})
+
+describe('rules', () => {
+  const words = { name: 'pay', verb: 'pay', participle: 'paid', noun: 'payments', action: 'PayInvoice' }
+  const names = { name: 'invoices', singular: 'invoice' }
+  const fields = Type.Object({ id: Type.Integer(), total: Type.Number(), owner: Type.String() })
+
+  test('initial completes an item from the context', () => {
+    defineFamily({
+      ...names,
+      fields,
+      create: ['total'],
+      initial (invoice, context) {
+        expect(invoice).type.toBe<{ id: number, total: number, owner: string }>()
+        expect(context).type.toBe<Context>()
+        return { ...invoice, owner: context.principal ?? 'nobody' }
+      }
+    })
+    // @ts-expect-error Property 'totals' does not exist
+    defineFamily({ ...names, fields, create: ['total'], initial: item => ({ ...item, owner: String(item.totals) }) })
+    // @ts-expect-error is not assignable to type
+    defineFamily({ ...names, fields, create: ['total'], initial: item => ({ ...item, owner: 7 }) })
+    // @ts-expect-error is missing in type
+    defineFamily({ ...names, fields, create: ['total'], initial: ({ id, total }) => ({ id, total }) })
+    // @ts-expect-error is not assignable to type
+    defineFamily({ ...names, fields, create: ['total'], initial: async item => item })
+  })
+
+  test('so does that of an extension', () => {
+    deals.extend({
+      fields: Type.Object({ owner: Type.String() }),
+      initial (deal, { principal }) {
+        expect(deal.owner).type.toBe<string>()
+        expect(deal.name).type.toBe<string>()
+        expect(deal).type.not.toHaveProperty('revision')
+        return { ...deal, owner: principal ?? 'nobody' }
+      }
+    })
+    // @ts-expect-error is not assignable to type
+    deals.extend({ fields: Type.Object({ owner: Type.String() }), initial: deal => ({ ...deal, owner: 7 }) })
+  })
+
+  test('allowed may say why not', () => {
+    const params = Type.Object({})
+    const pay = { ...words, params, allowed: () => 'Not now', apply: (item: Deal) => item }
+    expect(defineOperation).type.toBeCallableWith(pay)
+    expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: () => 7 })
+    expect(defineOperation).type.not.toBeCallableWith({ ...pay, allowed: async () => true })
+    deals.extend({
+      operations: { pay: { ...words, params, allowed: deal => deal.price > 1 || 'No', apply: deal => deal } }
+    })
   })
 })

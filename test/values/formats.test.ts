@@ -96,15 +96,15 @@ t.test('every format of JSON Schema 2020-12', async t => {
   }
 })
 
-t.test('a text of a megabyte holds up nothing', async t => {
+t.test('a long text holds up nothing', async t => {
   const beginnings = ['', 'a@', '"', 'http://', '//', '{', '[', 'P', '1', '/']
   for (const name of formatNames) {
     for (const part of ['a', 'a.', '1:', '/', '~0', '%41', '{a}', '{a,', '\\p{L}', 'ä', '(', ':', '@', '-']) {
-      const text = part.repeat(1_000_000 / part.length)
+      const text = part.repeat(200_000 / part.length)
       // With a square in its cost, each of these would take many minutes.
       for (const beginning of beginnings) getFormat(name)?.test(`${beginning}${text}\0`)
     }
-    t.equal(getFormat(name)?.test(`${'a'.repeat(1_000_000)}\0`), false, name)
+    t.equal(getFormat(name)?.test(`${'a'.repeat(200_000)}\0`), false, name)
   }
 })
 

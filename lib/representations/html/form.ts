@@ -6,8 +6,8 @@ import { toLabel, toSentence } from './values.js'
 /** Renders a form that POSTs, with what was entered and what was wrong with it. */
 export function renderForm (form: FormAffordance, isDangerous = false): Markup {
   const { name, title, action, fields, key, revision } = form
-  return markup`<form method="post" action="${action}" aria-labelledby="${name}-title">
-<h3 id="${name}-title">${title}</h3>
+  return markup`<form method="post" action="${action}" aria-labelledby="${name}.title">
+<h3 id="${name}.title">${title}</h3>
 <input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
 <input type="hidden" name="_revision" value="${revision}">`}
 ${fields.map(field => renderField(field, name))}
@@ -47,7 +47,7 @@ export function toFieldId (form: string, name: string): string {
 }
 
 function renderField (field: FormField, form: string): Markup {
-  const { name, label, description, error } = field
+  const { name, label, description, was, error } = field
   const id = toFieldId(form, name)
   const hint = description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`
   const message = error !== undefined &&
@@ -55,13 +55,14 @@ function renderField (field: FormField, form: string): Markup {
   return markup`<div class="field">
 <label for="${id}">${toLabel(label)}</label>
 ${hint}
-${renderControl(field, id, form)}
+${renderControl(field, id, form)}${was !== undefined && markup`
+<input type="hidden" name="_was.${name}" value="${was}">`}
 ${message}
 </div>`
 }
 
 function renderControl (field: FormField, id: string, form: string): Markup {
-  const { name, kind, required, values, value, maxLength = 0 } = field
+  const { name, kind, required, values, value, maxLength } = field
   const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${renderAria(field, id)}`
   const choices = values ?? (kind === 'boolean' ? ['true', 'false'] : undefined)
   if (choices !== undefined) {
@@ -69,9 +70,10 @@ function renderControl (field: FormField, id: string, form: string): Markup {
     const empty = required ? 'choose' : form === filterForm ? 'any' : 'none'
     return markup`<select ${attributes}><option value="">${empty}</option>${options}</select>`
   }
-  if (kind === 'string' && maxLength > 1000) {
+  // In an input, line ends would be dropped.
+  if (kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))) {
     // A first line feed in a textarea would be dropped.
-    return markup`<textarea ${attributes} maxlength="${maxLength}">
+    return markup`<textarea ${attributes}${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
 ${value}</textarea>`
   }
   return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`

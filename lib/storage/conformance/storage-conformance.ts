@@ -1,4 +1,5 @@
 import type { Storage } from '../storage.js'
+import { alternatives } from './alternatives.js'
 import { changedFamilies } from './changed-families.js'
 import { commits } from './commits.js'
 import { concurrency } from './concurrency.js'
@@ -6,6 +7,7 @@ import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
 import { lifecycle } from './lifecycle.js'
+import { longTexts } from './long-texts.js'
 import { nulls } from './nulls.js'
 import { order } from './order.js'
 import { pages } from './pages.js'
@@ -21,8 +23,10 @@ const cases = [
   ...filters,
   ...nulls,
   ...patterns,
+  ...alternatives,
   ...pages,
   ...order,
+  ...longTexts,
   ...texts,
   ...commits,
   ...refusals,

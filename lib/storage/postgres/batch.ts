@@ -1,6 +1,7 @@
 import { BoundedCache } from '../../cache.js'
+import { explainRefusal } from './constraints.js'
 import { getCode } from './driver.js'
-import type { StatementRunner } from './runner.js'
+import type { Run, StatementRunner } from './runner.js'
 import type { BatchRow, Write } from './writer.js'
 import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
 
@@ -50,6 +51,7 @@ export class BatchRunner {
     const text = this.#texts.get(`${waits} ${key}`, () => writeBatch(tables, waits))
     const limits = { lock, deadline: Math.min(...batch.map(({ deadline }) => deadline)) }
     const answers = await this.runner.write(text, tables.map(({ json }) => json), limits, overtaken)
+      .catch(async error => { throw await this.#explain(error, batch) })
 
     const refused = new Set<number>()
     const locked = new Set<number>()
@@ -75,6 +77,13 @@ export class BatchRunner {
       }
       return false
     })
+  }
+
+  /** Of several commits nobody knows whose data it was. */
+  async #explain (error: unknown, [commit, ...others]: readonly PendingCommit[]): Promise<unknown> {
+    if (commit === undefined || others.length > 0 || getCode(error) === overtaken) return error
+    const run: Run = (text, values = []) => this.runner.read('pg_catalog', { text, values })
+    return await explainRefusal(error, commit.writes, run)
   }
 
   /** The families among these whose tables somebody has locked, or is waiting to lock. */

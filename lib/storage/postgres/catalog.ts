@@ -1,17 +1,78 @@
 import type { Layout } from '../sql/layout.js'
-import type { PresentColumn } from '../sql/make-layout.js'
+import { quoteName } from '../sql/names.js'
+import type { PresentColumn } from '../sql/present-column.js'
 import type { Run } from './runner.js'
 
-/** The columns of a table by their names; none where there is no such table. */
+/** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
-  const rows = await run(`SELECT attname, format_type(atttypid, atttypmod), attnotnull, atthasdef FROM pg_attribute
+  const rows = await run(`SELECT attname,
+      CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
+      attnotnull OR type.typnotnull,
+      atthasdef OR attidentity <> '' OR type.typdefault IS NOT NULL,
+      attgenerated <> '',
+      (SELECT json_agg(enumlabel ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = base.oid),
+      CASE WHEN attidentity = '' THEN pg_get_expr(adbin, adrelid)
+        ELSE 'nextval(' || quote_literal(pg_get_serial_sequence($1, attname)) || ')' END
+    FROM pg_attribute JOIN pg_type type ON type.oid = atttypid
+      JOIN pg_type base ON base.oid = CASE WHEN type.typtype = 'd' THEN type.typbasetype ELSE type.oid END
+      LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, [table])
-  return new Map((rows as string[][] as [string, string, string, string][]).map(([name, type, isNotNull, hasDefault]) =>
-    [name, { type, isNotNull: isNotNull === 't', hasDefault: hasDefault === 't' }]))
+  return new Map((rows as (string | null)[][]).map(row => {
+    const [name, type, isNotNull, hasDefault, isGenerated, labels, next] = row as [string, string, ...(string | null)[]]
+    return [name, {
+      type,
+      isNotNull: isNotNull === 't',
+      hasDefault: hasDefault === 't',
+      isGenerated: isGenerated === 't',
+      labels: typeof labels === 'string' ? JSON.parse(labels) as string[] : undefined,
+      next: next ?? undefined
+    }]
+  }))
 }
 
-export async function readIndexNames (run: Run, { table }: Layout): Promise<Set<unknown>> {
-  const rows = await run(`SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+/** The names of a table's indexes, and whether each is whole: a build that was broken off leaves one that is not. */
+export async function readIndexNames (run: Run, { table }: Layout): Promise<Map<unknown, boolean>> {
+  const rows = await run(`SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Set(rows.flat())
+  return new Map(rows.map(([name, isValid]) => [name, isValid === 't']))
+}
+
+/** Whether somebody builds an index of the table just now. */
+export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
+  return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0
+}
+
+/** The columns that a constraint or a unique index is over, those in expressions among them. */
+export async function readConstraintColumns (
+  run: Run,
+  schema: string | undefined,
+  table: string,
+  constraint: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`WITH relation AS (SELECT to_regclass($1)::oid AS oid)
+    SELECT attname FROM pg_attribute, relation WHERE attrelid = relation.oid AND attnum IN (
+      SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = relation.oid AND conname = $2
+      UNION ALL SELECT unnest(indkey::int2[]) FROM pg_index
+        WHERE indrelid = relation.oid AND indexrelid = to_regclass($3)
+      UNION ALL SELECT refobjsubid FROM pg_depend JOIN pg_index ON indexrelid = objid
+        WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = relation.oid
+        AND 0 = ANY (indkey::int2[])
+    ) AND attnum > 0 ORDER BY attnum`, [qualify(schema, table), constraint, qualify(schema, constraint)])
+  return rows.flat()
+}
+
+/** The columns of a table that have this domain. */
+export async function readDomainColumns (
+  run: Run,
+  table: string,
+  schema: string | undefined,
+  domain: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`SELECT attname FROM pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND atttypid = to_regtype($2)`, [table, qualify(schema, domain)])
+  return rows.flat()
+}
+
+function qualify (schema: string | undefined, name: string): string {
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
 }

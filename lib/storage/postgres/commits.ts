@@ -2,7 +2,7 @@ import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { PendingCommit, Revisions } from './batch.js'
 import { BatchRunner, isLockTimeout } from './batch.js'
-import { isAboutData } from './driver.js'
+import { isAboutOne } from './driver.js'
 import { LoneCommits, makeTimeout } from './lone-commits.js'
 import type { StatementRunner } from './runner.js'
 import type { Write } from './writer.js'
@@ -148,7 +148,7 @@ export class CommitQueue {
     } catch (error) {
       if (isLockTimeout(error)) await this.#part(batch, observed)
       // Where it was the data of one commit that the server refused, the others must not suffer for it.
-      else if (batch.length > 1 && isAboutData(error)) this.alone.add(batch)
+      else if (batch.length > 1 && isAboutOne(error)) this.alone.add(batch)
       else for (const { reject } of batch) reject(error)
     }
     this.#end(batch.filter(commit => !this.alone.has(commit)), observed)
@@ -166,7 +166,7 @@ export class CommitQueue {
       this.alone.add(await this.#batches.run(rest, observed, { lock: patience, waits: false }))
     } catch (error) {
       // The lock of an id that somebody else is inserting, or data: which of them it was, each finds out alone.
-      if (isLockTimeout(error) || isAboutData(error)) this.alone.add(rest)
+      if (isLockTimeout(error) || isAboutOne(error)) this.alone.add(rest)
       else for (const { reject } of rest) reject(error)
     }
   }

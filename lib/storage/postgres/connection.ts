@@ -8,13 +8,15 @@ import { WaitingLine } from '../waiting-line.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
 import { ignore, openPool } from './driver.js'
+import { markCut, readIndexes, toIndex } from './indexes.js'
 import { getLanes } from './lanes.js'
+import type { MigrationSettings } from './migrate.js'
+import { Migration } from './migrate.js'
 import { StatementNames } from './names.js'
 import { TableReader } from './reader.js'
 import { StatementRunner } from './runner.js'
 import { ReadStatements } from './statements.js'
-import type { TableSettings } from './tables.js'
-import { prepareTable } from './tables.js'
+import { layOutTable, readWith } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
@@ -27,7 +29,7 @@ interface PostgresTable {
 /** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
 type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
-interface PostgresSettings extends PoolSettings, TableSettings {
+interface PostgresSettings extends PoolSettings, MigrationSettings {
   readonly line: LineLimits
   readonly maxWaitingCommits: number
 }
@@ -55,13 +57,21 @@ export async function openConnection (
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(lanes.reads.size / 3)))
   const line = new WaitingLine({ ...settings.line, maxHeavyReads })
+  const migration = new Migration(runner, settings)
 
   return {
-    async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
-      const layout = await prepareTable(runner, shape, mapping, settings)
+    layOut: (shape: FamilyShape, mapping: TableMapping | undefined) =>
+      layOutTable(runner, shape, mapping, settings.schema),
+    listMissing: (layout: Layout) => migration.listMissing(layout),
+    makeMissing: (layout: Layout) => migration.makeMissing(layout),
+    async openTable (given: Layout) {
+      // Of a mapped table nothing is known.
+      const present = given.mapped ? [] : (await readIndexes(readWith(runner, given.table), given)).whole
+      const indexes = present.map(toIndex)
+      const layout = markCut(given, indexes)
       return {
         layout,
-        reader: new TableReader(new ReadStatements(runner, layout), limits, line),
+        reader: new TableReader(new ReadStatements(runner, layout), indexes, limits, line),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },

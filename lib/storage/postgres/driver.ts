@@ -134,7 +134,17 @@ export function isRefusal (error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
 }
 
-// SQLSTATE: data exceptions and broken constraints; whatever else has to do with the server or the way to it.
+// SQLSTATE: classes that have to do with the server, the session or the statement. 54000 has not: an entry of an index
+// is too long.
+const notAboutData = /^(0[0-8A-Z]|2[4568BD]|3[4BDF]|4[02]|5[3578]|54(?!000)|72|F0|HV|XX)/
+
+/** Whether it may have been one commit of several that the server refused, and not the others. */
+export function isAboutOne (error: unknown): boolean {
+  // 42: also a trigger that is broken, as it asks for a table that is gone.
+  return isAboutData(error) || (isRefusal(error) && getCode(error).startsWith('42'))
+}
+
+/** Whether it was the data that the server refused: broken constraints, and whatever a trigger raises. */
 export function isAboutData (error: unknown): boolean {
-  return /^2[23]...$/.test(getCode(error))
+  return (error as { severity?: string }).severity !== undefined && !notAboutData.test(getCode(error))
 }

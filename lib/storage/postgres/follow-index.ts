@@ -1,3 +1,4 @@
+import type { IndexOrder } from '../sql/clauses.js'
 import type { Bounds } from '../sql/steps.js'
 import type { Condition, Order, Scalar } from '../storage.js'
 
@@ -9,7 +10,7 @@ import type { Condition, Order, Scalar } from '../storage.js'
 export function followIndex (
   { equal, range }: Bounds,
   order: readonly Order[]
-): { where: Condition[], order: Order[] } {
+): { where: Condition[], order: IndexOrder[] } {
   const rest = order.filter(({ field }) => !equal.some(each => each.field === field))
   // The direction of what comes after them, in whichever the values themselves are wanted.
   const descending = rest[0]?.descending === true
@@ -22,6 +23,6 @@ export function followIndex (
   })
   return {
     where: [...range, ...ranges],
-    order: [...equal.map(({ field }) => ({ field, descending })), ...rest]
+    order: [...equal.map(({ field }) => ({ field, descending, isGiven: true })), ...rest]
   }
 }

@@ -1,4 +1,7 @@
+import type { IndexedFields } from '../sql/choose-indexes.js'
 import type { TableMappings } from '../sql/layout.js'
+import type { Migrate } from '../sql/migrate.js'
+import { readMigrate } from '../sql/migrate.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
 import { readLineLimits } from '../waiting-line.js'
@@ -6,7 +9,9 @@ import { openConnection } from './connection.js'
 import type { PostgresPool } from './driver.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
+export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
+export type { Migrate } from '../sql/migrate.js'
 
 /** How a PostgreSQL storage works, besides the connection string or the pool. */
 export interface PostgresOptions {
@@ -14,6 +19,10 @@ export interface PostgresOptions {
   readonly schema?: string
   /** Families that are kept in tables which are there already. */
   readonly tables?: TableMappings
+  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
+  readonly indexes?: IndexedFields
+  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
+  readonly migrate?: Migrate
   /** Milliseconds that one statement may take; 10,000 unless given. */
   readonly statementTimeout?: number
   /** Milliseconds that a statement may take which makes a table, a column or an index; 600,000 unless given. */
@@ -57,5 +66,15 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  return createSqlStorage(() => openConnection(options, settings), options.tables ?? {})
+  const { tables, indexes } = options
+  const migrate = readMigrate(options.migrate)
+  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
+  return createSqlStorage(() => openConnection(options, settings), { tables, indexes, migrate, place })
+}
+
+// Host and database, and never who connects by which password.
+function describePlace (connectionString: string): string {
+  const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
+  const host = url?.host || url?.searchParams.get('host') || 'localhost'
+  return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
 }

@@ -1,17 +1,19 @@
-import { writeItems } from '../sql/found-text.js'
+import type { IndexOrder } from '../sql/clauses.js'
+import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
 import { searchPatterns } from '../sql/pattern-search.js'
 import { hasPatterns, isRangeOfId, namesIds, planPage } from '../sql/planner.js'
 import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
-import { makeIndex } from '../sql/steps.js'
 import { tighten, tightenQuery } from '../sql/tighten.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.js'
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { canHave, fitQuery } from './fit.js'
 import { followIndex } from './follow-index.js'
+import { listFitting } from './indexes.js'
 import { canWriteJson } from './json.js'
 import type { JoinedText, ReadStatements, RowWindow, Select } from './statements.js'
 
@@ -31,17 +33,18 @@ type ReadPart<T extends Lengthy> = (select: Select, isLong: boolean) => Promise<
 /** Reads a family's table. */
 export class TableReader {
   readonly layout: Layout
-  readonly #indexes: readonly Index[]
 
-  constructor (readonly statements: ReadStatements, readonly limits: PlanLimits, readonly line: WaitingLine) {
+  constructor (
+    readonly statements: ReadStatements,
+    readonly indexes: readonly Index[],
+    readonly limits: PlanLimits,
+    readonly line: WaitingLine
+  ) {
     this.layout = statements.layout
-    const { mapped, indexes } = this.layout
-    // Of a mapped table nothing is known. PostgreSQL takes no names of indexes: they are suggested by the order.
-    this.#indexes = mapped ? [] : indexes.map(fields => makeIndex(fields.join(), fields, true))
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    return await this.statements.get(id, signal)
+    return canHave(this.layout.id, id) ? await this.statements.get(id, signal) : undefined
   }
 
   /** In this order; what is gone by now is left out. */
@@ -52,7 +55,7 @@ export class TableReader {
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = tightenQuery(asked)
+    const query = tightenQuery(fitQuery(this.layout, asked))
     if (hasPatterns(query)) return await this.#search(query, signal)
     const read: ReadPart<Stored[]> = (select, isLong) =>
       this.statements.readItems(select, { signal, isLong })
@@ -63,23 +66,23 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
+    const query = tightenQuery({ ...fitQuery(this.layout, asked), limit: asked.limit + 1 })
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
-      return writeItems(await this.find(query, signal), members, asked.limit)
+      return writeItems(await this.find(query, signal), members, asked)
     }
     const read: ReadPart<JoinedText> = (select, isLong) =>
       this.statements.readText(select, columns, { signal, isLong })
     const reading = this.#readPage(query, read, signal) as Promise<JoinedText>
-    const [{ text, length, last }, total] = query.count
+    const [{ text, length, first, last }, total] = query.count
       ? await Promise.all([reading, this.#count(query, signal)])
       : [await reading]
     return {
       text,
       count: Math.min(length, asked.limit),
       more: length > asked.limit,
-      ...last === undefined ? {} : { last },
+      ...keysOf(asked, first, last),
       ...total === undefined ? {} : { total }
     }
   }
@@ -116,7 +119,7 @@ export class TableReader {
     signal: AbortSignal | undefined
   ): Promise<T | undefined> {
     if (query.limit === 0) return undefined
-    for (const step of planPage(query, this.#indexes, this.limits)) {
+    for (const step of planPage(query, listFitting(this.indexes, query), this.limits)) {
       const found = await this.#runStep(step, query, read, signal)
       if (found !== undefined) return found
     }
@@ -133,10 +136,13 @@ export class TableReader {
     switch (step.type) {
       case 'read': return await read(query, query.offset > shortSkip)
       case 'heavy': return await this.#inLine(signal, () => read(query, true))
-      case 'read-index': return await read({ ...query, ...followIndex(step, query.order) }, query.offset > shortSkip)
+      case 'read-index': {
+        const along = followIndex(step, query.order)
+        return await read({ ...query, ...along }, query.offset > shortSkip || this.#isSorted(along.order))
+      }
       case 'look': {
         const within = { ...followIndex(step, query.order), rows: step.rows }
-        const looked = await read({ ...query, where: step.filters, within }, false)
+        const looked = await read({ ...query, where: step.filters, within }, this.#isSorted(within.order))
         return looked.length === query.limit ? looked : undefined
       }
       case 'window': {
@@ -151,6 +157,11 @@ export class TableReader {
         return await this.#isFew(step.range, step.maxEntries, signal) ? await read(query, true) : undefined
       }
     }
+  }
+
+  /** Whether what begins alike has to be sorted, of which there may be much. */
+  #isSorted (order: readonly IndexOrder[]): boolean {
+    return order.some(({ field, isGiven }) => isGiven !== true && getColumn(this.layout, field).isCut)
   }
 
   async #count ({ where }: Query, signal: AbortSignal | undefined): Promise<number> {
@@ -178,7 +189,7 @@ export class TableReader {
   ): Promise<RowWindow | undefined> {
     const windows = choices.map(({ index: { fields }, where }): RowWindow => {
       // In the order of the index, so that it is used whatever PostgreSQL knows of the values.
-      const order = [...fields, 'id'].map(field => ({ field, descending: false }))
+      const order = [...fields, 'id'].map(field => ({ field, descending: false, isGiven: true }))
       return { where, order, rows: maxEntries + 1 }
     })
     const counts = await this.statements.countWindows(windows, { signal })

@@ -86,19 +86,32 @@ export class StatementRunner {
   }
 
   /** Runs this on one connection, in a transaction. */
-  async transact (table: string, work: (run: Run) => Promise<void>): Promise<void> {
+  async transact<T> (table: string, work: (run: Run) => Promise<T>): Promise<T> {
     const patience = { timeout: this.settings.connectionTimeout, signal: undefined }
-    await this.lanes.reads.run(table, () => this.#use(async client => {
+    return await this.lanes.reads.run(table, () => this.#use(async client => {
       const run: Run = (text, values) => this.#sender.run(client, text, values)
       await run(this.#sender.writeBegin())
+      let done: T
       try {
-        await work(run)
+        done = await work(run)
       } catch (error) {
         if (isRefusal(error)) await run('ROLLBACK')
         throw error
       }
       await run('COMMIT')
+      return done
     }), patience)
+  }
+
+  /** Runs this on a connection that is closed afterwards, in no transaction. @param timeout of a statement, in ms */
+  async runAlone<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
+    return await this.lanes.alone.run(undefined, () => this.#use(async client => {
+      const run: Run = (text, values) => this.#sender.run(client, text, values)
+      // A limit that the session began with is its own. One of the role, or behind a proxy, holds for others too.
+      const [[source] = []] = await run("SELECT source FROM pg_settings WHERE name = 'statement_timeout'")
+      if (source === 'client') await run(`SET statement_timeout = ${timeout}`)
+      return await work(run)
+    }, () => true))
   }
 
   async #sendReads (reads: readonly QueuedRead[]): Promise<void> {

@@ -1,7 +1,14 @@
 import type { Condition, Order } from '../storage.js'
+import { listFieldConditions } from '../text-tests.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
+
+/** An order along an index. */
+export interface IndexOrder extends Order {
+  /** Whether all rows have the same in the field, or their order does not matter: it only leads to the index. */
+  readonly isGiven?: boolean
+}
 
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {
@@ -9,28 +16,39 @@ export class ClauseBuilder {
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  parameter ({ kind }: Pick<Column, 'kind'>): string {
-    return this.dialect.parameter(++this.#parameters, kind)
+  /** The next one, of this type. */
+  parameter (as: string): string {
+    return this.dialect.parameter(++this.#parameters, as)
   }
 
   /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
   where (conditions: readonly Condition[], byKey = false): string {
-    const all = conditions.map(condition => this.#condition(condition, byKey))
-    return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+    return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
   /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
-  orderBy (order: readonly Order[], byKey = false): string {
-    const terms = order.map(({ field, descending }) => {
-      const { compared } = getColumn(this.layout, field)
+  orderBy (order: readonly IndexOrder[], byKey = false): string {
+    const terms = order.flatMap(({ field, descending, isGiven }) => {
+      const column = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
       const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
-      return prefix + compared + (descending ? ' DESC' : '') + absent
+      const write = (term: string): string => prefix + term + (descending ? ' DESC' : '') + absent
+      if (!column.isCut) return write(column.compared)
+      const begins = write(this.#begin(column.compared))
+      return isGiven === true ? begins : [begins, write(column.compared)]
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
 
+  #all (conditions: readonly Condition[], byKey: boolean): string {
+    return conditions.map(condition => this.#condition(condition, byKey)).join(' AND ') || '1 = 1'
+  }
+
   #condition (condition: Condition, byKey: boolean): string {
+    if (condition.op === 'any') {
+      const alternatives = condition.of.map(all => this.#all(all, byKey)).join(' OR ')
+      return alternatives === '' ? '1 = 0' : `(${alternatives})`
+    }
     const column = getColumn(this.layout, condition.field)
     const prefix = byKey && condition.field !== 'id' ? this.dialect.withoutIndex : ''
     switch (condition.op) {
@@ -38,19 +56,38 @@ export class ClauseBuilder {
       case 'ne': return condition.values.length === 0
         ? '1 = 1'
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
-      case 'null': return `${prefix}${column.equated} IS ${condition.is ? '' : 'NOT '}NULL`
-      case 'regex': throw new Error('patterns are not matched in SQL')
-      default: return `${prefix}${column.compared} ${operators[condition.op]} ${this.parameter(column)}`
+      case 'null': {
+        const tested = column.isCut ? this.#begin(column.equated) : column.equated
+        return `${prefix}${tested} IS ${condition.is ? '' : 'NOT '}NULL`
+      }
+      case 'regex':
+      case 'has': throw new Error('texts are not searched in SQL')
+      default: return prefix + this.#compare(column.compared, column.comparedAs, operators[condition.op], column.isCut)
     }
+  }
+
+  /** Of what an index has the beginning of, both are said: the index finds those that begin alike, and a few more. */
+  #compare (compared: string, as: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<=', isCut: boolean): string {
+    const value = this.parameter(as)
+    const exact = `${compared} ${operator} ${value}`
+    if (!isCut || operator === '<>') return exact
+    const among = operator === '=' ? '=' : `${operator.charAt(0)}=`
+    return `(${this.#begin(compared)} ${among} ${this.#begin(value)} AND ${exact})`
+  }
+
+  #begin (text: string): string {
+    return this.dialect.beginning?.(text) ?? text
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return `${prefix}${column.equated} ${negated ? '<>' : '='} ${this.parameter(column)}`
+    if (values.length === 1) {
+      return prefix + this.#compare(column.equated, column.equatedAs, negated ? '<>' : '=', column.isCut)
+    }
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, kind } = column
-    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated })
+    const { equated, equatedAs: as, isCut } = column
+    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isCut })
   }
 }
 
@@ -59,7 +96,7 @@ const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 /** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   const values: unknown[] = []
-  for (const condition of conditions) {
+  for (const condition of listFieldConditions(conditions)) {
     const { kind } = getColumn(layout, condition.field)
     if (condition.op === 'eq' || condition.op === 'ne') {
       if (condition.values.length === 0) continue
@@ -72,9 +109,17 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
 }
 
 /** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
+export function makeTextKey (
+  dialect: Dialect,
+  conditions: readonly Condition[],
+  order: readonly IndexOrder[] = []
+): string {
   let key = ''
   for (const condition of conditions) {
+    if (condition.op === 'any') {
+      key += `any(${condition.of.map(all => makeTextKey(dialect, all)).join('|')})\n`
+      continue
+    }
     key += `${condition.field} ${condition.op}`
     if ('values' in condition) {
       key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
@@ -82,7 +127,9 @@ export function makeTextKey (dialect: Dialect, conditions: readonly Condition[],
     if (condition.op === 'null') key += condition.is
     key += '\n'
   }
-  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
+  for (const { field, descending, isGiven } of order) {
+    key += (descending ? '-' : '+') + (isGiven === true ? '=' : '') + field
+  }
   return key
 }
 

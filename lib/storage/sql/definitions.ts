@@ -14,7 +14,7 @@ export function writeCreate ({ table, columns }: Layout, dialect: Definer): stri
     if (name === 'id') return `${defineColumn(column, dialect)} PRIMARY KEY NOT NULL`
     return defineColumn(column, dialect) + (required.includes(name) ? ' NOT NULL' : '')
   })
-  return `CREATE TABLE ${table} (${definitions.join(', ')})`
+  return `CREATE TABLE IF NOT EXISTS ${table} (${definitions.join(', ')})`
 }
 
 // Without NOT NULL: another version of the family may know nothing of the field.

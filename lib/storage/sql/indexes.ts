@@ -1,15 +1,62 @@
-import type { Layout } from './layout.js'
+import type { Field } from '../storage.js'
+import type { Dialect } from './dialect.js'
+import { indexedLength } from './dialect.js'
+import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 import { nameIndex } from './names.js'
 
-/** The columns of each index, and the names of those made earlier that are the beginning of one of them. */
-export function nameIndexes (layout: Layout): { made: ReadonlyMap<string, readonly string[]>, replaced: Set<string> } {
-  const made = new Map<string, readonly string[]>()
-  for (const fields of layout.indexes) {
-    const columns = fields.map(field => getColumn(layout, field).name as string)
-    made.set(nameIndex(layout.tableName, columns), columns)
-  }
-  const beginnings = [...made.values()].flatMap(columns => columns.slice(0, -1).map((_, end) =>
-    nameIndex(layout.tableName, columns.slice(0, end + 1))))
-  return { made, replaced: new Set(beginnings.filter(name => !made.has(name))) }
+/** A column in an index, or its beginning. */
+interface IndexTerm {
+  readonly column: Column
+  readonly isBeginning: boolean
+}
+
+/** An index of a table of our own. */
+export interface TableIndex {
+  readonly name: string
+  readonly terms: readonly IndexTerm[]
+}
+
+/** The indexes of a table. */
+interface TableIndexes {
+  /** For each that there is to be: how it is made, and how else it may be there already. */
+  readonly wanted: readonly (readonly [made: TableIndex, other: TableIndex])[]
+  /** The names of those made earlier that another stands for now. */
+  readonly replaced: ReadonlySet<string>
+}
+
+export function listIndexes (layout: Layout, { beginning }: Pick<Dialect, 'beginning'>): TableIndexes {
+  const wanted = layout.indexes.map(fields => {
+    const columns = fields.map(field => getColumn(layout, field))
+    const cutTexts = ({ field }: Column): boolean => beginning !== undefined && isText(field)
+    return [
+      makeIndex(layout, columns, column => cutTexts(column) && !isShort(column.field)),
+      // A text that is short now may be long in rows from before.
+      makeIndex(layout, columns, cutTexts)
+    ] as const
+  })
+  const names = new Set(wanted.map(([{ name }]) => name))
+  const uncut = layout.indexes.flatMap(fields => fields.map((_, last) =>
+    makeIndex(layout, fields.slice(0, last + 1).map(field => getColumn(layout, field)), () => false).name))
+  return { wanted, replaced: new Set(uncut.filter(name => !names.has(name))) }
+}
+
+function makeIndex (
+  { tableName }: Layout,
+  columns: readonly Column[],
+  isBeginning: (column: Column) => boolean
+): TableIndex {
+  const terms = columns.map(column => ({ column, isBeginning: isBeginning(column) }))
+  const names = terms.map(({ column: { name }, isBeginning }) =>
+    isBeginning ? `${name as string}_left_${indexedLength}` : name as string)
+  return { name: nameIndex(tableName, names), terms }
+}
+
+/** Whether it may be any text. Ids are short, and of an enumeration nobody makes long ones. */
+function isText ({ name, kind, values }: Field): boolean {
+  return kind === 'string' && values === undefined && name !== 'id'
+}
+
+function isShort ({ maxLength }: Field): boolean {
+  return maxLength !== undefined && maxLength <= indexedLength
 }

@@ -1,6 +1,9 @@
 import { makePicker } from '../../values/json.js'
-import { collectMatches, FirstMatches } from '../page.js'
+import { collectMatches } from '../page.js'
+import type { Pass } from '../sort-matches.js'
+import { sortMatches } from '../sort-matches.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
+import { isPlain, listFieldConditions } from '../text-tests.js'
 import type { Turn } from '../turn.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
@@ -33,26 +36,35 @@ export async function searchPatterns (
   query: Query,
   turn: Turn
 ): Promise<Found> {
-  const patterns = query.where.filter(({ op }) => op === 'regex')
-  const where = query.where.filter(({ op }) => op !== 'regex')
+  const slow = query.where.filter(condition => !isPlain(condition))
+  const where = query.where.filter(isPlain)
   const byId = query.order[0]?.field === 'id'
   const order = byId ? query.order.slice(0, 1) : [{ field: 'id', descending: false }]
   const sortFields = byId ? [] : query.order.map(({ field }) => field)
-  const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
+  const fields = new Set(['id', ...listFieldConditions(slow).map(({ field }) => field), ...sortFields])
   const columns = [...fields].map(field => getColumn(source.layout, field))
   const decode = makeRowDecoder(columns, dialect)
-  const matches = new FirstMatches(byId ? { ...query, order: [] } : query)
   // The texts are not needed any more, and may be long.
   const pick = makePicker(['id', ...sortFields])
 
-  for await (const rows of source.readCandidates({ where, order, columns }, turn)) {
-    if (await collectMatches(decodeRows(rows, decode), patterns, turn, item => matches.add(pick(item) as Stored))) break
+  const scan = async ({ isWanted, add }: Pass): Promise<void> => {
+    for await (const rows of source.readCandidates({ where, order, columns }, turn)) {
+      const items = decodeRows(rows, decode, isWanted)
+      if (await collectMatches(items, slow, turn, item => add(pick(item) as Stored))) break
+    }
   }
-  const { items, ...total } = matches.toPage()
+  const { items, ...total } = await sortMatches(byId ? { ...query, order: [] } : query, scan)
   return { items: await source.getMany(items.map(({ id }) => id)), ...total }
 }
 
 // One at a time: most are never looked at, and decoding all of them at once would hold up other requests.
-function * decodeRows<Row> (rows: Iterable<Row>, decode: (row: Row) => Stored): Iterable<Stored> {
-  for (const row of rows) yield decode(row)
+function * decodeRows<Row> (
+  rows: Iterable<Row>,
+  decode: (row: Row) => Stored,
+  isWanted: Pass['isWanted']
+): Iterable<Stored> {
+  for (const row of rows) {
+    const item = decode(row)
+    if (isWanted(item)) yield item
+  }
 }

@@ -4,7 +4,12 @@ import { markHeeding } from '../patience.js'
 import { mergeShapes } from '../shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../storage.js'
 import { ReadOnlyError } from '../storage.js'
+import type { IndexedFields } from './choose-indexes.js'
+import { chooseIndexes } from './choose-indexes.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
+import type { Migrate } from './migrate.js'
+import { joinStatements } from './migrate.js'
+import { namePlace } from './name-place.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -13,6 +18,10 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    readonly statements: {
+      /** The id that the database has for a new row; undefined where it has none. */
+      nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
+    }
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -23,8 +32,12 @@ interface SqlTable<Write> {
 
 /** An open database. */
 export interface SqlConnection<Write, Table extends SqlTable<Write>> {
-  /** Makes what is missing of a family's table, or checks the one it is mapped to. */
-  prepareTable (shape: FamilyShape, mapping: TableMapping | undefined): Promise<Table>
+  /** How a family is kept: in a table of our own, or in the one it is mapped to, which is checked. */
+  layOut (shape: FamilyShape, mapping: TableMapping | undefined): Promise<Layout>
+  /** The statements that make what is missing of a table of our own. What cannot be made is refused. */
+  listMissing (layout: Layout): Promise<readonly string[]>
+  makeMissing (layout: Layout): Promise<void>
+  openTable (layout: Layout): Promise<Table>
   /** All writes or none of them. */
   commit (writes: readonly Write[]): Promise<void>
   /** Fulfilled when no commit is under way. */
@@ -33,10 +46,18 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   metrics (): Readonly<Record<string, number>>
 }
 
+interface StorageSettings {
+  readonly tables?: TableMappings | undefined
+  readonly indexes?: IndexedFields | undefined
+  readonly migrate?: Migrate | undefined
+  /** What database it is and where, for its errors at boot. */
+  readonly place?: string
+}
+
 /** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  mappings: TableMappings
+  { tables: mappings = {}, indexes = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -45,11 +66,14 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let preparing: Promise<unknown> = Promise.resolve()
 
   return markHeeding<Storage>({
+    mappedFamilies: Object.keys({ ...mappings, ...indexes }),
+
     async prepare (shape) {
-      // One after the other: two at once would alter one table, or open two transactions on one connection.
-      const prepared = preparing.then(() => prepare(shape))
-      preparing = prepared.catch(() => {})
-      await prepared
+      await inTurn(() => prepare(shape))
+    },
+
+    async writeMigration (families) {
+      return await inTurn(() => writeMigration(families))
     },
 
     async find (family, query, signal) {
@@ -65,6 +89,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     async get (family, id, signal) {
       signal?.throwIfAborted()
       return await getTable(family).reader.get(id, signal)
+    },
+
+    async nextId (family, signal) {
+      return await getTable(family).reader.statements.nextId(signal)
     },
 
     async commit (changes) {
@@ -89,19 +117,56 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     metrics: () => connection?.metrics() ?? {}
   })
 
-  async function prepare (shape: FamilyShape): Promise<void> {
+  // One after the other: two at once would alter one table, or open two transactions on one connection.
+  async function inTurn<T> (work: () => Promise<T>): Promise<T> {
+    const done = preparing.then(work).catch(error => { throw namePlace(error, place) })
+    preparing = done.catch(() => {})
+    return await done
+  }
+
+  async function getConnection (): Promise<SqlConnection<Write, Table>> {
     opening ??= open()
-    const opened = await opening.catch(error => {
+    return await opening.catch(error => {
       opening = undefined
       throw error
     })
-    const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
+  }
+
+  async function prepare (shape: FamilyShape): Promise<void> {
+    const opened = await getConnection()
     const merged = mergeShapes(shapes.get(shape.name), shape)
-    const table = await opened.prepareTable(merged, mapping)
-    checkNotShared(table.layout)
+    const layout = await layOut(opened, merged)
+    checkNotShared(layout)
+    if (!layout.mapped) await migrateTable(opened, layout)
+    const table = await opened.openTable(layout)
     shapes.set(shape.name, merged)
     tables.set(shape.name, table)
     connection = opened
+  }
+
+  async function migrateTable (opened: SqlConnection<Write, Table>, layout: Layout): Promise<void> {
+    if (migrate === 'auto') await opened.makeMissing(layout)
+    if (migrate !== 'check') return
+    const missing = joinStatements(await opened.listMissing(layout))
+    if (missing !== '') throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(layout.family, missing)
+  }
+
+  async function writeMigration (families: readonly FamilyShape[]): Promise<string> {
+    const opened = await getConnection()
+    // Versions of one family share a table.
+    const merged = new Map<string, FamilyShape>()
+    for (const shape of families) merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
+    const missing: string[] = []
+    for (const shape of merged.values()) {
+      const layout = await layOut(opened, shape)
+      if (!layout.mapped) missing.push(...await opened.listMissing(layout))
+    }
+    return joinStatements(missing)
+  }
+
+  async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
+    const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
+    return await opened.layOut(chooseIndexes(shape, indexes, mapping !== undefined), mapping)
   }
 
   function getTable (family: string): Table {

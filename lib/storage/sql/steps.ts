@@ -6,6 +6,8 @@ export interface Index {
   readonly fields: readonly string[]
   /** Whether entries with equal values are known to be in the order of the id. */
   readonly sortedById: boolean
+  /** The fields of which it has the first `indexedLength` characters only. */
+  readonly cut?: readonly string[]
 }
 
 /** Every index ends with the id, whether that is said or not; here it is not. */

@@ -2,6 +2,7 @@ import { runInPhase } from '../../phases.js'
 import { CommitCounts } from '../sql/commit-counts.js'
 import { BusyError } from '../storage.js'
 import type { Anchors } from './anchors.js'
+import { explainRefusal, isConstraint } from './constraints.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
 import type { Write } from './writer.js'
@@ -59,14 +60,24 @@ export class CommitQueue {
       await new Promise<void>(resolve => { runInPhase('write', resolve) })
       const group = this.#takeGroup()
       this.#counts.addBatch(group.length)
-      try {
-        const settlers = await waitUntilFree(this.settings.busyTimeout, () => this.#commitGroup(group))
-        for (const settle of settlers) settle()
-      } catch (error) {
-        for (const { reject } of group) reject(error)
-      }
+      await this.#settle(group)
     } while (this.#pending.length > 0)
     this.#running = undefined
+  }
+
+  async #settle (group: readonly PendingCommit[]): Promise<void> {
+    try {
+      const settlers = await waitUntilFree(this.settings.busyTimeout, () => this.#commitGroup(group))
+      for (const settle of settlers) settle()
+    } catch (error) {
+      // A rule that is looked at when a transaction ends, or that ends it, does not say whose change broke it.
+      if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
+      else for (const { writes: [write], reject } of group) reject(this.#explain(error, write as Write))
+    }
+  }
+
+  #explain (error: unknown, write: Write): unknown {
+    return explainRefusal(this.database, error, write)
   }
 
   #takeGroup (): PendingCommit[] {
@@ -110,16 +121,19 @@ export class CommitQueue {
 
   /** Runs all or none, and returns the error where it is none. */
   #runWrites (writes: readonly Write[]): unknown {
-    // One write is one statement, and undone by itself.
-    const several = writes.length > 1
-    if (several) this.database.exec('SAVEPOINT one')
+    this.database.exec('SAVEPOINT one')
+    let running = writes[0] as Write
     try {
-      for (const write of writes) runWrite(write, this.settings.anchors)
-      if (several) this.database.exec('RELEASE one')
+      for (const write of writes) {
+        running = write
+        runWrite(write, this.settings.anchors)
+      }
+      this.database.exec('RELEASE one')
       return undefined
     } catch (error) {
-      if (several) this.database.exec('ROLLBACK TO one; RELEASE one')
-      return error
+      // A trigger may have ended the whole transaction.
+      try { this.database.exec('ROLLBACK TO one; RELEASE one') } catch { throw error }
+      return this.#explain(error, running)
     }
   }
 }

@@ -7,18 +7,20 @@ import type { LineLimits } from '../waiting-line.js'
 import { lineLimits, WaitingLine } from '../waiting-line.js'
 import type { AnchorLimits } from './anchors.js'
 import { anchorLimits, Anchors } from './anchors.js'
+import { readIndexes } from './catalog.js'
 import type { CommitSettings } from './commits.js'
 import { CommitQueue } from './commits.js'
 import type { SqliteDatabase } from './driver.js'
 import { findFile, openDatabase } from './driver.js'
 import { HeavyWorkers } from './heavy-workers.js'
 import { enableJson } from './json.js'
+import { listMissing } from './missing.js'
 import { TableReader } from './reader.js'
 import { Round } from './round.js'
 import type { SliceLimits } from './sliced-reader.js'
 import { sliceLimits } from './sliced-reader.js'
 import { ReadStatements } from './statements.js'
-import { prepareTable } from './tables.js'
+import { layOutTable, makeMissing } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
@@ -51,10 +53,15 @@ export async function openConnection (
   const reading = { writesJson: enableJson(database), limits, line, workers, round, anchors }
 
   return {
-    async prepareTable (shape: FamilyShape, mapping: TableMapping | undefined) {
+    layOut: async (shape: FamilyShape, mapping: TableMapping | undefined) => layOutTable(database, shape, mapping),
+    listMissing: async (layout: Layout) => listMissing(database, layout),
+    async makeMissing (layout: Layout) {
       // There is one connection, which may be in a transaction.
       await queue.idle()
-      const { layout, indexes } = await prepareTable(database, shape, mapping, settings.busyTimeout)
+      await makeMissing(database, layout, settings.busyTimeout)
+    },
+    async openTable (layout: Layout) {
+      const indexes = readIndexes(database, layout)
       return {
         layout,
         reader: new TableReader(new ReadStatements(database, layout), indexes, reading),

@@ -1,10 +1,10 @@
 import { errorCodes } from '../../errors.js'
 import { isFillable, refuseIncomplete } from '../shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
-import { nameIndexes } from '../sql/indexes.js'
+import { listIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
-import type { PresentColumn } from '../sql/make-layout.js'
 import { quoteName } from '../sql/names.js'
+import type { PresentColumn } from '../sql/present-column.js'
 import type { Index } from '../sql/steps.js'
 import { readColumns, readIndexes } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
@@ -19,12 +19,12 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const table = { database, layout, present, indexes }
   const statements = present.size === 0 ? [create(layout)] : layout.columns.flatMap(column => mendColumn(table, column))
   const there = new Set(indexes.map(({ name }) => name))
-  const { made, replaced } = nameIndexes(layout)
+  const { wanted, replaced } = listIndexes(layout, dialect)
   for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX IF EXISTS ${quoteName(name)}`)
-  for (const [name, columns] of made) {
+  for (const [{ name, terms }] of wanted) {
     if (there.has(name)) continue
-    const terms = columns.map(quoteName).join(', ')
-    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${terms})`)
+    const columns = terms.map(({ column }) => quoteName(column.name as string)).join(', ')
+    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${columns})`)
   }
   return statements
 }

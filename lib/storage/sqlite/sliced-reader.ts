@@ -1,4 +1,5 @@
-import { FirstMatches } from '../page.js'
+import type { Pass } from '../sort-matches.js'
+import { sortMatches } from '../sort-matches.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { isRangeOfId } from '../sql/planner.js'
 import { tighten } from '../sql/tighten.js'
@@ -77,18 +78,22 @@ export class SlicedReader {
     const columns = [...new Set(['id', ...order.map(({ field }) => field)])]
       .map(field => getColumn(this.statements.layout, field))
     const decode = makeRowDecoder(columns, dialect)
-    const matches = new FirstMatches({ ...query, count: false })
     // In steps, so that not every page has statements of its own.
     const wanted = 2 ** Math.ceil(Math.log2(offset + limit))
-    const read = (slice: Slice): void => {
+    const read = (slice: Slice, { isWanted, add }: Pass): void => {
       const inSlice = { where: slice.where, offset: 0, byKey: true, isDirect: true }
       const isSmall = slice.rows === undefined || slice.rows > wanted
       const rows = this.statements.readRows({ ...inSlice, ...isSmall ? { order, limit: wanted } : all }, columns)
-      for (const row of rows) matches.add(decode(row))
+      for (const row of rows) {
+        const item = decode(row)
+        if (isWanted(item)) add(item)
+      }
     }
-    const slices = this.readSlices(where, false, turn, read)
-    while ((await slices.next()).done !== true) continue
-    return matches.toPage().items.flatMap(({ id }) => this.statements.get(id) ?? [])
+    const { items } = await sortMatches({ ...query, count: false }, async pass => {
+      const slices = this.readSlices(where, false, turn, slice => read(slice, pass))
+      while ((await slices.next()).done !== true) continue
+    })
+    return items.flatMap(({ id }) => this.statements.get(id) ?? [])
   }
 
   async #count (where: readonly Condition[], turn: Turn): Promise<number> {

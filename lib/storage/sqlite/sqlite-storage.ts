@@ -1,4 +1,7 @@
+import type { IndexedFields } from '../sql/choose-indexes.js'
 import type { TableMappings } from '../sql/layout.js'
+import type { Migrate } from '../sql/migrate.js'
+import { readMigrate } from '../sql/migrate.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
 import { readLineLimits } from '../waiting-line.js'
@@ -6,12 +9,18 @@ import { openConnection } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
+export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
+export type { Migrate } from '../sql/migrate.js'
 
 /** How an SQLite storage works, besides the file or the open database. */
 export interface SqliteOptions {
   /** Families that are kept in tables which are there already. */
   readonly tables?: TableMappings
+  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
+  readonly indexes?: IndexedFields
+  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
+  readonly migrate?: Migrate
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
   /**
@@ -44,8 +53,10 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables = {}, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  const { tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  return createSqlStorage(() => openConnection(options, settings, limits), tables)
+  const migrate = readMigrate(options.migrate)
+  const place = 'file' in options ? `SQLite, ${options.file}` : 'SQLite'
+  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate, place })
 }

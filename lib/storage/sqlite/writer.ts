@@ -1,12 +1,12 @@
 import { getId } from '../changes.js'
 import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
+import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Change, Id, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Anchors } from './anchors.js'
-import { sqliteDialect as dialect } from './dialect.js'
+import { isSpaced, sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareWrite } from './driver.js'
 
@@ -15,6 +15,8 @@ export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
+  /** As it shall be; undefined where it is deleted. */
+  readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
 }
@@ -38,10 +40,10 @@ export class TableWriter {
   readonly #updates = new Map<string, WriteStatement>()
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
-    const { table, columns, id } = layout
+    const { table, id } = layout
     this.#database = database
     this.#table = table
-    this.#columns = columns.filter(({ name }) => name !== undefined)
+    this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
@@ -56,17 +58,20 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    if (type === 'delete') return { type, layout, id, statement: this.#delete, parameters: [id, change.expected] }
-    if (type === 'insert') {
-      return { type, layout, id, statement: this.#insert, parameters: encode(this.#columns, change.item) }
+    if (type === 'delete') {
+      return { type, layout, id, item: undefined, statement: this.#delete, parameters: [id, change.expected] }
     }
-    const { item, current, expected } = change
+    const { item } = change
+    if (type === 'insert') {
+      return { type, layout, id, item, statement: this.#insert, parameters: encode(this.#columns, item) }
+    }
+    const { current, expected } = change
     // To write a column is to write its index as well, though it stays as it is.
     const changed = current === undefined
       ? this.#columns
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, layout, id, statement, parameters: [...encode(columns, item), id, expected] }
+    return { type, layout, id, item, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
   #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {
@@ -86,5 +91,8 @@ export class TableWriter {
 const maxUpdates = 50
 
 function encode (columns: readonly Column[], item: Stored): unknown[] {
-  return columns.map(({ field, kind }) => dialect.encode(getValue(item, field), kind))
+  return columns.map(({ field, kind, present }) => {
+    const value = dialect.encode(getValue(item, field), kind)
+    return isSpaced(kind, present) && value !== null ? (value as string).replace('T', ' ').replace('Z', '') : value
+  })
 }

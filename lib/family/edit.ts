@@ -1,0 +1,78 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import type { Members } from '../values/json.js'
+import { didYouMean } from '../values/nearest.js'
+import type { EditDefinition, FamilyDefinition } from './definition.js'
+import { ServiceFields } from './fields.js'
+import type { Operation } from './operation.js'
+import { nameAction } from './operation.js'
+
+/** The operations of a family by their names: those that it declares, and the one that `edit` makes. */
+export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
+  const { edit, operations = {} } = definition
+  const declared = operations as Record<string, Operation<Members>>
+  return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
+}
+
+/** What `edit` says, whichever way it is written. */
+export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
+  return isList(edit) ? { fields: edit } : edit
+}
+
+// Array.isArray does not know lists that are read-only.
+function isList (edit: NonNullable<FamilyDefinition['edit']>): edit is readonly string[] {
+  return Array.isArray(edit)
+}
+
+function makeEdit (
+  { singular, fields: { properties, required = [] } }: FamilyDefinition,
+  { fields: names, ...given }: EditDefinition<unknown>
+): Operation<Members> {
+  const optional = names.filter(name => !required.includes(name))
+  const params = names.map(name => [name, makeParam(properties[name] as TSchema, optional.includes(name))])
+  return {
+    name: 'edit',
+    verb: 'edit',
+    participle: 'edited',
+    noun: 'edits',
+    action: nameAction('Edit', singular),
+    summary: `Edit the ${singular}`,
+    ...given,
+    params: Type.Object(Object.fromEntries(params)),
+    changes: names,
+    apply (item, params) {
+      const edited: Record<string, unknown> = { ...item, ...params }
+      for (const name of optional) if (edited[name] === null) delete edited[name]
+      return edited
+    }
+  }
+}
+
+// What is left out stays as it is, whatever a new item would have; what may be absent is taken away by null.
+function makeParam ({ default: _, ...schema }: TSchema, isOptional: boolean): TSchema {
+  return Type.Optional(isOptional ? addNull(schema as TSchema) : schema as TSchema)
+}
+
+function addNull (schema: TSchema): TSchema {
+  const options: TSchema[] | undefined = schema.anyOf
+  return options === undefined ? Type.Union([schema, Type.Null()]) : { ...schema, anyOf: [...options, Type.Null()] }
+}
+
+/** Says what cannot be edited of what `edit` names. */
+export function findFlawInEdit (definition: FamilyDefinition): string | undefined {
+  const { edit, fields: { properties }, attributes, operations = {} } = definition
+  if (edit === undefined) return undefined
+  if (Object.hasOwn(operations, 'edit')) return 'the operation "edit" is what edit makes; name the other one otherwise'
+  const { fields } = readEdit(edit)
+  if (fields.length === 0) return 'edit must have a field'
+  const known = Object.keys(properties).filter(name => name !== 'id')
+  for (const [index, name] of fields.entries()) {
+    if (name === 'id' || Object.hasOwn(ServiceFields.properties, name)) {
+      return `edit has "${name}", which only the service gives`
+    }
+    if (!known.includes(name)) return `edit has "${name}", which is no field.${didYouMean(name, known)}`
+    if (attributes?.fields.includes(name) === true) return `edit has "${name}", which attributes has already`
+    if (fields.indexOf(name) !== index) return `edit has "${name}" twice`
+  }
+  return undefined
+}

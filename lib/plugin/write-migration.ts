@@ -1,0 +1,17 @@
+import { errorCodes } from '../errors.js'
+import { listShapes } from '../service/storage-access.js'
+import type { Storage } from '../storage/storage.js'
+import type { AnyFamily } from './define-family.js'
+import { getFamily } from './define-family.js'
+
+/**
+ * The SQL that makes what these families lack in the database of a storage, for a migration tool of the host: tables,
+ * columns, indexes, in the order in which they are to be made. Empty where nothing is missing. Changes nothing.
+ *
+ * @example
+ * const sql = await writeMigration(storage, [customers, deals])
+ */
+export async function writeMigration (storage: Storage, families: readonly AnyFamily[]): Promise<string> {
+  if (storage.writeMigration === undefined) throw new errorCodes.FST_DEALBOOK_NO_MIGRATIONS()
+  return await storage.writeMigration(families.flatMap(family => listShapes(getFamily(family))))
+}

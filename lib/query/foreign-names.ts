@@ -1,0 +1,110 @@
+import type { Field } from '../storage/storage.js'
+import type { Filter } from './names.js'
+
+const orderHint = 'The order is sort=FIELD, and sort=-FIELD is descending.'
+
+// How other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL) call what we call otherwise, and
+// what we say to whoever brings it along. In lower case, without hyphens and underscores; FIELD is one of the family's.
+const meanings: readonly (readonly [names: string, hint: string])[] = [
+  [
+    'limit $limit perpage pagesize size $top top take first rows maxresults pagelimit itemsperpage ' +
+      'page[size] page[limit]',
+    'The size of a page is maxpagesize, as in maxpagesize=20.'
+  ],
+  [
+    'offset $offset skip $skip start startindex p pagenumber pageno pageindex page[number] page[offset]',
+    'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
+  ],
+  [
+    'cursor startingafter endingbefore sinceid pagetoken nexttoken continuationtoken $skiptoken ' +
+      'page[after] page[before] page[cursor]',
+    'Follow links.next and links.prev, which go from place to place.'
+  ],
+  [
+    'order orderby $orderby ordering $sort sortby sort[] sortorder direction dir orderdirection sortdirection',
+    orderHint
+  ],
+  [
+    'q query search $search s term keyword keywords fulltext $text',
+    'To search there is FIELD.has, as in FIELD.has=abc.'
+  ],
+  [
+    'filter $filter filters where $where conditions criteria rsql fq',
+    'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.has=abc.'
+  ],
+  [
+    'select $select columns only props include[] attributes fields[]',
+    'The members to show are fields=id,FIELD.'
+  ],
+  [
+    '$count total $total withcount includecount includetotal totalcount returntotal',
+    'The number of all items comes with count=exact.'
+  ],
+  ['$format alt output outputformat responsetype accept', 'The representation is format=json.']
+]
+
+const hints = new Map(meanings.flatMap(([names, hint]) => names.split(' ').map(name => [name, hint])))
+
+// How other systems call operators.
+const operators: Readonly<Record<string, string>> = {
+  ge: 'gte',
+  min: 'gte',
+  le: 'lte',
+  max: 'lte',
+  neq: 'ne',
+  not: 'ne',
+  nin: 'ne',
+  in: 'eq',
+  is: 'eq',
+  isnull: 'null',
+  like: 'regex',
+  ilike: 'regex',
+  contains: 'has',
+  icontains: 'has',
+  startswith: 'regex',
+  endswith: 'regex'
+}
+
+/** A sentence for whoever knows the parameter from another system; undefined where none is known to have it. */
+export function explainForeignName (
+  name: string,
+  fields: readonly Field[],
+  filters: ReadonlyMap<string, Filter>
+): string | undefined {
+  const plain = name.toLowerCase().replace(/[-_]/g, '')
+  const example = fields.find(field => field.name !== 'id' && field.kind !== 'json')?.name ?? 'id'
+  return hints.get(plain)?.replaceAll('FIELD', example) ?? explainBrackets(name, filters)
+}
+
+// filter[age], age[gte], where[age][$gte], sort[age], fields[deals], age[]
+function explainBrackets (name: string, filters: ReadonlyMap<string, Filter>): string | undefined {
+  if (name.length > 100 || !/^[^[\]]+(\[[^[\]]*\])+$/.test(name)) return undefined
+  const [first, ...others] = name.split(/[[\]]+/).filter(part => part !== '') as [string, ...string[]]
+  const isField = filters.has(first)
+  const [field = '', operator = 'eq'] = isField ? [first, ...others] : others
+  if (!isField && /^fields?$/i.test(first)) return 'The members to show are one list, as in fields=id.'
+  if (!filters.has(field)) return undefined
+  if (!isField && /^\$?(sort|order)/i.test(first)) return orderHint.replaceAll('FIELD', field)
+  const plain = operator.toLowerCase().replace(/^\$|_/g, '')
+  const wanted = `${field}.${Object.hasOwn(operators, plain) ? operators[plain] : plain}`
+  if (!filters.has(wanted)) return undefined
+  return wanted.endsWith('.eq') ? `Say ${field}=, once for each value.` : `Say ${wanted}=.`
+}
+
+/**
+ * How an order of another system, as `price:desc` or `price,desc`, is said here; undefined where it is none.
+ *
+ * @param text the whole order
+ */
+export function explainForeignOrder (text: string, sortable: readonly string[]): string | undefined {
+  const parts = text.split(',').flatMap(part => part.trim().split(/[:. ]+/))
+  const order: string[] = []
+  for (const part of parts) {
+    const direction = /^(asc|desc)(ending)?$/i.exec(part)?.[1]?.toLowerCase()
+    const last = order.pop()
+    if (last !== undefined) order.push(direction === 'desc' ? `-${last.replace(/^-/, '')}` : last)
+    if (direction === undefined) order.push(part)
+  }
+  const isKnown = order.length > 0 && order.every(part => sortable.includes(part.replace(/^-/, '')))
+  return isKnown ? ` Say sort=${order.join(',')}.` : undefined
+}

@@ -1,0 +1,24 @@
+import { errorCodes } from '../errors.js'
+import { commandsShape } from '../family/command-schema.js'
+import type { Family } from '../family/family.js'
+import type { Storage } from '../storage/storage.js'
+import { didYouMean } from '../values/nearest.js'
+
+// The families that each storage is to keep, whoever asks it to.
+const kept = new WeakMap<Storage, Set<string>>()
+
+/** Notes that a storage is to keep a family, and its log. */
+export function noteFamily (storage: Storage, { shape, writable }: Pick<Family, 'shape' | 'writable'>): void {
+  let names = kept.get(storage)
+  if (names === undefined) kept.set(storage, names = new Set())
+  names.add(shape.name)
+  if (writable) names.add(commandsShape.name)
+}
+
+/** Refuses a table for a family that there is not: the name is misspelt, and the family has another table. */
+export function checkMappedFamilies (storage: Storage): void {
+  const names = [...kept.get(storage) ?? []]
+  const unknown = storage.mappedFamilies?.find(name => !names.includes(name))
+  if (unknown === undefined) return
+  throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY(unknown, names.join(', '), didYouMean(unknown, names))
+}

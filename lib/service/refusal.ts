@@ -1,0 +1,67 @@
+import type { Family } from '../family/family.js'
+import type { Operation } from '../family/operation.js'
+import { Problem } from '../problems.js'
+import type { Members } from '../values/json.js'
+import { replaceUnsupported } from '../values/json.js'
+
+/** Says why an item does not allow an operation, if only by an empty text; undefined where it does. */
+export function explainForbidden (operation: Operation<Members>, item: Members): string | undefined {
+  const verdict = operation.allowed?.(item)
+  return typeof verdict === 'string' ? verdict : verdict === false ? '' : undefined
+}
+
+/**
+ * Whether an operation can be offered. What `allowed` throws is for those who ask for the operation; here it means no.
+ *
+ * @param report called with what is no problem but a mistake
+ */
+export function isOffered (
+  operation: Operation<Members>,
+  item: Members,
+  report?: (error: unknown) => void
+): boolean {
+  try {
+    return explainForbidden(operation, item) === undefined
+  } catch (error) {
+    if (!(error instanceof Problem)) report?.(error)
+    return false
+  }
+}
+
+/** The problem of an operation that the state of an item does not allow. @param reason empty where there is none */
+export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
+  const allowed = [...family.operations.values()].map(({ operation }) => operation)
+    .filter(operation => isOffered(operation, item))
+    .map(operation => operation.name)
+  const called = family.state?.(item)
+  const state = called === undefined ? undefined : cut(called, 100)
+  const when = state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`
+  const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
+  return new Problem('wrong-state', reason === '' ? `${name} is not allowed ${when}; ${others}` : cut(reason), {
+    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
+  })
+}
+
+const maxFlaws = 20
+
+/** A host's own refusal, as it can be kept and given again. */
+export function copyRefusal (problem: Problem): Problem {
+  const { code, message, statusCode: status, errors, members, headers } = problem
+  return new Problem(code, cut(message), {
+    status,
+    headers,
+    members: copy(members),
+    ...(errors === undefined ? {} : { errors: copy(errors.slice(0, maxFlaws)) }),
+    cause: problem
+  })
+}
+
+// As JSON has it, with texts that can be stored.
+function copy<T> (value: T): T {
+  return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
+}
+
+// A refusal may have to be kept, whatever a host says in it.
+function cut (text: string, max = 1000): string {
+  return replaceUnsupported(text.slice(0, max))
+}

@@ -1,0 +1,202 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyPluginAsync } from 'fastify'
+import Fastify from 'fastify'
+import type { Test } from 'tap'
+import t from 'tap'
+import type { AnyFamily, FamilyOptions, Storage } from '../../lib/index.js'
+import { customers, deals, memoryStorage, Type, writeMigration } from '../../lib/index.js'
+import { shape } from '../../lib/storage/conformance/fixture.js'
+import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
+import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { openDatabase } from '../../lib/storage/sqlite/driver.js'
+import type { SqliteOptions } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
+import { postgresUrl } from '../postgres/url.js'
+
+/** An empty database. */
+interface Database {
+  readonly schema?: string
+  open (options?: SqliteOptions & PostgresOptions): Storage
+  /** Runs a text as a tool for migrations does: one statement after the other. */
+  run (sql: string): Promise<void>
+  listIndexes (table: string): Promise<string[]>
+}
+
+const databases: Record<string, (t: Test) => Promise<Database>> = {
+  async sqlite (t) {
+    const folder = await mkdtemp(join(tmpdir(), 'dealbook-migrate-'))
+    const file = join(folder, 'test.db')
+    const database = await openDatabase(file)
+    t.teardown(() => {
+      database.close()
+      return rm(folder, { recursive: true })
+    })
+    return {
+      open: options => closing(t, sqliteStorage({ file, ...options })),
+      async run (sql) { database.exec(sql) },
+      async listIndexes (table) {
+        const rows = database.prepare(`SELECT name FROM pragma_index_list('${table}') WHERE origin = 'c'`).all()
+        return (rows as { name: string }[]).map(({ name }) => name).sort()
+      }
+    }
+  },
+  async postgres (t) {
+    const connectionString = await postgresUrl()
+    const schema = newSchema()
+    t.teardown(() => dropSchema(schema))
+    return {
+      schema,
+      open: options => closing(t, postgresStorage({ connectionString, schema, poolSize: 4, ...options })),
+      async run (sql) {
+        await withClient(async client => {
+          for (const statement of sql.split(';\n')) await client.query(statement)
+        })
+      },
+      async listIndexes (table) {
+        const { rows } = await withClient(client => client.query(`SELECT indexname AS name FROM pg_indexes
+          WHERE schemaname = '${schema}' AND tablename = '${table}' AND indexname NOT LIKE '%_pkey'`))
+        return (rows as { name: string }[]).map(({ name }) => name).sort()
+      }
+    }
+  }
+}
+
+// A storage is closed before its database goes: what is registered last is done first.
+function closing (t: Test, storage: Storage): Storage {
+  t.teardown(() => storage.close())
+  return storage
+}
+
+/** Boots an application with these families over a storage. */
+async function boot (t: Test, storage: Storage, ...families: readonly FastifyPluginAsync<FamilyOptions>[]) {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  for (const family of families) app.register(family, { storage, version: 'v1' })
+  await app.ready()
+  return app
+}
+
+/** The SQL that a boot which only checks asks for. */
+async function refusedBoot (t: Test, storage: Storage, family: typeof deals | typeof ourDeals): Promise<string> {
+  const error = await boot(t, storage, family).then(() => new Error('booted'), error => error as Error)
+  t.match(error, { code: 'FST_DEALBOOK_MIGRATION_NEEDED' })
+  return error.message.split('\n\n')[1] as string
+}
+
+const tea = { name: 'Tea', price: 100 }
+const ourDeals = deals.extend({
+  fields: Type.Object({
+    region: Type.String({ default: 'it\'s "here"; or there\\' }),
+    seats: Type.Optional(Type.Integer())
+  }),
+  create: ['region']
+})
+
+for (const [name, make] of Object.entries(databases)) {
+  t.test(`${name}, check: the boot fails with the SQL that an empty database lacks, and passes after it`, async t => {
+    const { open, run, listIndexes } = await make(t)
+    const storage = open({ migrate: 'check' })
+    const sql = await refusedBoot(t, storage, deals)
+    t.match(sql, /^CREATE [^]+"deals" [^]+CREATE TABLE [^;]+"commands"/, 'that of the commands too')
+    t.same(await listIndexes('deals'), [], 'nothing was made')
+    t.equal(await refusedBoot(t, storage, deals), sql)
+    await run(sql)
+    const app = await boot(t, storage, deals)
+    t.equal((await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: tea })).statusCode, 201)
+    t.match((await app.inject('/rest/v1/deals?name=Tea&sort=price')).json(), { items: [tea] })
+    const made = await listIndexes('deals')
+    t.ok(made.length > 3, made.join())
+    await boot(t, open(), deals)
+    t.same(await listIndexes('deals'), made, 'as those that are made at the start')
+  })
+
+  t.test(`${name}: the SQL of several families as text, without an application`, async t => {
+    const { open, run } = await make(t)
+    const storage = open()
+    const families = [customers, deals, ourDeals]
+    const sql = await writeMigration(storage, families)
+    t.equal(sql.match(/CREATE TABLE/g)?.length, 3, 'versions of a family share a table, all share the commands')
+    t.match(sql, /region/)
+    await run(sql)
+    t.equal(await writeMigration(storage, families), '')
+    await run(sql)
+    t.equal(await writeMigration(storage, families), '', 'and twice is harmless')
+    await boot(t, open({ migrate: 'check' }), ourDeals)
+    t.equal((await ourDeals.service({ storage: open({ migrate: 'check' }) }).create(tea)).item.revision, 1)
+  })
+
+  t.test(`${name}: the SQL for a database that is there`, async t => {
+    const { open, run } = await make(t)
+    const { item: { id } } = await deals.service({ storage: open() }).create(tea)
+    const checking = open({ migrate: 'check' })
+    const sql = await refusedBoot(t, checking, ourDeals)
+    t.notMatch(sql, /CREATE TABLE/)
+    t.equal(await writeMigration(open(), [ourDeals]), sql)
+    await boot(t, checking, deals).then(() => t.pass('what was there before is still complete'))
+    await run(sql)
+    await boot(t, checking, ourDeals)
+    t.match(await ourDeals.service({ storage: checking }).get(id), { ...tea, region: 'it\'s "here"; or there\\' })
+    t.equal(await writeMigration(open(), [ourDeals]), '')
+  })
+
+  t.test(`${name}, off: nothing is looked at, and nothing made`, async t => {
+    const { open, run, listIndexes } = await make(t)
+    const service = deals.service({ storage: open({ migrate: 'off' }) })
+    await t.rejects(service.find(), { code: 'storage-unavailable' })
+    const sql = await writeMigration(open(), [deals])
+    await run(sql.replace(/^CREATE INDEX.*\n/gm, ''))
+    await service.create(tea)
+    t.match(await service.find('sort=name&name=Tea'), { items: [tea] })
+    t.same(await listIndexes('deals'), [])
+  })
+
+  t.test(`${name}: which fields have an index can be said`, async t => {
+    const { open, listIndexes } = await make(t)
+    const indexes = { deals: ['status', 'createdAt'], customers: [] }
+    const chosen = open({ indexes })
+    await boot(t, chosen, deals, customers)
+    t.same(await listIndexes('deals'), ['deals_created_at_idx', 'deals_status_idx'])
+    t.same(await listIndexes('customers'), [])
+    t.equal((await listIndexes('commands')).length, 2, 'the log keeps its own')
+    t.equal(await writeMigration(chosen, [deals, customers]), '')
+    t.equal((await writeMigration(open(), [customers])).match(/CREATE INDEX/g)?.length, 2)
+    const wrong: Record<string, readonly [fields: unknown, message: RegExp]> = {
+      unknown: [['statu'], /"indexes.deals" of the storage: there is no field "statu". Did you mean "status"\?/],
+      'far from all': [['colour'], /there is no field "colour"\.$/],
+      id: [['id'], /"id" has an index in any case/],
+      JSON: [['parts'], /"parts" is JSON/],
+      'no list': ['status', /must be a list of fields/]
+    }
+    const nested = deals.extend({ fields: Type.Object({ parts: Type.Optional(Type.Array(Type.String())) }) })
+    for (const [flaw, [fields, message]] of Object.entries(wrong)) {
+      const storage = open({ indexes: { deals: fields as string[] } })
+      await t.rejects(boot(t, storage, nested), { code: 'FST_DEALBOOK_INVALID_STORAGE_OPTION', message }, flaw)
+    }
+    await t.rejects(boot(t, open({ indexes: { deal: [] } }), deals), { code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY' })
+    const mapped = open({ indexes, tables: { customers: { table: 'deals' } } })
+    await t.rejects(boot(t, mapped, customers), /"indexes.customers" of the storage: it is in a table of yours/)
+  })
+
+  t.test(`${name}: a mapped table is never asked for`, async t => {
+    const { open, schema } = await make(t)
+    await open().prepare(shape('others', 'integer', []))
+    const tables = { customers: { table: 'others', columns: { age: 'id', children: 'id' }, ...schema && { schema } } }
+    t.equal(await writeMigration(open({ tables }), [customers]), '')
+    t.match(await customers.service({ storage: open({ tables, migrate: 'check' }) }).find(), { items: [] })
+  })
+}
+
+t.test('what cannot be is refused', async t => {
+  t.throws(() => sqliteStorage({ file: 'x.db', migrate: 'never' as never }), {
+    code: 'FST_DEALBOOK_INVALID_STORAGE_OPTION',
+    message: /"migrate" of the storage: it must be one of "auto", "check", "off"/
+  })
+  t.throws(() => postgresStorage({ connectionString: 'postgres://nowhere', migrate: true as never }), /"migrate"/)
+  await t.rejects(writeMigration(memoryStorage(), [deals]), { code: 'FST_DEALBOOK_NO_MIGRATIONS' })
+  await t.rejects(writeMigration(sqliteStorage({ file: ':memory:' }), [{} as AnyFamily]), {
+    code: 'FST_DEALBOOK_NO_FAMILY'
+  })
+})
