@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
-import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
@@ -11,7 +10,7 @@ import { representations as allRepresentations } from '../representations/all.js
 import type { Caller, Committed, Grant, Intent } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { makeDeadlines } from '../service/deadlines.js'
-import { logOrder } from '../service/log.js'
+import { logList } from '../service/log.js'
 import type { Makers } from '../service/makers.js'
 import { readMakers } from '../service/makers.js'
 import type { GuardedStorage } from '../service/storage-access.js'
@@ -42,8 +41,8 @@ export async function makeMount (family: Family, prefix: string, options: Family
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
-    grammar: compileGrammar(family.fields, limits),
-    logGrammar: compileGrammar(logFields, limits, logOrder),
+    grammar: compileGrammar(family, limits),
+    logGrammar: compileGrammar(logList, limits),
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',

@@ -69,9 +69,9 @@ export interface FamilyOptions<I = Stored> {
   readonly makeCommandId?: () => string
   /** How often one query parameter may be repeated. Default 100. */
   readonly maxValues?: number
-  /** `.regex` patterns in one query at most, over all fields. Default 5. */
+  /** `.regex` patterns and `.has` texts in one query at most, over all fields. Default 5. */
   readonly maxPatterns?: number
-  /** The length of a `.regex` pattern at most. Default 200. */
+  /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
   readonly maxPatternLength?: number
   /**
    * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of

@@ -1,6 +1,7 @@
 import { makeComparator } from './compare.js'
 import { makeSearch, matcher } from './match.js'
 import type { Condition, Found, Query, Stored } from './storage.js'
+import { isPlain } from './text-tests.js'
 import type { Turn } from './turn.js'
 
 /**
@@ -165,7 +166,7 @@ export async function collectMatches (
 ): Promise<boolean> {
   const search = makeSearch(where)
   // One pattern on one long text can take milliseconds; looking at the clock for every plain comparison costs too much.
-  const checkEvery = where.some(({ op }) => op === 'regex') ? 1 : 512
+  const checkEvery = where.every(isPlain) ? 512 : 1
   let unchecked = 0
   for (const item of items) {
     const holds = search(item, turn)

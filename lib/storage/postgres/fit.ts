@@ -1,6 +1,6 @@
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
-import type { Condition, Query } from '../storage.js'
+import type { Condition, FieldCondition, Query } from '../storage.js'
 import { findFlaw } from './values.js'
 
 /** A query that means the same, and asks no column for a value that its type has not: that would be an error. */
@@ -14,15 +14,20 @@ export function canHave ({ present }: Column, value: unknown): boolean {
 }
 
 function fitCondition (layout: Layout, condition: Condition): Condition {
+  if (condition.op !== 'any') return fitField(layout, condition)
+  return { ...condition, of: condition.of.map(all => all.map(each => fitField(layout, each))) }
+}
+
+function fitField (layout: Layout, condition: FieldCondition): FieldCondition {
   const column = getColumn(layout, condition.field)
   if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
   return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
 }
 
-type Bound = Extract<Condition, { readonly value: unknown }>
+type Bound = Extract<FieldCondition, { readonly value: unknown }>
 
 /** With the UUID that is next in the order of text, where it is none itself. */
-function fitBound (condition: Bound): Condition {
+function fitBound (condition: Bound): FieldCondition {
   const { field, op } = condition
   const text = String(condition.value)
   const value = findNextUuid(text)

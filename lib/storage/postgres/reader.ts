@@ -1,5 +1,5 @@
 import type { IndexOrder } from '../sql/clauses.js'
-import { writeItems } from '../sql/found-text.js'
+import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -70,19 +70,19 @@ export class TableReader {
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
-      return writeItems(await this.find(query, signal), members, asked.limit)
+      return writeItems(await this.find(query, signal), members, asked)
     }
     const read: ReadPart<JoinedText> = (select, isLong) =>
       this.statements.readText(select, columns, { signal, isLong })
     const reading = this.#readPage(query, read, signal) as Promise<JoinedText>
-    const [{ text, length, last }, total] = query.count
+    const [{ text, length, first, last }, total] = query.count
       ? await Promise.all([reading, this.#count(query, signal)])
       : [await reading]
     return {
       text,
       count: Math.min(length, asked.limit),
       more: length > asked.limit,
-      ...last === undefined ? {} : { last },
+      ...keysOf(asked, first, last),
       ...total === undefined ? {} : { total }
     }
   }

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../cache.js'
 import type { ClauseBuilder } from '../sql/clauses.js'
 import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
-import { makeRowDecoder } from '../sql/layout.js'
+import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { restoreNumbers, selectJson } from './json.js'
@@ -29,8 +29,10 @@ export interface JoinedText {
   readonly text: string
   /** How many rows were found: those in the text, and the last where the limit was reached. */
   readonly length: number
-  /** The id of the last item in the text. */
-  readonly last: Id | undefined
+  /** What the first item in the text has in the fields of the order; undefined where there is none before it. */
+  readonly first: Stored | undefined
+  /** The same of the last. */
+  readonly last: Stored | undefined
 }
 
 /** The statements that read a family's table, the text of each written once and kept. */
@@ -85,12 +87,15 @@ export class ReadStatements {
     const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
       writeKept(this.layout, clauses => this.#writeText(clauses, select, members), true))
     const [row] = await this.#run(kept, this.#encode(select), reading)
-    const [text, length, last] = row as [string | null, string, string | null]
-    const decode = dialect.decode[this.layout.id.kind]
+    const [text, length, ...values] = row as [string | null, string, ...unknown[]]
+    if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
+    const keys = listKeys(this.layout, select)
+    const decode = makeRowDecoder(keys, dialect)
     return {
-      text: text === null ? '' : restoreNumbers(text),
+      text: restoreNumbers(text),
       length: Number(length),
-      last: last === null ? undefined : (decode === undefined ? last : decode(last)) as Id
+      first: select.offset > 0 ? decode(values.slice(keys.length)) : undefined,
+      last: decode(values.slice(0, keys.length))
     }
   }
 
@@ -137,12 +142,15 @@ export class ReadStatements {
   }
 
   #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
-    const { id, mapped } = this.layout
     const shown = select.limit - 1
-    const numbered = `SELECT ${selectJson(members, mapped)} AS item, ${id.selected} AS id, ` +
+    const keys = listKeys(this.layout, select).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
-    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*), ` +
-      `(array_agg(id))[least(count(*), ${shown})::int] FROM (${numbered}) AS numbered`
+    const takeKeys = (at: string) => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*)` +
+      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''} ` +
+      `FROM (${numbered}) AS numbered`
   }
 
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
@@ -157,4 +165,9 @@ export class ReadStatements {
     const { table } = this.layout
     return `(SELECT * FROM ${table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${rows}) AS looked`
   }
+}
+
+/** The columns that tell where a row stands in the order. */
+function listKeys (layout: Layout, { order }: Select): Column[] {
+  return order.map(({ field }) => getColumn(layout, field))
 }

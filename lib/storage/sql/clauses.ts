@@ -1,4 +1,5 @@
 import type { Condition, Order } from '../storage.js'
+import { listFieldConditions } from '../text-tests.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
@@ -22,8 +23,7 @@ export class ClauseBuilder {
 
   /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
   where (conditions: readonly Condition[], byKey = false): string {
-    const all = conditions.map(condition => this.#condition(condition, byKey))
-    return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+    return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
   /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
@@ -40,7 +40,15 @@ export class ClauseBuilder {
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
 
+  #all (conditions: readonly Condition[], byKey: boolean): string {
+    return conditions.map(condition => this.#condition(condition, byKey)).join(' AND ') || '1 = 1'
+  }
+
   #condition (condition: Condition, byKey: boolean): string {
+    if (condition.op === 'any') {
+      const alternatives = condition.of.map(all => this.#all(all, byKey)).join(' OR ')
+      return alternatives === '' ? '1 = 0' : `(${alternatives})`
+    }
     const column = getColumn(this.layout, condition.field)
     const prefix = byKey && condition.field !== 'id' ? this.dialect.withoutIndex : ''
     switch (condition.op) {
@@ -52,7 +60,8 @@ export class ClauseBuilder {
         const tested = column.isCut ? this.#begin(column.equated) : column.equated
         return `${prefix}${tested} IS ${condition.is ? '' : 'NOT '}NULL`
       }
-      case 'regex': throw new Error('patterns are not matched in SQL')
+      case 'regex':
+      case 'has': throw new Error('texts are not searched in SQL')
       default: return prefix + this.#compare(column.compared, column.comparedAs, operators[condition.op], column.isCut)
     }
   }
@@ -87,7 +96,7 @@ const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 /** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   const values: unknown[] = []
-  for (const condition of conditions) {
+  for (const condition of listFieldConditions(conditions)) {
     const { kind } = getColumn(layout, condition.field)
     if (condition.op === 'eq' || condition.op === 'ne') {
       if (condition.values.length === 0) continue
@@ -107,6 +116,10 @@ export function makeTextKey (
 ): string {
   let key = ''
   for (const condition of conditions) {
+    if (condition.op === 'any') {
+      key += `any(${condition.of.map(all => makeTextKey(dialect, all)).join('|')})\n`
+      continue
+    }
     key += `${condition.field} ${condition.op}`
     if ('values' in condition) {
       key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
