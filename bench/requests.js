@@ -1,5 +1,5 @@
 // How each contender is asked, and what its answers say: the same questions, in the URLs of each.
-import { customerIdOf, logScenarios, priceOf, scenarios, startOf } from './scenarios.js'
+import { customerIdOf, logScenarios, orderScenarios, priceOf, scenarios, startOf } from './scenarios.js'
 
 const dialects = {
   platformatic: {
@@ -36,7 +36,8 @@ const dialects = {
 
 /** Of a name such as ours-sqlite@other, the function that makes the n-th request. */
 export function requestOf (contender, scenario) {
-  return dialects[contender]?.requests[scenario] ?? (scenarios[scenario] ?? logScenarios[scenario]).request
+  const all = { ...scenarios, ...orderScenarios, ...logScenarios }
+  return dialects[contender]?.requests[scenario] ?? all[scenario].request
 }
 
 /** The customers in an answer to a page. */

@@ -9,11 +9,12 @@ import { measureAll } from './measure.js'
 import { plotBars } from './plot.js'
 import { openPostgres } from './postgres.js'
 import { table } from './report.js'
-import { logScenarios, scenarios } from './scenarios.js'
+import { logScenarios, orderScenarios, scenarios } from './scenarios.js'
 import { inScratch } from './scratch.js'
 
 const titles = {
-  ...Object.fromEntries(Object.entries({ ...scenarios, ...logScenarios }).map(([name, { title }]) => [name, title])),
+  ...Object.fromEntries(Object.entries({ ...scenarios, ...orderScenarios, ...logScenarios })
+    .map(([name, { title }]) => [name, title])),
   numbered: 'page by number, in the middle'
 }
 const { values } = parseArgs({
@@ -35,7 +36,7 @@ const how = { rounds: +values.rounds, seconds: +values.seconds, warm: +values.wa
 const measured = []
 for (const storage of storages) measured.push(...await inScratch(scratch => measureStorage(storage, scratch)))
 const report = [
-  `### By rows\n\n${compare(Object.keys(scenarios), sizes)}`,
+  `### By rows\n\n${compare(Object.keys({ ...scenarios, ...orderScenarios }), sizes)}`,
   `### By entries in the log\n\n${compare(Object.keys(logScenarios), logs)}`,
   `### Memory of the process\n\n${compareMemory()}`,
   describeRun(['npm run bench:scale', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(' '))
@@ -63,7 +64,10 @@ async function measureStorage (storage, scratch) {
   const servers = []
   for (const size of sizes) {
     const server = await start(size, { customers: size, deals: size })
-    servers.push({ ...server, size })
+    const middle = size / 100
+    const newest = await findNext(server, `/rest/v1/deals?page=${middle}`)
+    const sorted = await findNext(server, `/customers?sort=-age&page=${middle}`)
+    servers.push({ ...server, size, newest, sorted })
   }
   const { logs: made, ...server } = await start('logs', { customers: 1000, deals: 2000, logs })
   const logServers = made.map(log => ({ ...server, size: log.entries, log, ids: log.ids }))
@@ -74,10 +78,16 @@ async function measureStorage (storage, scratch) {
     // One at a time what may take a second, and what is done to the one deal with the longest log: to wait for each
     // other is not what is asked here.
     ...await measureAll([
-      ...doing(servers, ['numbered']),
+      ...doing(servers, ['numbered', ...Object.keys(orderScenarios)]),
       ...doing(logServers, Object.keys(logScenarios))
     ], load, { ...how, connections: [1] })
   ]
+}
+
+/** Where a page leads on to. */
+async function findNext ({ url }, path) {
+  const { links } = await (await fetch(url + path)).json()
+  return links.next
 }
 
 /**
@@ -110,7 +120,7 @@ function compareMemory () {
 }
 
 function plotScale () {
-  const all = Object.keys({ ...scenarios, ...logScenarios })
+  const all = Object.keys({ ...scenarios, ...orderScenarios, ...logScenarios })
   const panels = all.map(scenario => ({
     title: titles[scenario],
     bars: storages.flatMap(storage => costsOf(storage, scenario).slice(1).map(({ server, ratio }) => ({

@@ -37,6 +37,12 @@ export const scenarios = {
   }
 }
 
+/** Pages of other orders than that of the id, by their cursors in the middle. */
+export const orderScenarios = {
+  newest: { title: 'deals, newest first, by cursor', request: (_n, { newest }) => ({ path: newest }) },
+  sorted: { title: 'customers, sort=-age, by cursor', request: (_n, { sorted }) => ({ path: sorted }) }
+}
+
 /** What is asked of one deal with a log of some length. */
 export const logScenarios = {
   logFirst: { title: 'log, first page', request: (_n, { log }) => ({ path: log.first }) },

@@ -1,63 +1,68 @@
-import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
+import { resolve } from 'node:path'
 import type { Storage } from 'fastify-dealbook'
-import { customers, DuplicateError, loadItems } from 'fastify-dealbook'
+import { ConflictError, customers, defineFamily, loadItems, Type } from 'fastify-dealbook'
+import type { CustomersSource } from './customers-source.js'
+import { makeUp, openFile } from './customers-source.js'
+import { makeProgress } from './progress.js'
 
-/** Fills an empty collection: from the file where one is named, else with a thousand customers, the same every time. */
-export async function loadFirstCustomers (storage: Storage, file: string | undefined): Promise<void> {
-  if (await hasCustomers(storage)) return
-  const source = file === undefined ? madeUp(1000) : fromFile(file)
-  let loaded = 0
+/** Loads that are not finished: the row goes with the last customer, so that one that stopped never counts as done. */
+export const loads = defineFamily({
+  name: 'loads',
+  singular: 'load',
+  fields: Type.Object({ id: Type.String(), file: Type.Optional(Type.String()) })
+})
+
+const id = 'customers'
+
+/**
+ * Fills an empty collection: from the file where one is named, else with a thousand customers. Goes on with a load that
+ * was interrupted, or stopped by a bad row. Several servers may be at it at the same time.
+ *
+ * @param signal ends it; the next start goes on
+ */
+export async function loadFirstCustomers (
+  storage: Storage,
+  named: string | undefined,
+  signal?: AbortSignal
+): Promise<void> {
+  // In this order: whoever finds customers of a load that is under way finds that too, or that it is finished.
+  const { items: [first] } = await customers.service({ storage }).find('', { limit: 1 })
+  const { items: [begun] } = await loads.service({ storage }).find()
+  if (first !== undefined && begun === undefined) return
+  const file = chooseFile(named, begun)
+  const source = file === undefined ? makeUp(1000) : await openFile(file)
+  if (begun === undefined) await loadItems(storage, loads, [file === undefined ? { id } : { id, file }])
+  await load(storage, source, signal)
+  await finish(storage)
+}
+
+function chooseFile (named: string | undefined, begun: { readonly file?: string } | undefined): string | undefined {
+  const file = named === undefined ? undefined : resolve(named)
+  if (begun === undefined || file === undefined || file === begun.file) return begun?.file ?? file
+  throw new Error(`CUSTOMERS is "${named}", but ${begun.file ?? 'what is made up'} was loaded in part: ` +
+    'leave CUSTOMERS out to go on with that, or choose an empty STORAGE')
+}
+
+async function load (storage: Storage, source: CustomersSource, signal: AbortSignal | undefined): Promise<void> {
+  const progress = makeProgress('customers loaded', source.share)
   try {
-    await loadItems(storage, customers, source, { onProgress: count => showProgress(loaded = count) })
+    const loaded = await loadItems(storage, customers, source.rows, {
+      onProgress: progress.show,
+      ...(signal === undefined ? {} : { signal })
+    })
+    progress.end(loaded)
   } catch (error) {
-    // Where none of ours is there and yet some are, another server that was started at the same time is at it already.
-    if (!(error instanceof DuplicateError) || loaded > 0 || !await hasCustomers(storage)) throw error
-  }
-  if (process.stdout.isTTY) process.stdout.write('\n')
-  else console.log(`${loaded} customers loaded`)
-}
-
-async function hasCustomers (storage: Storage): Promise<boolean> {
-  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false }
-  return (await storage.find('customers', query)).items.length > 0
-}
-
-// A line that rewrites itself is for people; a log would keep every state of it.
-function showProgress (loaded: number): void {
-  if (process.stdout.isTTY) process.stdout.write(`\r${loaded} customers loaded`)
-}
-
-function * madeUp (count: number): Generator<object> {
-  for (let id = 1; id <= count; id++) yield { id, age: 18 + id * 37 % 73, children: id * 13 % 5 }
-}
-
-async function * fromFile (file: string): AsyncGenerator<unknown> {
-  if (await beginsLikeArray(file)) {
-    yield * JSON.parse(await readFile(file, 'utf8')) as unknown[]
-    return
-  }
-  let number = 0
-  // A line at a time, so that the file may be larger than the memory.
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
-    number++
-    if (line.trim() !== '') yield readLine(file, number, line)
+    const { item, message } = error as { item?: number, message: string }
+    if (item === undefined) throw error
+    throw new Error(`${source.nameRow(item)}: ${message}; what stands before it is loaded, and the next start goes on`)
   }
 }
 
-function readLine (file: string, number: number, line: string): unknown {
+async function finish (storage: Storage): Promise<void> {
   try {
-    return JSON.parse(line)
+    await storage.commit([{ type: 'delete', family: 'loads', id, expected: 1 }])
   } catch (error) {
-    throw new Error(`${file}, line ${number}: ${(error as Error).message}`)
+    // Another server was at it too, and was faster.
+    if (!(error instanceof ConflictError)) throw error
   }
-}
-
-async function beginsLikeArray (file: string): Promise<boolean> {
-  for await (const chunk of createReadStream(file, { encoding: 'utf8' })) {
-    const text = (chunk as string).trimStart()
-    if (text !== '') return text.startsWith('[')
-  }
-  return false
 }

@@ -18,10 +18,10 @@ export interface Report {
 export async function completeDueDeals (storage: Storage, day: string): Promise<Report> {
   const book = deals.service({ storage })
   const report: Report = { completed: 0, refused: [] }
-  // By key and not by page number: what is completed is no longer found, so the pages would shift.
-  let position = ''
-  for (let hasNext = true; hasNext;) {
-    const page = await book.find(`status=open&completionDate.lt=${day}${position}`, { limit: 100, principal })
+  const due = `status=open&completionDate.lt=${day}&sort=id`
+  // By place and not by page number: what is completed is no longer found, so the pages would shift.
+  let page = await book.find(due, { limit: 100, principal })
+  for (;;) {
     for (const { id } of page.items) {
       try {
         // With the day in it: what is refused today stays refused today, and is tried again tomorrow.
@@ -34,10 +34,9 @@ export async function completeDueDeals (storage: Storage, day: string): Promise<
         report.refused.push(id)
       }
     }
-    position = `&gt=${page.items.at(-1)?.id}`
-    hasNext = page.hasNext
+    if (page.next === undefined) return report
+    page = await book.find(due, { limit: 100, principal, after: page.next })
   }
-  return report
 }
 
 if (import.meta.filename === process.argv[1]) {

@@ -1,5 +1,5 @@
 // A storage as another version of a family sees it: some of its fields have other names.
-import type { Change, Condition, FamilyShape, Order, Storage, Stored } from 'fastify-dealbook'
+import type { Change, Condition, FamilyShape, FieldCondition, Order, Storage, Stored } from 'fastify-dealbook'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -21,6 +21,15 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
     }
   }
 
+  function convertCondition (condition: Condition): Condition {
+    if (condition.op === 'any') return { ...condition, of: condition.of.map(all => all.map(convertField)) }
+    return convertField(condition)
+  }
+
+  function convertField (condition: FieldCondition): FieldCondition {
+    return { ...condition, field: stored(condition.field) }
+  }
+
   return {
     async prepare (shape: FamilyShape) {
       if (shape.name !== family) return await storage.prepare(shape)
@@ -36,7 +45,7 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
         ? query
         : {
             ...query,
-            where: query.where.map((condition): Condition => ({ ...condition, field: stored(condition.field) })),
+            where: query.where.map(convertCondition),
             order: query.order.map((order): Order => ({ ...order, field: stored(order.field) }))
           }
       const found = await storage.find(kind, asked)

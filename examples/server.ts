@@ -1,61 +1,65 @@
 // The whole service: `npm start`, then open one of the addresses that it prints.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
+import type { Storage } from 'fastify-dealbook'
 import { dealbook } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
-import { defaultStorage, openStorage } from './storage-from-url.js'
+import type { Settings } from './settings.js'
+import { readSettings } from './settings.js'
+import { explainFailure, finishRequests } from './start-and-stop.js'
+import { openStorage } from './storage-from-url.js'
 
-const {
-  PORT = '3000',
-  HOST = '127.0.0.1',
-  STORAGE = defaultStorage,
-  BASE_URL = '',
-  VERSION = 'v1',
-  CUSTOMERS
-} = process.env
-const prefix = BASE_URL.replace(/\/+$/, '')
-
-const app = Fastify({
-  logger: { level: 'warn' },
-  // Node's own defaults would let a slow client keep its connection for minutes or for ever.
-  requestTimeout: 30_000,
-  connectionTimeout: 60_000,
-  keepAliveTimeout: 10_000
-})
-let stopping = false
-// A client that keeps its connection would hold up the end until it goes.
-app.addHook('onSend', async (_request, reply) => { if (stopping) reply.header('connection', 'close') })
-const storage = await openStorage(STORAGE)
-
-await app.register(swagger, {
-  openapi: {
-    openapi: '3.1.0',
-    info: {
-      title: 'Dealbook',
-      description: 'Customers, read as pages with filters, and deals, driven by business operations',
-      version: VERSION
-    }
-  }
-})
-await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
-await app.register(dealbook, { storage, prefix, version: VERSION })
-
-await app.ready()
-await loadFirstCustomers(storage, CUSTOMERS)
-
-const address = await app.listen({ port: Number(PORT), host: HOST })
-console.log(`Dealbook is ready:
-  customers      ${address}${prefix}/customers?min-age=30&sort=-age
-  deals          ${address}${prefix}/rest/${VERSION}/deals
-  documentation  ${address}${prefix}/documentation`)
-
+const stopping = new AbortController()
 // Once: whoever is in a hurry sends it again.
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop)
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
 
-/** Takes no more requests, finishes those that run, and then lets go of the storage. */
-async function stop (): Promise<void> {
-  stopping = true
-  await app.close()
-  await storage.close()
+let app: FastifyInstance | undefined
+let storage: Storage | undefined
+try {
+  const settings = readSettings(process.env)
+  storage = await openStorage(settings.storage)
+  app = await buildApp(settings, storage)
+  await loadFirstCustomers(storage, settings.customers, stopping.signal)
+  const address = await app.listen({ port: settings.port, host: settings.host })
+  console.log(`Dealbook is ready:
+  customers      ${address}${settings.prefix}/customers?min-age=30&sort=-age
+  deals          ${address}${settings.prefix}/rest/${settings.version}/deals
+  documentation  ${address}${settings.prefix}/documentation`)
+  await finishRequests(app, stopping.signal)
+} catch (error) {
+  if (stopping.signal.aborted) console.log('Stopped before it was ready; the next start goes on')
+  else {
+    console.error(explainFailure(error))
+    process.exitCode = 1
+  }
+} finally {
+  await app?.close()
+  await storage?.close()
+}
+
+async function buildApp ({ prefix, version, logLevel }: Settings, storage: Storage): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: { level: logLevel },
+    // Node's own defaults would let a slow client keep its connection for minutes or for ever.
+    requestTimeout: 30_000,
+    connectionTimeout: 60_000,
+    keepAliveTimeout: 10_000
+  })
+  // A client that keeps its connection would hold up the end until it goes.
+  app.addHook('onSend', async (_request, reply) => { if (stopping.signal.aborted) reply.header('connection', 'close') })
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Dealbook',
+        description: 'Customers, read as pages with filters, and deals, driven by business operations',
+        version
+      }
+    }
+  })
+  await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
+  await app.register(dealbook, { storage, prefix, version })
+  return app
 }

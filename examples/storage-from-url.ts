@@ -6,13 +6,23 @@ export const defaultStorage = 'sqlite:./dealbook.db'
 
 const openers: Record<string, (url: string) => Promise<Storage>> = {
   'memory:': async () => memoryStorage(),
-  'sqlite:': async url =>
-    (await import('fastify-dealbook/sqlite')).sqliteStorage({ file: url.slice('sqlite:'.length) }),
+  'sqlite:': sqlite,
   'postgres:': postgres,
   'postgresql:': postgres
 }
 
+async function sqlite (url: string): Promise<Storage> {
+  const file = url.slice('sqlite:'.length)
+  // To SQLite, no name means a file that is deleted at the end.
+  if (file === '') throw new Error('STORAGE is "sqlite:", but must name a file, such as sqlite:./dealbook.db')
+  return (await import('fastify-dealbook/sqlite')).sqliteStorage({ file })
+}
+
 async function postgres (url: string): Promise<Storage> {
+  if (!URL.canParse(url)) {
+    throw new Error('STORAGE is no URL, but must be like postgres://user:password@host/database, ' +
+      'with what is no letter or digit in the password percent-encoded')
+  }
   return (await import('fastify-dealbook/postgres')).postgresStorage({ connectionString: url })
 }
 
@@ -21,7 +31,12 @@ export async function openStorage (url: string): Promise<Storage> {
   const scheme = url.slice(0, url.indexOf(':') + 1)
   const open = openers[scheme]
   if (open === undefined) {
-    throw new Error(`STORAGE is "${url}", but must begin with one of ${Object.keys(openers).join(' ')}`)
+    throw new Error(`STORAGE is "${hidePassword(url)}", but must begin with one of ${Object.keys(openers).join(' ')}`)
   }
   return await open(url)
+}
+
+// The message may be kept in a log.
+function hidePassword (url: string): string {
+  return url.replace(/\/\/.*@/, '//…@')
 }

@@ -28,6 +28,8 @@ export const errorCodes = makeErrors({
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is no family; defineFamily makes one', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
+  // copying a storage
+  FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],
   // dropping commands
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages
@@ -42,6 +44,8 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_COLUMN_SHARED: ['%s: the fields "%s" and "%s" would share the column "%s"; rename one of them', Error],
   FST_DEALBOOK_NO_COLUMN: ['%s: the table "%s" has no column "%s" for the field "%s"; it has %s. ' +
     'Name the column in tables.%s.columns', Error],
+  FST_DEALBOOK_COLUMN_REQUIRED: ['%s: nothing can be created in the table "%s": it has columns that must be given, ' +
+    'and that no field is mapped to: %s. Add fields for them, or give them a DEFAULT', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
   FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],

@@ -15,6 +15,8 @@ export type {
 export type { FamilyExtension } from './family/extension.js'
 export type { Context, Operation } from './family/operation.js'
 export type { FormName } from './forms/forms.js'
+export { copyStorage } from './plugin/copy-storage.js'
+export type { CopyOptions, CopyProgress } from './plugin/copy-storage.js'
 export { defineFamily, defineQuery } from './plugin/define-family.js'
 export type { AnyFamily, FamilyPlugin } from './plugin/define-family.js'
 export { loadItems } from './plugin/load-items.js'
@@ -37,7 +39,7 @@ export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export { prune } from './service/prune.js'
 export type { PruneOptions } from './service/prune.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, LogOptions, LogPage, RunOptions, Service,
+  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service,
   ServiceOptions
 } from './service/service.js'
 export { checkHealth, readMetrics } from './service/watch.js'
@@ -52,6 +54,7 @@ export { pageOf } from './storage/page.js'
 export { completer } from './storage/shapes.js'
 export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {
-  Change, Condition, FamilyShape, Field, Found, FoundText, Id, Kind, Order, Query, Scalar, Storage, Stored
+  AnyCondition, Change, Condition, FamilyShape, Field, FieldCondition, Found, FoundText, Id, ItemKey, Kind, Order,
+  Query, Scalar, Storage, Stored
 } from './storage/storage.js'
 export type { Members } from './values/json.js'

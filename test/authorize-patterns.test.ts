@@ -4,6 +4,7 @@ import { RE2JS, RE2Set } from 're2js'
 import t from 'tap'
 import type { Condition } from '../lib/index.js'
 import { deals, memoryStorage, Problem } from '../lib/index.js'
+import { ContainedText } from '../lib/storage/contained-text.js'
 import { Pattern } from '../lib/storage/pattern.js'
 import { everyRoute } from './authorization/routes.js'
 import { storages } from './storages.js'
@@ -64,6 +65,10 @@ t.test('of many patterns in one request, as many are compiled as a query may hav
 const owned = deals.extend({ fields: Type.Object({ owner: Type.String() }), create: ['owner'] })
 const grants: Record<string, Condition> = {
   'by value': { field: 'owner', op: 'eq', values: ['ann'] },
+  'by alternatives': {
+    op: 'any',
+    of: [[{ field: 'owner', op: 'has', texts: ['ANN'] }], [{ field: 'owner', op: 'eq', values: ['nobody'] }]]
+  },
   'by a pattern': { field: 'owner', op: 'regex', patterns: ['^ann$', `^${'x?'.repeat(2000)}$`] }
 }
 
@@ -90,7 +95,8 @@ for (const { name, make } of storages) {
       }
       const atOnce = t.capture(Pattern.prototype, 'test', Pattern.prototype.test)
       const inTurns = t.capture(Pattern.prototype, 'testInTurns', Pattern.prototype.testInTurns)
-      const listTexts = () => [...atOnce(), ...inTurns()].map(({ args: [text] }) => text)
+      const contained = t.capture(ContainedText.prototype, 'test', ContainedText.prototype.test)
+      const listTexts = () => [...atOnce(), ...inTurns(), ...contained()].map(({ args: [text] }) => text)
 
       const lists = [
         'format=json', 'format=html', 'format=csv', 'format=ndjson&fields=name', 'format=json&sort=-price&count=exact',
@@ -108,6 +114,13 @@ for (const { name, make } of storages) {
       // Long enough to be matched in turns, too.
       for (const [url, status] of [[lists[0], 200], [lists[4], 200], [named, 404]] as [string, number][]) {
         await search(url, '(?:[a-m]?.){200}!', status)
+      }
+
+      for (const query of ['name.has=E', 'or.name.has=zzz&or.name.regex=e', 'or.price.lt=0&or.name.has=E']) {
+        t.equal((await app.inject(`${home}?${query}`)).json().items.length, 4, query)
+        const texts = listTexts()
+        t.ok(texts.some(text => text.startsWith('open')), 'it was searched')
+        t.notOk(texts.some(text => text.startsWith('secret')), query)
       }
 
       const book = owned.service({ storage, authorize: () => ({ where: [condition] }) })

@@ -15,6 +15,14 @@ const text: Representation = {
   page: ({ items }) => items.map(item => Object.values(item).join(' ')).join('\n')
 }
 
+// Places as the links have them.
+const place = (order: string, isAfter: boolean, values: number[]) =>
+  Buffer.from(JSON.stringify([`customers ${order}`, isAfter, ...values])).toString('base64url')
+const after = (order: string, ...values: number[]) => place(order, true, values)
+const before = (order: string, ...values: number[]) => place(order, false, values)
+const byAge = people(120).sort((a, b) => a.age - b.age || a.id - b.id)
+const keyOf = (index: number): [number, number] => [byAge[index]?.age as number, byAge[index]?.id as number]
+
 t.test('pages', async t => {
   const app = await customersApp(t, { count: 120 })
 
@@ -27,9 +35,10 @@ t.test('pages', async t => {
     t.strictSame(rest, {
       page: 1,
       pageSize: 50,
-      links: { self: '/customers', first: '/customers', next: '/customers?gt=50' }
+      links: { self: '/customers', first: '/customers', next: `/customers?after=${after('id', 50)}` }
     })
-    t.equal(first.headers.link, '</customers>; rel="self", </customers>; rel="first", </customers?gt=50>; rel="next"')
+    const next = `</customers?after=${after('id', 50)}>; rel="next"`
+    t.equal(first.headers.link, `</customers>; rel="self", </customers>; rel="first", ${next}`)
 
     const last = (await app.inject('/customers?gt=100')).json()
     t.equal(last.items.length, 20)
@@ -41,20 +50,50 @@ t.test('pages', async t => {
       [
         '?page=2&maxpagesize=10',
         {
-          next: '/customers?maxpagesize=10&gt=20',
-          prev: '/customers?maxpagesize=10&page=1',
+          next: `/customers?maxpagesize=10&after=${after('id', 20)}`,
+          prev: `/customers?maxpagesize=10&before=${before('id', 11)}`,
           first: '/customers?maxpagesize=10'
         }
       ],
-      ['?maxpagesize=10&gt=5&lt=100', { next: '/customers?maxpagesize=10&lt=100&gt=15' }],
-      ['?sort=-id&maxpagesize=10', { next: '/customers?sort=-id&maxpagesize=10&lt=111' }],
-      ['?sort=-id&maxpagesize=10&lt=50&gt=3', { next: '/customers?sort=-id&maxpagesize=10&gt=3&lt=40' }],
-      ['?sort=age&maxpagesize=10', { next: '/customers?sort=age&maxpagesize=10&page=2' }],
+      ['?maxpagesize=10&gt=5&lt=100', { next: `/customers?maxpagesize=10&gt=5&lt=100&after=${after('id', 15)}` }],
+      ['?sort=-id&maxpagesize=10', { next: `/customers?sort=-id&maxpagesize=10&after=${after('-id', 111)}` }],
+      [
+        '?sort=-id&maxpagesize=10&lt=50&gt=3',
+        { next: `/customers?sort=-id&maxpagesize=10&lt=50&gt=3&after=${after('-id', 40)}` }
+      ],
+      [
+        '?sort=age&maxpagesize=10',
+        { next: `/customers?sort=age&maxpagesize=10&after=${after('age,id', ...keyOf(9))}` }
+      ],
       [
         '?sort=age&maxpagesize=10&page=3',
-        { next: '/customers?sort=age&maxpagesize=10&page=4', prev: '/customers?sort=age&maxpagesize=10&page=2' }
+        {
+          next: `/customers?sort=age&maxpagesize=10&after=${after('age,id', ...keyOf(29))}`,
+          prev: `/customers?sort=age&maxpagesize=10&before=${before('age,id', ...keyOf(20))}`
+        }
       ],
-      ['?age%3E=10&maxpagesize=5&fields=age', { next: '/customers?age%3E=10&maxpagesize=5&fields=age&gt=9' }]
+      [
+        '?age%3E=10&maxpagesize=5&fields=age',
+        { next: `/customers?age%3E=10&maxpagesize=5&fields=age&after=${after('id', 9)}` }
+      ],
+      [
+        `?maxpagesize=10&after=${after('id', 20)}`,
+        {
+          next: `/customers?maxpagesize=10&after=${after('id', 30)}`,
+          prev: `/customers?maxpagesize=10&before=${after('id', 20)}`,
+          first: '/customers?maxpagesize=10'
+        }
+      ],
+      [
+        `?maxpagesize=10&before=${after('id', 20)}`,
+        {
+          next: `/customers?maxpagesize=10&after=${after('id', 20)}`,
+          prev: `/customers?maxpagesize=10&before=${before('id', 11)}`,
+          first: '/customers?maxpagesize=10'
+        }
+      ],
+      [`?maxpagesize=10&before=${before('id', 11)}`, { next: `/customers?maxpagesize=10&after=${before('id', 11)}` }],
+      ['?page=99', { prev: '/customers?page=98' }]
     ]
     for (const [search, expected] of table) {
       const { links } = (await app.inject(`/customers${search}`)).json()
@@ -84,8 +123,9 @@ t.test('pages', async t => {
   await t.test('publicUrl makes links absolute, the Host header never does', async t => {
     const app = await customersApp(t, { count: 60, options: { publicUrl: 'https://example.org', prefix: '/crm' } })
     const answer = await app.inject({ url: '/crm/customers', headers: { host: 'evil.example' } })
-    t.equal(answer.json().links.next, 'https://example.org/crm/customers?gt=50')
-    t.match(answer.headers.link, '<https://example.org/crm/customers?gt=50>; rel="next"')
+    const next = `https://example.org/crm/customers?after=${after('id', 50)}`
+    t.equal(answer.json().links.next, next)
+    t.match(answer.headers.link, `<${next}>; rel="next"`)
   })
 
   await t.test('emptyList', async t => {

@@ -1,17 +1,25 @@
+import { dirname } from 'node:path'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { buildApp as basicAuth } from '../examples/basic-auth.js'
 import { buildApp as bearerAuth } from '../examples/bearer-auth.js'
+import { copyAll } from '../examples/copy.js'
+import { openFile } from '../examples/customers-source.js'
+import { loadFirstCustomers } from '../examples/first-customers.js'
 import { completeDueDeals } from '../examples/job.js'
 import { buildApp as limits } from '../examples/limits.js'
 import { buildApp as metrics } from '../examples/metrics.js'
 import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
+import { describeProgress } from '../examples/progress.js'
 import { forgetOldCommands } from '../examples/prune.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
+import { readSettings } from '../examples/settings.js'
+import { explainFailure } from '../examples/start-and-stop.js'
+import { openStorage } from '../examples/storage-from-url.js'
 import { buildApp as tenants } from '../examples/tenants.js'
 import type { Storage } from '../lib/index.js'
-import { deals, memoryStorage } from '../lib/index.js'
+import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
 import { storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
@@ -122,7 +130,132 @@ t.test('tenants', async t => {
   t.strictSame(closed, ['north', 'south'], 'what was opened is closed')
 })
 
+t.test('settings of the server', async t => {
+  const usual = {
+    port: 3000,
+    host: '127.0.0.1',
+    storage: 'sqlite:./dealbook.db',
+    prefix: '',
+    version: 'v1',
+    logLevel: 'warn',
+    customers: undefined
+  }
+  t.strictSame(readSettings({}), usual)
+  t.strictSame(readSettings({ PORT: '', BASE_URL: '', LOG_LEVEL: '', CUSTOMERS: '' }), usual, 'empty is not set')
+  t.match(readSettings({ PORT: '0', BASE_URL: '/crm/eu/', LOG_LEVEL: 'trace' }), { port: 0, prefix: '/crm/eu' })
+  for (const [name, value, rule] of [
+    ['PORT', 'http', 'an integer from 0 to 65535'],
+    ['PORT', '65536', 'an integer from 0 to 65535'],
+    ['PORT', '-1', 'an integer from 0 to 65535'],
+    ['PORT', '1e3', 'an integer from 0 to 65535'],
+    ['BASE_URL', 'crm', 'a path that begins with a slash, such as /crm'],
+    ['BASE_URL', 'https://example.org/crm', 'a path that begins with a slash, such as /crm'],
+    ['BASE_URL', '/:tenant', 'a path that begins with a slash, such as /crm'],
+    ['LOG_LEVEL', 'loud', 'one of fatal, error, warn, info, debug, trace, silent']
+  ] as const) {
+    t.throws(() => readSettings({ [name]: value }), { message: `${name} is "${value}", but must be ${rule}` })
+  }
+  for (const [url, message] of [
+    ['floppy:a', 'STORAGE is "floppy:a", but must begin with one of memory: sqlite: postgres: postgresql:'],
+    ['crm', /^STORAGE is "crm", but must begin with/],
+    ['postgress://ann:sec@ret@db/crm', /^STORAGE is "postgress:\/\/…@db\/crm", but must begin with/],
+    ['sqlite:', 'STORAGE is "sqlite:", but must name a file, such as sqlite:./dealbook.db'],
+    ['postgres://ann:se#cret@db/crm', /^STORAGE is no URL, but must be like postgres:[^#]*$/]
+  ] as const) await t.rejects(openStorage(url), { message })
+})
+
+t.test('progress of the server', async t => {
+  for (const [count, share, elapsed, text] of [
+    [0, 0, 0, '0 loaded'],
+    [1000, 0.1, 1000, '1000 loaded, 10 %, 9 s left'],
+    [1000, 0.999, 1000, '1000 loaded, 99 %, 1 s left'],
+    [1000, 0.01, 10_000, '1000 loaded, 1 %, 17 min left'],
+    [1000, 0.001, 60_000, '1000 loaded, 0 %, 17 h left'],
+    [1000, 1, 5000, '1000 loaded, 100 %, 0 s left']
+  ] as const) t.equal(describeProgress('loaded', count, share, elapsed), text)
+})
+
+t.test('files of customers', async t => {
+  const folder = t.testdir({
+    'bom.ndjson': '\ufeff{"id":1}\n\n\n{"id":2}\r\n',
+    'bom.json': '\ufeff[{"id":1},{"id":2}]'
+  })
+  for (const [file, name] of [['bom.ndjson', 'bom.ndjson, line 4'], ['bom.json', 'bom.json, item 2']] as const) {
+    const source = await openFile(`${folder}/${file}`)
+    const rows: unknown[] = []
+    for await (const row of source.rows) rows.push(row)
+    t.strictSame(rows, [{ id: 1 }, { id: 2 }], file)
+    t.equal(source.nameRow(2), name)
+    t.ok(source.share() > 0.9 && source.share() <= 1, 'line ends are counted as one byte')
+  }
+  const broken = `${t.testdir({ 'broken.json': '[\n  { "id": 7,\n }\n]' })}/broken.json`
+  t.match(explainFailure(await openFile(broken).catch(error => error)), /^broken\.json: .*JSON.*$/, 'in one line')
+  await t.rejects(openFile('no/where.json'), { message: 'CUSTOMERS is "no/where.json", but there is no such file' })
+  await t.rejects(openFile(dirname(broken)), { message: /^CUSTOMERS is ".*", but that is a folder$/ })
+})
+
+t.test('why the server cannot listen', async t => {
+  for (const [error, text] of [
+    [{ syscall: 'listen', code: 'EACCES', address: '::1', port: 80 }, /^::1:80 may not be listened at: choose a PORT/],
+    [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'x' }, /^x is no known name: choose another HOST/],
+    [new Error('two\n  lines'), /^two lines$/],
+    [new Problem('storage-unavailable', 'a', { cause: new Error('the disk is full') }), /^the disk is full$/],
+    ['no error', /^no error$/]
+  ] as const) t.match(explainFailure(error), text)
+})
+
 for (const { name, make } of storages) {
+  t.test(`first customers over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    t.capture(console, 'log', () => {})
+    const rows = Array.from({ length: 2500 }, (_, index) => ({ id: 2500 - index, age: 30, children: 1 }))
+    const folder = t.testdir({
+      'rows.ndjson': rows.map(row => JSON.stringify(row)).join('\n'),
+      'others.json': JSON.stringify(rows)
+    })
+    const file = `${folder}/rows.ndjson`
+    const service = customers.service({ storage })
+    const count = async () => (await service.find('', { count: true, limit: 1 })).total
+
+    await t.rejects(loadFirstCustomers(storage, 'no/where.ndjson'), { message: /there is no such file/ })
+    let left = 2
+    const killed: Storage = {
+      ...storage,
+      async commit (changes) {
+        if (left-- <= 0) throw new Error('killed')
+        await storage.commit(changes)
+      }
+    }
+    await t.rejects(loadFirstCustomers(killed, file), { message: 'killed' })
+    t.equal(await count(), 1000, 'it was interrupted')
+    await t.rejects(loadFirstCustomers(storage, `${folder}/others.json`), {
+      message: /^CUSTOMERS is ".*others\.json", but .*rows\.ndjson was loaded in part: leave CUSTOMERS out/
+    })
+    const stopping = new AbortController()
+    stopping.abort(new Error('stopped'))
+    await t.rejects(loadFirstCustomers(storage, file, stopping.signal), { message: 'stopped' })
+    await Promise.all([loadFirstCustomers(storage, undefined), loadFirstCustomers({ ...storage }, file)])
+    t.equal(await count(), 2500, 'it goes on, by two at once')
+    await loadFirstCustomers(storage, `${folder}/others.json`)
+    await loadFirstCustomers(storage, undefined)
+    t.equal(await count(), 2500, 'what is done is not done again')
+    t.match(await service.get(1), { age: 30 }, 'nor made up')
+  })
+
+  t.test(`copy from ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const lines = t.capture(console, 'log', () => {})
+    await loadFirstCustomers(storage, undefined)
+    const { item: { id } } = await deals.service({ storage }).create(tea)
+    const target = memoryStorage()
+    t.same(await copyAll(storage, target), { customers: 1000, deals: 1, loads: 0, commands: 1 })
+    t.match(await deals.service({ storage: target }).get(id), { ...tea, revision: 1 })
+    t.match(lines().map(({ args }) => args[0]).join('\n'), /\n1000 customers copied\n1 deals copied\n/)
+    await t.rejects(copyAll(memoryStorage(), target), { code: 'FST_DEALBOOK_INVALID_COPY' })
+  })
+
   t.test(`job over ${name}`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)

@@ -32,6 +32,7 @@ export const definitionRules: Rules<FamilyDefinition> = {
   attributes: { kind: 'object' },
   state: { kind: 'function' },
   makeId: { kind: 'function' },
+  order: { kind: 'texts' },
   versioned: { kind: 'boolean' },
   queries: { kind: 'object' }
 }

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { reservedNames } from '../query/names.js'
+import { isReserved } from '../query/names.js'
 import type { Members } from '../values/json.js'
 import { findJsonFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
@@ -13,7 +13,6 @@ import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
 import { nameAction } from './operation.js'
 
-const parameters: readonly string[] = reservedNames
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
 const actionWord = /^[A-Z][A-Za-z0-9]*$/
@@ -68,7 +67,7 @@ function findFlawInFieldNames ({ fields: schema }: FamilyDefinition): string | u
     if (optional && declaresNull(schema.properties[name] as TSchema)) {
       return `the field "${name}" may be absent and may be null; leave out Type.Optional or Type.Null()`
     }
-    if (parameters.includes(name)) return `the field "${name}" is named like a query parameter`
+    if (isReserved(name)) return `the field "${name}" is named like a query parameter`
     if (name === 'links' || name === 'action' || Object.hasOwn(ServiceFields.properties, name)) {
       return `the field "${name}" belongs to the service`
     }

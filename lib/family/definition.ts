@@ -31,6 +31,9 @@ export interface AttributeForm<I> {
   read (wanted: I, current: I): AttributeReading
 }
 
+/** A field to order by, with `-` before it for descending. */
+type OrderTerm<P extends TProperties> = `${'' | '-'}${keyof P & string}` | `${'' | '-'}${keyof ServiceMembers}`
+
 /** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
 export interface EditDefinition<I, F extends string = string>
   extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
@@ -80,6 +83,11 @@ export interface FamilyDefinition<
   readonly state?: (item: ItemOf<P>) => string
   /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
   readonly makeId?: () => Id
+  /**
+   * The order of a list where a client asks for none, as in `['-createdAt']`: `-` for descending. The id breaks ties,
+   * upwards unless it is named. By id unless given.
+   */
+  readonly order?: readonly OrderTerm<P>[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by their names. The items by id are there without saying so, under the family's name. */

@@ -10,7 +10,7 @@ import type { Context, Operation } from './operation.js'
 /** What a host adds to a family. */
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
-> extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'queries'>> {
+> extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'queries'>> {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]

@@ -1,7 +1,8 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { FamilyShape, Field, Id } from '../storage/storage.js'
+import { readOrder } from '../query/order.js'
+import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
@@ -9,9 +10,10 @@ import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
-import { declaresNull, listFields, ServiceFields } from './fields.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
+import { findFlawInOrder, listIndexes } from './order.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
 
@@ -43,6 +45,8 @@ export interface Family {
   readonly ownFields: readonly Field[]
   readonly members: readonly string[]
   readonly shape: FamilyShape
+  /** The order where a client asks for none; by id where it is empty. */
+  readonly order: readonly Order[]
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined
@@ -72,7 +76,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
   // Of what is no definition at all there is no name either.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
-  const { name, singular, queries = {}, create, attributes, state } = definition
+  const { name, singular, queries = {}, create, attributes, state, order: terms = [] } = definition
 
   const { properties } = definition.fields
   const operations = compileOperations(definition)
@@ -80,6 +84,9 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
+  const flawInOrder = findFlawInOrder(fields, terms)
+  if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
+  const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
   const idKind = properties.id?.type as 'integer' | 'string'
 
@@ -93,8 +100,10 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: ownFields.filter(field => field.name !== 'id' && field.kind !== 'json').map(field => [field.name])
+      indexes: listIndexes(ownFields, order),
+      creates: create !== undefined
     },
+    order,
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
@@ -125,10 +134,7 @@ function compileLifecycle (
   create: readonly string[]
 ): Lifecycle {
   const sent: TProperties = {}
-  const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
-    else if (declaresNull(property) && !create.includes(name)) defaults[name] = null
     // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
@@ -144,7 +150,7 @@ function compileLifecycle (
       params: compileParams(Type.Object({}))
     },
     params: compileParams(Type.Object(sent)),
-    defaults,
+    defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial']
   }
 }

@@ -1,7 +1,8 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Field, Kind } from '../storage/storage.js'
 import { readDateTime } from '../values/dates.js'
+import type { Members } from '../values/json.js'
 
 /** The members that the service itself gives to every stored item. */
 export const ServiceFields = Type.Object({
@@ -29,6 +30,16 @@ export function listFields (schema: TObject): Field[] {
       ...(optional || value === undefined ? {} : { default: value })
     }
   })
+}
+
+/** What a new item has where nothing is said: the defaults, and null where that may be. */
+export function listDefaults (properties: TProperties): Members {
+  const defaults: Record<string, unknown> = {}
+  for (const [name, property] of Object.entries(properties)) {
+    if (property.default !== undefined) defaults[name] = property.default
+    else if (declaresNull(property)) defaults[name] = null
+  }
+  return defaults
 }
 
 /** A value as it is stored: moments in UTC and no negative zero. */

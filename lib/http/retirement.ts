@@ -10,6 +10,7 @@ export interface Retirement {
   readonly sunset: Date | undefined
   /** A URL. */
   readonly successor: string | undefined
+  clock (): Date
 }
 
 /** The endpoint, saying in every answer that it is to go, and gone after its sunset. */
@@ -40,6 +41,6 @@ export function isRetiring ({ deprecation, sunset }: Retirement): boolean {
 }
 
 /** Whether it has gone. */
-export function hasEnded ({ sunset }: Retirement): boolean {
-  return sunset !== undefined && sunset.getTime() <= Date.now()
+export function hasEnded ({ sunset, clock }: Retirement): boolean {
+  return sunset !== undefined && sunset.getTime() <= clock().getTime()
 }

@@ -5,6 +5,7 @@ import type { Retirement } from '../http/retirement.js'
 import type { Grammar } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Caller } from '../service/caller.js'
+import type { Makers } from '../service/makers.js'
 import type { Urls } from './urls.js'
 
 /** One registration of a family in an application: everything that its requests need. */
@@ -33,6 +34,7 @@ export interface Mount {
   readonly retirement: Retirement
   /** Whether the host says who may do what, so that pages differ by who asks. */
   readonly isGuarded: boolean
+  readonly makers: Makers
   /** On whose behalf a request reads and writes. */
   caller (request: FastifyRequest): Caller
 }

@@ -2,6 +2,8 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Mount } from '../mount/mount.js'
 import type { Grammar } from '../query/grammar.js'
+import { writeOrder } from '../query/order.js'
+import { isSearch } from '../query/patterns.js'
 import type { Field } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 
@@ -52,20 +54,20 @@ export function describeFieldsAndFormat (mount: Mount, grammar: Grammar, members
   return Type.Object({ fields, format }, { additionalProperties: false })
 }
 
-function describeSettings ({ representations }: Mount, { limits, hasCursors }: Grammar, members: readonly string[]) {
+function describeSettings ({ representations }: Mount, { limits, order }: Grammar, members: readonly string[]) {
   const { pageSize, maxPageSize } = limits
   const list = members.join(', ')
   return {
     page: Type.Optional(Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' })),
-    ...(hasCursors && {
-      after: Type.Optional(Type.String({ description: 'Where the page begins, as the link to it has it' }))
-    }),
+    after: describePlace('begins'),
+    before: describePlace('ends'),
     maxpagesize: Type.Optional(Type.Integer({
       minimum: 1,
       default: pageSize,
       description: `Items on the page at most; above ${maxPageSize} it is ${maxPageSize}`
     })),
     sort: Type.Optional(Type.String({
+      default: writeOrder(order),
       description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
     })),
     fields: Type.Optional(Type.String({ description: `Only these members, separated by commas: ${list}` })),
@@ -78,15 +80,27 @@ function describeSettings ({ representations }: Mount, { limits, hasCursors }: G
   }
 }
 
+function describePlace (does: string) {
+  const description = `Where the page ${does}, as the link to it has it; in place of page`
+  return Type.Optional(Type.String({ description }))
+}
+
 function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op, description }] of filters) {
     const { maxValues, maxPatterns, maxPatternLength } = limits
-    const [schema, maxItems] = op === 'regex'
+    const [schema, maxItems] = isSearch(op)
       ? [Type.String({ maxLength: maxPatternLength }), Math.min(maxValues, maxPatterns)]
       : [op === 'null' ? Type.Boolean() : describeValue(field), maxValues]
     described[name] = Type.Optional(Type.Array(schema, { description, maxItems }))
   }
+  // Whatever begins with or. is a parameter of its own; there is no end of groups.
+  described['or'] = Type.Optional(Type.Unsafe<Record<string, string[]>>({
+    type: 'object',
+    additionalProperties: { type: 'array', items: { type: 'string' } },
+    description: 'Alternatives: any of the filters above with "or." before its name; one of them must hold. Further ' +
+      'groups begin with "or1.", "or2." and so on; every group must hold'
+  }))
   return described
 }
 
@@ -96,5 +110,8 @@ export function describeValue ({ kind, values }: Field): TSchema {
   if (kind === 'integer') return Type.Integer()
   if (kind === 'number') return Type.Number()
   if (kind === 'boolean') return Type.Boolean()
-  return Type.String(kind === 'date' || kind === 'date-time' ? { format: kind } : {})
+  if (kind === 'date') return Type.String({ format: kind })
+  if (kind !== 'date-time') return Type.String()
+  // A bare date is the whole day.
+  return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
 }

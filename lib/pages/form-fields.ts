@@ -69,7 +69,7 @@ function describeField ({ name, kind, values }: Field, schema: TSchema): Omit<Fo
   }
 }
 
-/** The fields to filter by: one choice for what has few values, bounds for what has an order, a pattern for text. */
+/** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
   return fields.flatMap(field => listFilterInputs(field).map(({ name, label }) => ({
     name,
@@ -87,7 +87,7 @@ function listFilterInputs (field: Field): { name: string, label: string }[] {
   if (kind === 'json') return []
   if (!isOrdered(field)) return [{ name, label: name }]
   // Nobody knows a part of an id by heart.
-  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.regex`, label: `${name} has` }]
+  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, label: `${name} has` }]
   return [{ name: `min-${name}`, label: `${name} from` }, { name: `max-${name}`, label: `${name} to` }]
 }
 

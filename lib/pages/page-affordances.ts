@@ -4,17 +4,20 @@ import { makePageUrl } from '../query/query-string.js'
 import type { Link, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
-import { uuidv7 } from '../values/ids.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
 
+/** The addresses of the pages around one. */
+interface PagesAround {
+  readonly prev?: string
+  readonly next?: string
+}
+
 /** The rows of a page, and where they lead. */
 interface RowLinks {
   readonly fields: readonly Field[]
-  readonly hasNext: boolean
-  /** The page after this one, where it has no number. */
-  readonly next?: string | undefined
+  readonly links: PagesAround
   /** What the page belongs to. */
   readonly up?: Link
   /** Where the item in this row is. */
@@ -25,35 +28,35 @@ interface RowLinks {
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, hasNext }: { readonly items: readonly Stored[], readonly hasNext: boolean },
+  { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
   submission?: Submission
 ): Promise<PageAffordances> {
-  const { mount: { family: { fields, singular, lifecycle }, urls }, request } = exchange
+  const { mount: { family: { fields, singular, lifecycle }, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const rows = affordRows(exchange, parsed, { fields, hasNext, address }, submission)
+  const rows = affordRows(exchange, parsed, { fields, links, address }, submission)
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const create = makeForm({
     name: 'create',
     title: `Create a ${singular}`,
     action: urls.collection(request),
-    key: uuidv7(),
+    key: makers.makeCommandId(),
     schema: lifecycle.params.schema
   }, submission)
   return { ...rows, create }
 }
 
 // Settings that no longer hold when other filters are chosen.
-const dropped = ['page', 'gt', 'lt', 'after']
+const dropped = ['page', 'gt', 'lt', 'after', 'before']
 
 /** The same for any page: filters, order, and the pages around it. */
 export function affordRows (
   { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, hasNext, next, up, address }: RowLinks,
+  { fields, links: { prev, next }, up, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { urls, representations } = mount
-  const { parameters, page } = parsed
+  const { parameters, page, start } = parsed
   const path = removeSuffix(urls.self(request), suffix)
   const isSearch = submission !== undefined && submission.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
@@ -64,12 +67,12 @@ export function affordRows (
     kinds: listKinds(fields),
     ...(up && { up }),
     others: others.map(({ name, rows }) => {
-      // What goes line by line goes to the end, in the order of the ids.
-      const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort']
+      // What goes line by line goes from the beginning to the end.
+      const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort', 'after', 'before']
       return { href: makePageUrl(path, parsed, without, `format=${name}`), title: name }
     }),
-    page,
-    hasNext,
+    ...(start === undefined ? { page } : {}),
+    ...(prev === undefined ? {} : { prev }),
     ...(next === undefined ? {} : { next }),
     filters,
     // What filters in other spellings stays, as long as it is seen in the address.
@@ -77,7 +80,7 @@ export function affordRows (
     sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
     sort: parameters.find(({ name }) => name === 'sort')?.value,
     // Pages are counted from the first, not from a cursor.
-    url: changes => makePageUrl(path, parsed, [...Object.keys(changes), 'after'], writeChanges(changes)),
+    url: changes => makePageUrl(path, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
     address,
     ...explainRefusal(mount, submission)
   }

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
-import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
@@ -11,7 +10,9 @@ import { representations as allRepresentations } from '../representations/all.js
 import type { Caller, Committed, Grant, Intent } from '../service/caller.js'
 import { checkGrant } from '../service/caller.js'
 import { makeDeadlines } from '../service/deadlines.js'
-import { logOrder } from '../service/log.js'
+import { logList } from '../service/log.js'
+import type { Makers } from '../service/makers.js'
+import { readMakers } from '../service/makers.js'
 import type { GuardedStorage } from '../service/storage-access.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../service/storage-access.js'
 import { readWaitingLimits } from '../service/write-lines.js'
@@ -32,6 +33,7 @@ export async function makeMount (family: Family, prefix: string, options: Family
   const limits = {
     pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
   }
+  const makers = readMakers(family, options)
 
   return {
     family,
@@ -39,8 +41,8 @@ export async function makeMount (family: Family, prefix: string, options: Family
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
-    grammar: compileGrammar(family.fields, limits),
-    logGrammar: compileGrammar(logFields, limits, logOrder),
+    grammar: compileGrammar(family, limits),
+    logGrammar: compileGrammar(logList, limits),
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
@@ -53,10 +55,12 @@ export async function makeMount (family: Family, prefix: string, options: Family
     retirement: {
       deprecation: toDate(options.deprecation),
       sunset: toDate(options.sunset),
-      successor: options.successor
+      successor: options.successor,
+      clock: makers.clock
     },
     isGuarded: options.authorize !== undefined,
-    caller: await makeCallerFactory(family, options)
+    makers,
+    caller: await makeCallerFactory(family, options, makers)
   }
 }
 
@@ -65,7 +69,8 @@ const unlimited: Grant = {}
 /** A caller for each request: what `authorize` grants it, and the storage that is its own. */
 async function makeCallerFactory (
   family: Family,
-  options: FamilyOptions
+  options: FamilyOptions,
+  makers: Makers
 ): Promise<(request: FastifyRequest) => Caller> {
   const { storage, authorize, onCommitted, timeout = 10_000 } = options
   const waiting = readWaitingLimits(options)
@@ -82,6 +87,7 @@ async function makeCallerFactory (
     storage: () => getStorage(request),
     signal: new Patience(deadlines, request.raw),
     waiting,
+    makers,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
   })

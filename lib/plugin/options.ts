@@ -7,8 +7,9 @@ import { findRepresentationsFlaw } from '../representations/all.js'
 import type { Representation } from '../representations/representation.js'
 import type { Committed, Granted, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
-import type { Storage, Stored } from '../storage/storage.js'
+import type { Id, Storage, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
+import { findFlawInPrefix } from './check-prefix.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {
@@ -60,11 +61,17 @@ export interface FamilyOptions<I = Stored> {
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, whoever shares the storage. Default 1000. */
   readonly maxWaiting?: number
+  /** The time of what is decided, and for `sunset`, for tests. Default: that of the machine. */
+  readonly clock?: () => Date
+  /** Makes the id of a new item, in place of the definition's `makeId`. */
+  readonly makeId?: () => Id
+  /** Makes the id of a command that the client gave none, and the key of a form. Default: a UUID of version 7. */
+  readonly makeCommandId?: () => string
   /** How often one query parameter may be repeated. Default 100. */
   readonly maxValues?: number
-  /** `.regex` patterns in one query at most, over all fields. Default 5. */
+  /** `.regex` patterns and `.has` texts in one query at most, over all fields. Default 5. */
   readonly maxPatterns?: number
-  /** The length of a `.regex` pattern at most. Default 200. */
+  /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
   readonly maxPatternLength?: number
   /**
    * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of
@@ -140,6 +147,9 @@ const checks: Record<keyof FamilyOptions, Check> = {
   unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
   authorize: checkFunction,
   onCommitted: checkFunction,
+  clock: checkFunction,
+  makeId: checkFunction,
+  makeCommandId: checkFunction,
   maxWaitingPerItem: checkSize,
   maxWaiting: checkSize,
   maxValues: checkSize,
@@ -180,18 +190,6 @@ function findFlaw (family: Family, options: FamilyOptions): string | undefined {
   if (family.versioned && options.version === undefined) return 'the option "version" is required, such as "v1"'
   const { pageSize = 1, maxPageSize = 1000 } = options
   return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
-}
-
-// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
-const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
-
-function findFlawInPrefix (prefix: string): string | undefined {
-  // Two colons are one that begins no parameter.
-  const names = [...prefix.replaceAll('::', '').matchAll(/:(\w+)/g)].map(([, name]) => name as string)
-  const taken = names.find(name => ownParameters.includes(name))
-  if (taken === undefined) return undefined
-  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
-    ownParameters.join(', ')
 }
 
 function isOrigin (value: unknown): boolean {

@@ -1,29 +1,81 @@
-import type { Field, Order } from '../storage/storage.js'
+import type { Field, ItemKey, Kind, Order } from '../storage/storage.js'
+import { isDate, readDateTime } from '../values/dates.js'
 import type { Members } from '../values/json.js'
-import { readValue } from './values.js'
+import { findTextFlaw } from '../values/json.js'
+import { writeOrder } from './order.js'
 
-/** A place in an order, as text for a URL: the values that an item has in the fields of the order. */
-export function writeCursor (order: readonly Order[], item: Members): string {
-  return Buffer.from(JSON.stringify(order.map(({ field }) => item[field]))).toString('base64url')
+/** A list in one of its orders: the places of another mean nothing in it. */
+export interface OrderedList {
+  readonly name: string
+  readonly fields: readonly Field[]
+  readonly order: readonly Order[]
 }
 
-/** The values that a cursor has for the fields of the order; undefined where it is none. */
-export function readCursor (fields: readonly Field[], order: readonly Order[], text: string): Members | undefined {
-  const values = parseList(Buffer.from(text, 'base64url').toString())
-  if (values?.length !== order.length) return undefined
-  const entries = order.map(({ field }, index) => [field, values[index]] as const)
-  const isFit = ([name, value]: readonly [string, unknown]) => {
-    const read = readValue(fields.find(field => field.name === name) as Field, String(value))
-    return 'value' in read && read.value === value
-  }
-  return entries.every(isFit) ? Object.fromEntries(entries) : undefined
+/** A place in an order: after an item, or before it. */
+export interface Place {
+  readonly isAfter: boolean
+  /** What the item has, or had, in the fields of the order; where that is too long for a URL, the id alone. */
+  readonly item: ItemKey
 }
 
-function parseList (text: string): readonly unknown[] | undefined {
+/** From where a page is read, and in which direction. */
+export interface Start {
+  readonly place: Place
+  readonly backwards: boolean
+}
+
+// A page has two of them, and a client must be able to send one back.
+const maxLength = 3000
+
+/** A place as text for a URL. It tells what the order tells anyway: the values of an item that its reader was shown. */
+export function writeCursor (list: OrderedList, { isAfter, item }: Place): string {
+  const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
+  return text.length <= maxLength ? text : encode(list, isAfter, [[item.id]])
+}
+
+/** The place that a cursor stands for; undefined where it is none of this list in this order. */
+export function readCursor (list: OrderedList, text: string): Place | undefined {
+  if (text.length > maxLength) return undefined
+  const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
+  // Written again it must be the same: what was cut, or written by hand, is none.
+  if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
+  const item = readItem(list, values)
+  return item && { isAfter, item: item as ItemKey }
+}
+
+function readItem ({ fields, order }: OrderedList, values: readonly unknown[]): Members | undefined {
+  const [alone] = values
+  const [names, given] = Array.isArray(alone) ? [['id'], alone] : [order.map(({ field }) => field), values]
+  const isFit = names.length === given.length && (given === values || values.length === 1) &&
+    names.every((name, index) => fits(fields.find(field => field.name === name), given[index]))
+  return isFit ? Object.fromEntries(names.map((name, index) => [name, given[index]])) : undefined
+}
+
+function encode ({ name, order }: OrderedList, isAfter: boolean, values: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify([`${name} ${writeOrder(order)}`, isAfter, ...values])).toString('base64url')
+}
+
+function parseList (text: string): readonly unknown[] {
   try {
     const parsed = JSON.parse(text) as unknown
-    return Array.isArray(parsed) ? parsed : undefined
+    return Array.isArray(parsed) ? parsed : []
   } catch {
-    return undefined
+    return []
   }
+}
+
+function fits (field: Field | undefined, value: unknown): boolean {
+  if (field === undefined) return false
+  return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
+}
+
+// What a storage can compare with; an enumeration may have had other words once.
+const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  integer: Number.isInteger,
+  number: Number.isFinite,
+  boolean: value => typeof value === 'boolean',
+  string: value => typeof value === 'string' && findTextFlaw(value) === undefined,
+  date: value => typeof value === 'string' && isDate(value),
+  'date-time': value => typeof value === 'string' && readDateTime(value) !== undefined,
+  json: () => false
 }

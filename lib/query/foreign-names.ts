@@ -16,9 +16,9 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
     'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
   ],
   [
-    'cursor after before startingafter endingbefore sinceid pagetoken nexttoken continuationtoken $skiptoken ' +
+    'cursor startingafter endingbefore sinceid pagetoken nexttoken continuationtoken $skiptoken ' +
       'page[after] page[before] page[cursor]',
-    'Follow links.next; in the order of ids it goes on by gt=, the last id.'
+    'Follow links.next and links.prev, which go from place to place.'
   ],
   [
     'order orderby $orderby ordering $sort sortby sort[] sortorder direction dir orderdirection sortdirection',
@@ -26,11 +26,11 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
   ],
   [
     'q query search $search s term keyword keywords fulltext $text',
-    'To search there is FIELD.regex, as in FIELD.regex=abc.'
+    'To search there is FIELD.has, as in FIELD.has=abc.'
   ],
   [
     'filter $filter filters where $where conditions criteria rsql fq',
-    'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.regex=abc.'
+    'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.has=abc.'
   ],
   [
     'select $select columns only props include[] attributes fields[]',
@@ -59,8 +59,8 @@ const operators: Readonly<Record<string, string>> = {
   isnull: 'null',
   like: 'regex',
   ilike: 'regex',
-  contains: 'regex',
-  icontains: 'regex',
+  contains: 'has',
+  icontains: 'has',
   startswith: 'regex',
   endswith: 'regex'
 }

@@ -1,14 +1,18 @@
-import type { Field, Order, Query } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { Order, Query } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
+import type { OrderedList, Start } from './cursor.js'
+import { readCursor } from './cursor.js'
+import type { FilterLimits, GivenFilters } from './filters.js'
+import { addFilter, findFilter, splitGroup, toConditions } from './filters.js'
 import { explainForeignName } from './foreign-names.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
-import type { FilterLimits, GivenFilters, Settings } from './parameters.js'
-import { addFilter, findFilter, makeCursorReader, makeSettingReaders, toConditions } from './parameters.js'
+import { toTotalOrder } from './order.js'
 import type { Parameter } from './query-string.js'
 import { countParameters, maxParameters, splitQuery } from './query-string.js'
+import type { Settings } from './settings.js'
+import { makeSettingReaders } from './settings.js'
 
 /** Bounds of what a query may ask. */
 interface QueryLimits extends FilterLimits {
@@ -26,10 +30,10 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
-  /** Whether pages go on by a cursor: the order is that of the grammar, and not one that the client chose. */
-  readonly byCursor: boolean
-  /** The place after which to begin: the values of the fields of the order there. */
-  readonly after: Members | undefined
+  /** The list in the order that is asked for. */
+  readonly list: OrderedList
+  /** The place from which to read, where one is named. */
+  readonly start: Start | undefined
   /** The parameters as they were sent, from which the links to other pages are made. */
   readonly parameters: readonly Parameter[]
 }
@@ -42,34 +46,26 @@ export interface QueryFlaw {
 
 export interface Grammar {
   readonly limits: QueryLimits
+  /** Where a client asks for none. */
+  readonly order: readonly Order[]
   /** Every name that filters, for documentation. */
   readonly filters: ReadonlyMap<string, Filter>
-  /** Whether a page may be asked for by a cursor. */
-  readonly hasCursors: boolean
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
 // To look for a name that is nearly the same takes time, and in a query that is all wrong it helps nobody.
 const maxHints = 5
 
-/**
- * Compiles the query grammar of a family: a pure function from query string to query.
- *
- * @param ownOrder the order where the client asks for none; by id unless given. With one of its own, pages go on by a
- *   cursor.
- */
-export function compileGrammar (
-  fields: readonly Field[],
-  limits: QueryLimits,
-  ownOrder: readonly Order[] = []
-): Grammar {
-  const filters = listFilters(fields)
-  const hasCursors = ownOrder.length > 0
-  const order = toTotalOrder(ownOrder)
-  const settingReaders = makeSettingReaders(fields, limits.maxValues)
-  if (hasCursors) settingReaders.set('after', makeCursorReader(fields, order))
+/** What is listed, and in which order where the client asks for none; by id where that is empty. */
+type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>>
 
-  return { limits, filters, hasCursors, parse }
+/** Compiles the query grammar of a list: a pure function from query string to query. */
+export function compileGrammar ({ name, fields, order: ownOrder = [] }: ListShape, limits: QueryLimits): Grammar {
+  const filters = listFilters(fields)
+  const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder) }
+  const settingReaders = makeSettingReaders(fields, limits.maxValues)
+
+  return { limits, order: ownList.order, filters, parse }
 
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
@@ -99,15 +95,15 @@ export function compileGrammar (
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
     if (offset > limits.maxSkipped) flaws.push({ parameter: 'page', detail: describeDepth(limits) })
-    if (settings.after !== undefined && (settings.page ?? settings.sort) !== undefined) {
-      flaws.push({ parameter: 'after', detail: 'after has no place beside page or sort' })
-    }
+    const list = settings.sort === undefined ? ownList : { ...ownList, order: toTotalOrder(settings.sort) }
+    const start = readStart(list, settings)
+    if (start !== undefined && 'flaw' in start) flaws.push(start.flaw)
     if (flaws.length > 0) return { flaws }
 
     return {
       query: {
         where: toConditions(given),
-        order: settings.sort === undefined ? order : toTotalOrder(settings.sort),
+        order: list.order,
         offset,
         limit,
         count: settings.count ?? false
@@ -115,8 +111,8 @@ export function compileGrammar (
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
-      byCursor: hasCursors && settings.sort === undefined,
-      after: settings.after,
+      list,
+      start: start as Start | undefined,
       parameters
     }
   }
@@ -133,27 +129,39 @@ export function compileGrammar (
     return use === undefined ? 'unknown' : addFilter(given, use, limits)
   }
 
+  function listNames (group: string | undefined): string[] {
+    if (group === undefined) return [...settingReaders.keys(), ...filters.keys()]
+    return [...filters.keys()].map(name => `${group}.${name}`)
+  }
+
   /** @param before how many unknown ones were described before it: what is allowed is said once */
   function describeUnknown (name: string, before: number): string {
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
-    const others = hasCursors ? [...reservedNames, 'after'] : reservedNames
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    return `${text} Fields that can be filtered: ${names}; other parameters: ${others.join(', ')}`
+    const others = `other parameters: ${reservedNames.join(', ')}; or. before alternatives`
+    return `${text} Fields that can be filtered: ${names}; ${others}`
   }
 
   function findHint (name: string): string {
     const foreign = explainForeignName(name, fields, filters)
-    return foreign === undefined ? didYouMean(name, [...settingReaders.keys(), ...filters.keys()]) : ` ${foreign}`
+    return foreign === undefined ? didYouMean(name, listNames(splitGroup(name)?.group)) : ` ${foreign}`
   }
+}
+
+/** Where a page begins or ends, by the cursor that is given for it. */
+function readStart (list: OrderedList, { after, before, page }: Settings): Start | { flaw: QueryFlaw } | undefined {
+  const parameter = before === undefined ? 'after' : 'before'
+  const text = before ?? after
+  if (text === undefined) return undefined
+  const other = page !== undefined ? 'page' : before !== undefined && after !== undefined ? 'after' : undefined
+  if (other !== undefined) return { flaw: { parameter, detail: `${parameter} has no place beside ${other}` } }
+  const place = readCursor(list, text)
+  if (place !== undefined) return { place, backwards: before !== undefined }
+  const detail = `${parameter} must be as it stands in the link to the page, with the same sort`
+  return { flaw: { parameter, detail } }
 }
 
 function describeDepth ({ maxSkipped }: QueryLimits): string {
   return `page may pass over at most ${maxSkipped} items (maxSkipped); go on by links.next, or by gt and lt`
-}
-
-// The id breaks ties; whatever comes after it decides nothing.
-function toTotalOrder (order: readonly Order[]): Order[] {
-  const end = order.findIndex(({ field }) => field === 'id')
-  return end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
 }

@@ -1,6 +1,6 @@
-import type { Condition, Field } from '../storage/storage.js'
+import type { Field, FieldCondition } from '../storage/storage.js'
 
-export type Operator = Condition['op']
+export type Operator = FieldCondition['op']
 
 /** What a parameter name stands for: an operator on a field. */
 export interface Filter {
@@ -11,7 +11,12 @@ export interface Filter {
 
 /** Parameters with a meaning of their own; no field may be named like one. */
 export const reservedNames =
-  ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format'] as const
+  ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
+
+/** Whether a field of this name could not be told from something else in a query. */
+export function isReserved (name: string): boolean {
+  return (reservedNames as readonly string[]).includes(name) || /^or\d*$/.test(name)
+}
 
 const descriptions: Record<Operator, string> = {
   eq: 'equal to this value',
@@ -21,6 +26,7 @@ const descriptions: Record<Operator, string> = {
   lt: 'less than this value',
   lte: 'less than or equal to this value',
   regex: 'in which this pattern (RE2 syntax) is found: this value',
+  has: 'a text that contains this value, without regard to case',
   null: 'absent or null (true), or has a value (false)'
 }
 
@@ -56,6 +62,6 @@ export function isOrdered (field: Field): boolean {
 export function listOperators (field: Field): readonly Operator[] {
   const compared: readonly Operator[] = field.kind === 'json'
     ? []
-    : isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex'] : ['eq', 'ne', 'regex']
+    : isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex', 'has'] : ['eq', 'ne', 'regex', 'has']
   return field.optional || field.nullable === true ? [...compared, 'null'] : compared
 }

@@ -1,5 +1,6 @@
 import type { Field, Scalar } from '../storage/storage.js'
-import { dateRule, dateTimeRule, isDate, readDateTime } from '../values/dates.js'
+import type { Day } from '../values/dates.js'
+import { dateRule, dateTimeRule, isDate, readDateTime, toDay } from '../values/dates.js'
 import { findTextFlaw } from '../values/json.js'
 
 /** A value, or what was expected instead. */
@@ -14,6 +15,14 @@ export function readValue (field: Field, text: string): ReadResult {
     return field.values.includes(text) ? { value: text } : { expected: `must be one of ${field.values.join(', ')}` }
   }
   return readers[field.kind](text)
+}
+
+/** What a field is compared with: a value or, of moments, a whole day. */
+export type Operand = Scalar | Day
+
+/** Reads what a field is compared with. A bare date is the whole day where the field has moments. */
+export function readOperand (field: Field, text: string): ReadResult<Operand> {
+  return field.kind === 'date-time' && isDate(text) ? { value: toDay(text) } : readValue(field, text)
 }
 
 const readers: Record<Field['kind'], (text: string) => ReadResult> = {

@@ -8,6 +8,7 @@ import { affordCollection } from '../pages/page-affordances.js'
 import { notFound, Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePicker } from '../values/json.js'
+import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
@@ -57,7 +58,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
 }
 
 async function loadCollection (
-  { family, emptyList }: Mount,
+  { family, emptyList, urls }: Mount,
   { reader, representation, query: { parsed, refused } }: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
   const members = parsed.fields ?? family.members
@@ -71,7 +72,10 @@ async function loadCollection (
     renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),
     show: makePicker(members),
-    afford: (exchange, page) => affordCollection(exchange, parsed, page, refused)
+    afford: (exchange, page) => affordCollection(exchange, parsed, {
+      items: page.items,
+      links: makePageLinks(urls.self(exchange.request), parsed, page)
+    }, refused)
   }, parsed, representation)
 }
 

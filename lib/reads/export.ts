@@ -8,10 +8,11 @@ import type { Exchange } from '../mount/mount.js'
 import { invalidQuery } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { Rows } from '../representations/representation.js'
-import { findAfter } from '../service/find-after.js'
+import type { Find } from '../service/find-page.js'
+import { findFrom } from '../service/find-page.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
 import type { Listing } from './listing.js'
-import { findFrom, isByKey, refuseEmpty } from './listing.js'
+import { refuseEmpty } from './listing.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
@@ -21,11 +22,17 @@ const maxRows = 500
 
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
 export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<Found> {
-  if (!isByKey(parsed) && parsed.parameters.some(({ name }) => name === 'sort')) {
+  const { query: { order }, parameters, list, start } = parsed
+  if (order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
     throw invalidQuery([{ parameter: 'sort', detail }])
   }
-  const first = await findFrom(listing, parsed, makeBatchQuery(parsed, firstRows))
+  if (start?.backwards === true) {
+    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
+  }
+  const query = makeBatchQuery(parsed, firstRows)
+  const find: Find = query => listing.find(query)
+  const first = start === undefined ? await find(query) : await findFrom(find, list, query, start)
   refuseEmpty(listing, first.items.length)
   return first
 }
@@ -63,7 +70,7 @@ async function * writeBatches (
   const { members, show } = listing
   const head = rows.head(members)
   if (head !== '') yield head
-  const find = (query: Query) => listing.find(query)
+  const find: Find = query => listing.find(query)
   let query = makeBatchQuery(parsed, firstRows)
   let { items } = first
   while (items.length > 0) {
@@ -72,7 +79,8 @@ async function * writeBatches (
     if (items.length < query.limit) return
     query = makeBatchQuery(parsed, chooseRows(query.limit, text.length / items.length))
     listing.renewTime()
-    items = (await findAfter(find, query, items.at(-1) as Stored)).items
+    const start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
+    items = (await findFrom(find, parsed.list, query, start)).items
   }
 }
 

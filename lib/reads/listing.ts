@@ -5,8 +5,8 @@ import { writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { PageAffordances } from '../representations/representation.js'
-import { findAfter } from '../service/find-after.js'
-import type { Found, FoundText, Id, Query, Stored } from '../storage/storage.js'
+import type { FoundPage } from '../service/find-page.js'
+import type { Found, FoundText, Query, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
 /** A list: how its items are found, and how they are shown. */
@@ -24,14 +24,7 @@ export interface Listing {
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   show (item: Stored): Members
   /** What people can do with a page of it. */
-  afford? (exchange: Exchange, page: LoadedItems): PageAffordances | Promise<PageAffordances>
-}
-
-/** The items of a page. */
-export interface LoadedItems {
-  readonly items: readonly Stored[]
-  readonly hasNext: boolean
-  readonly total: number | undefined
+  afford? (exchange: Exchange, page: FoundPage): PageAffordances | Promise<PageAffordances>
 }
 
 /** An empty list may be a problem, as the mount says. */
@@ -47,45 +40,21 @@ export interface PageLinks {
   prev?: string
 }
 
-/** Whether the order is by id, so that a page can be found by its key. */
-export function isByKey ({ query: { order } }: ParsedQuery): boolean {
-  return order[0]?.field === 'id'
-}
+// What a page that is reached by another way does not have.
+const places = ['page', 'after', 'before']
 
-/** @param last the last item, of which the fields of the order are needed; undefined where there is none */
 export function makePageLinks (
   path: string,
   parsed: ParsedQuery,
-  last: LastItem | undefined,
-  hasNext: boolean
+  { next, prev }: Pick<FoundPage, 'next' | 'prev'>
 ): PageLinks {
-  const { page } = parsed
-  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, ['page', 'after']) }
-  if (hasNext) links.next = makeNextUrl(path, parsed, last)
-  if (page > 1) links.prev = makePageUrl(path, parsed, ['page'], `page=${page - 1}`)
+  const { page, list } = parsed
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
+  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
+  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
+  // Beyond the last page there is no item to go back from.
+  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
   return links
-}
-
-type LastItem = Members & { readonly id: Id }
-
-/**
- * The page after this item: by key where the order is by id, by cursor in the order of a log, so that no page costs
- * more than the first; by number in every other order.
- */
-export function makeNextUrl (path: string, parsed: ParsedQuery, last: LastItem | undefined): string {
-  const { query: { order }, page, byCursor } = parsed
-  if (last !== undefined && isByKey(parsed)) {
-    const key = order[0]?.descending === true ? 'lt' : 'gt'
-    return makePageUrl(path, parsed, ['page', key], `${key}=${encodeURIComponent(last.id)}`)
-  }
-  return last !== undefined && byCursor
-    ? makePageUrl(path, parsed, ['page', 'after'], `after=${writeCursor(order, last)}`)
-    : makePageUrl(path, parsed, ['page'], `page=${page + 1}`)
-}
-
-/** Finds what a query asks for, after the place that it names. */
-export async function findFrom (listing: Listing, { after }: ParsedQuery, query: Query): Promise<Found> {
-  return await (after === undefined ? listing.find(query) : findAfter(query => listing.find(query), query, after))
 }
 
 // A client or a proxy that meets more than it can take of headers takes nothing of the answer.

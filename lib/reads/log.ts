@@ -21,7 +21,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
-import { makeNextUrl } from './listing.js'
+import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
@@ -75,12 +75,11 @@ async function loadLog (
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-    afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
+    afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: logFields,
-      hasNext,
-      next: parsed.after && makeNextUrl(urls.self(exchange.request), parsed, items.at(-1)),
+      links: makePageLinks(urls.self(exchange.request), parsed, page),
       up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
-      address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), operation?.noun)
+      address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
   }, parsed, representation)
 }

@@ -3,18 +3,21 @@ import { refuseLargePage } from '../http/large-answers.js'
 import { addLink, send, sendText } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { listParts } from '../query/parts.js'
 import type { Representation } from '../representations/representation.js'
-import type { Found, FoundText } from '../storage/storage.js'
+import type { FoundPage } from '../service/find-page.js'
+import { findPage, placeAround } from '../service/find-page.js'
+import type { Found, FoundText, Query } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { exportRows, loadExport } from './export.js'
-import type { Listing, LoadedItems, PageLinks } from './listing.js'
-import { findFrom, formatLinks, makePageLinks, refuseEmpty } from './listing.js'
+import type { Listing, PageLinks } from './listing.js'
+import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
   | { readonly first: Found }
   | { readonly text: FoundText }
-  | { readonly page: LoadedItems }
+  | { readonly page: FoundPage }
 )
 
 /** Loads a page, or the beginning of everything, in the way that the representation can use best. */
@@ -26,17 +29,25 @@ export async function loadPage (
   if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
   refuseLargePage(parsed.query.limit)
   if (representation.pageOfText !== undefined && listing.findText !== undefined) {
-    const text = await listing.findText(parsed.query)
-    refuseEmpty(listing, text.count)
-    return { listing, text }
+    const query = findSingle(parsed)
+    const text = query && await listing.findText(query)
+    if (text !== undefined) {
+      refuseEmpty(listing, text.count)
+      return { listing, text }
+    }
   }
-  const { limit } = parsed.query
-  // One item more than the page has, to know whether there is a next one without counting.
-  const { items, total } = await findFrom(listing, parsed, { ...parsed.query, limit: limit + 1 })
-  const hasNext = items.length > limit
+  const page = await findPage(query => listing.find(query), parsed)
   // To a person, an empty list is still the place to make the first item.
-  if (representation.interactive !== true) refuseEmpty(listing, items.length)
-  return { listing, page: { items: hasNext ? items.slice(0, limit) : items, hasNext, total } }
+  if (representation.interactive !== true) refuseEmpty(listing, page.items.length)
+  return { listing, page }
+}
+
+/** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
+function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
+  if (start === undefined) return query
+  if (list.order.length > 1 || start.backwards || query.count) return undefined
+  const { parts } = listParts(list.fields, list.order, start)
+  return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
 // Everything is sent where the representation goes line by line and the client names no page.
@@ -57,8 +68,8 @@ function sendPageText (
   { listing, text: found }: { listing: Listing, text: FoundText }
 ): FastifyReply {
   const { mount: { urls }, request, reply, choice } = exchange
-  const last = found.last === undefined ? undefined : { id: found.last }
-  const links = makePageLinks(urls.self(request), parsed, last, found.more)
+  const { first, last, more } = found
+  const links = makePageLinks(urls.self(request), parsed, placeAround({ ...parsed, more, first, last }))
   addLink(reply, formatLinks(links))
   const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
   const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
@@ -68,14 +79,14 @@ function sendPageText (
 async function sendItems (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { listing, page }: { listing: Listing, page: LoadedItems }
+  { listing, page }: { listing: Listing, page: FoundPage }
 ): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice } = exchange
   const { name, singular, members, afford } = listing
   // Once more, for those that came together.
   refuseLargePage(page.items.length)
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
-  const links = makePageLinks(urls.self(request), parsed, page.items.at(-1), page.hasNext)
+  const links = makePageLinks(urls.self(request), parsed, page)
   addLink(reply, formatLinks(links))
   const items = page.items.map(listing.show)
   const { rows } = choice.representation

@@ -8,11 +8,13 @@ import { describeListPaging, describeValue } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { invalidQuery, Problem } from '../problems.js'
+import { listEqual } from '../query/alternatives.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { readValue } from '../query/values.js'
-import type { Condition, Field, Id } from '../storage/storage.js'
+import { readOperand, readValue } from '../query/values.js'
+import type { Field, Id } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
 import { shorten } from '../values/shorten.js'
+import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
@@ -57,12 +59,12 @@ async function loadQuery (
   field: Field,
   { reader, name, query: parsed, representation }: Loading<ParsedQuery>
 ): Promise<LoadedPage | undefined> {
-  const read = readValue(field, name)
+  const read = readOperand(field, name)
   if ('expected' in read) return undefined
-  const condition: Condition = { field: field.name, op: 'eq', values: [read.value] }
+  const equal = listEqual(field.name, [read.value]).flat()
   const order = [{ field: 'id', descending: false }]
   // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
-  const { items: [any] } = await reader.find({ where: [condition], order, offset: 0, limit: 1, count: false })
+  const { items: [any] } = await reader.find({ where: equal, order, offset: 0, limit: 1, count: false })
   if (any === undefined) return undefined
   const members = parsed.fields ?? family.members
   return await loadPage({
@@ -71,14 +73,14 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
-    find: query => reader.find({ ...query, where: [condition, ...query.where] }),
+    find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
     show: makePicker(members),
-    afford: (exchange, { items, hasNext }) => affordRows(exchange, parsed, {
+    afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: family.fields,
-      hasNext,
+      links: makePageLinks(urls.self(exchange.request), parsed, page),
       up: { href: urls.collection(exchange.request), title: `All ${family.name}` },
-      address: index => urls.item(exchange.request, items[index]?.id as Id)
+      address: index => urls.item(exchange.request, page.items[index]?.id as Id)
     })
   }, parsed, representation)
 }

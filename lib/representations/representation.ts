@@ -67,9 +67,10 @@ export interface PageAffordances {
   readonly up?: Link
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
-  readonly page: number
-  readonly hasNext: boolean
-  /** The page after this one, where it has no number. */
+  /** Its number; undefined where it is read from a place. */
+  readonly page?: number
+  /** The pages around it, as in the links of JSON. */
+  readonly prev?: string
   readonly next?: string
   /** Fields to filter by. */
   readonly filters: readonly FormField[]

@@ -4,8 +4,8 @@ import type { Params } from '../family/params.js'
 import { readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
+import type { FilterLimits } from '../query/filters.js'
 import type { Grammar, ParsedQuery, QueryFlaw } from '../query/grammar.js'
-import type { FilterLimits } from '../query/parameters.js'
 import { describeTooMany } from '../query/patterns.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
@@ -13,13 +13,14 @@ import type { Members } from '../values/json.js'
 import { escapePointer, findJsonFlaw, findTextFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import type { Command } from './command.js'
-import type { CallOptions, CreateOptions, FindOptions, LogOptions, RunOptions, ServiceOptions } from './service.js'
+import type { CallOptions, CreateOptions, FindOptions, RunOptions, ServiceOptions } from './service.js'
 import { isStorage } from './storage-access.js'
 
 // What a caller of the service hands over, judged as strictly as what a client sends.
 
 const sizes = ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof ServiceOptions)[]
-const optionNames: readonly string[] = ['storage', 'authorize', ...sizes] satisfies (keyof ServiceOptions)[]
+const functions = ['authorize', 'clock', 'makeId', 'makeCommandId'] as const satisfies readonly (keyof ServiceOptions)[]
+const optionNames: readonly string[] = ['storage', ...functions, ...sizes] satisfies (keyof ServiceOptions)[]
 
 export function checkOptions ({ name }: Family, options: ServiceOptions | undefined): void {
   const flaw = findFlawInOptions(options ?? {})
@@ -32,8 +33,8 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
   if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
   const size = sizes.find(name => options[name] !== undefined && !isSize(options[name]))
   if (size !== undefined) return `the option "${size}" must be an integer from 1`
-  if (options.authorize === undefined || typeof options.authorize === 'function') return undefined
-  return 'the option "authorize" must be a function'
+  const wrong = functions.find(name => options[name] !== undefined && typeof options[name] !== 'function')
+  return wrong === undefined ? undefined : `the option "${wrong}" must be a function`
 }
 
 /** Whether a value can bound something. */
@@ -46,14 +47,12 @@ export const callOptions = {
   get: ['principal', 'signal'],
   create: ['principal', 'signal', 'key'],
   run: ['principal', 'signal', 'key', 'command', 'revision'],
-  find: ['principal', 'signal', 'limit', 'page', 'sort', 'count'],
-  log: ['principal', 'signal', 'limit', 'page', 'sort', 'count', 'after']
+  find: ['principal', 'signal', 'limit', 'page', 'sort', 'count', 'after', 'before']
 } satisfies {
   get: (keyof CallOptions)[]
   create: (keyof CreateOptions)[]
   run: (keyof RunOptions)[]
   find: (keyof FindOptions)[]
-  log: (keyof LogOptions)[]
 }
 
 /** Checks the names of a call's options: a misspelt key would not make anything safe to repeat. */
@@ -123,10 +122,10 @@ export function refuseInCreation (options: RunOptions): void {
 const limitParameter = 'maxpagesize'
 
 /** The query of a text and of the options beside it, or the problem that names all that is wrong with them. */
-export function parseQuery (grammar: Grammar, search: string, options: LogOptions): ParsedQuery {
-  const { limit, page, sort, count, after } = options
+export function parseQuery (grammar: Grammar, search: string, options: FindOptions): ParsedQuery {
+  const { limit, page, sort, count, after, before } = options
   const exact = count === true ? 'exact' : undefined
-  const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after })
+  const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after, before })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encode(value)}`)
   const parsed = grammar.parse([search, ...settings].join('&'))
@@ -158,14 +157,27 @@ export function checkConditions (family: Family, grammar: Grammar, conditions: r
 // Before anything is compiled.
 function checkLengths (conditions: readonly (Partial<Condition> | null)[], limits: FilterLimits): void {
   let patterns = 0
-  for (const condition of conditions) {
+  for (const condition of listGivenConditions(conditions)) {
     const parameter = String(condition?.field)
     const { values } = (condition ?? {}) as { values?: unknown }
     if (Array.isArray(values) && values.length > limits.maxValues) {
       throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])
     }
-    patterns += condition?.op === 'regex' && Array.isArray(condition.patterns) ? condition.patterns.length : 0
+    patterns += countSearches(condition)
     if (patterns <= limits.maxPatterns) continue
     throw invalidQuery([{ parameter, detail: `${parameter} ${describeTooMany(limits)}` }])
   }
+}
+
+function countSearches (condition: Partial<Condition> | null): number {
+  const searches: unknown = condition?.op === 'regex' ? condition.patterns : condition?.op === 'has' && condition.texts
+  return Array.isArray(searches) ? searches.length : 0
+}
+
+// Those of alternatives too; they are not known to be any yet.
+function listGivenConditions (conditions: readonly (Partial<Condition> | null)[]): (Partial<Condition> | null)[] {
+  return conditions.flatMap(condition => {
+    if (condition?.op !== 'any' || !Array.isArray(condition.of)) return [condition]
+    return (condition.of as unknown[]).flat() as Partial<Condition>[]
+  })
 }

@@ -4,6 +4,7 @@ import { findFlawInConditions } from '../query/conditions.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
+import type { Makers } from './makers.js'
 import type { GuardedStorage } from './storage-access.js'
 import type { WaitingLimits } from './write-lines.js'
 
@@ -62,6 +63,8 @@ export interface Caller {
   readonly signal?: AbortSignal | undefined
   /** How many may wait before its writes. */
   readonly waiting: WaitingLimits
+  /** Where the time and the ids of its writes come from. */
+  readonly makers: Makers
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   /** Hears of every change once it is durable. */

@@ -1,16 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import type { Id, Stored } from '../storage/storage.js'
-import { ConflictError, DuplicateError } from '../storage/storage.js'
-import { uuidv7 } from '../values/ids.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import type { CommandId } from './command-id.js'
 import { identifyCommand } from './command-id.js'
-import type { Counters } from './counters.js'
 import { getCounters } from './counters.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
@@ -18,6 +14,7 @@ import { isCounted, makeNewId } from './new-id.js'
 import { Reader } from './reader.js'
 import { makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay } from './replay.js'
+import { retryConflicts } from './retry.js'
 import type { BoundStorage } from './storage-access.js'
 import { bindSignal } from './storage-access.js'
 import { getWriteLines } from './write-lines.js'
@@ -81,9 +78,9 @@ export async function execute (family: Family, caller: Caller, command: Command)
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
-function nameLine ({ family, command: { target }, identity }: Execution): string | undefined {
+function nameLine ({ family, caller, command: { target }, identity }: Execution): string | undefined {
   if (target !== undefined) return `${family.name}/${target}`
-  return isCounted(family) ? family.name : identity?.row
+  return isCounted(family, caller.makers) ? family.name : identity?.row
 }
 
 async function attempt (execution: Execution): Promise<Outcome> {
@@ -93,10 +90,14 @@ async function attempt (execution: Execution): Promise<Outcome> {
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const { current, command, grant }: Loaded = target === undefined ? execution : await load(execution, target)
-  const name = identity?.id ?? uuidv7()
-  const context: Context = { now: new Date().toISOString(), command: name, principal: grant.principal }
+  const { makers } = caller
+  const name = identity?.id ?? makers.makeCommandId()
+  const context: Context = { now: makers.clock().toISOString(), command: name, principal: grant.principal }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
-    ? { outcome: 'done', after: decideCreation(family, await makeNewId(family, storage), command.params, context) }
+    ? {
+        outcome: 'done',
+        after: decideCreation(family, await makeNewId(family, makers, storage), command.params, context)
+      }
     : decide(family, current, command, context))
   const item = decision.outcome === 'done' ? decision.after : current
   if (item !== undefined && !isGranted(grant, item)) {
@@ -173,24 +174,6 @@ function tellCaller (
   const id = readTarget(family, record)
   const command = nameRecord(record, principal)
   caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
-}
-
-// Each attempt that fails means that another process succeeded in between; of sixteen that compete, each wins in time.
-const maxAttempts = 150
-
-/** Decides again from what is there now, as long as another writer was faster. */
-async function retryConflicts<T> (attempt: () => Promise<T>, counters: Counters): Promise<T> {
-  for (let failures = 0; failures < maxAttempts; failures++) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-      counters.retries++
-      if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
-    }
-  }
-  const detail = 'Others kept changing it at the same time; nothing was done'
-  throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
 // A command whose meaning only the item shows is to read it first.

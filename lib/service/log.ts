@@ -1,3 +1,4 @@
+import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
@@ -36,4 +37,7 @@ export async function hasLog (storage: Storage, family: Family, id: Id): Promise
  * The order of the log where a client asks for none: that of the changes; of one revision, the change that made it,
  * then what was refused, then what changed nothing. So the changes are found among any number of the others.
  */
-export const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
+const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
+
+/** A log, as it is listed. */
+export const logList = { name: 'commands', fields: logFields, order: logOrder }

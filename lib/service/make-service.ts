@@ -1,10 +1,10 @@
 import { errorCodes } from '../errors.js'
-import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
+import type { ParsedQuery } from '../query/grammar.js'
 import { compileGrammar } from '../query/grammar.js'
-import type { Found, Id, Query, Stored } from '../storage/storage.js'
+import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
@@ -16,12 +16,14 @@ import type { Caller } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
-import { findAfter } from './find-after.js'
-import { logOrder } from './log.js'
+import type { Find } from './find-page.js'
+import { findPage } from './find-page.js'
+import { logList } from './log.js'
+import { readMakers } from './makers.js'
 import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
-import type { CallOptions, Done, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions } from './service.js'
+import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
@@ -41,12 +43,14 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
-  const grammar = compileGrammar(family.shape.fields, limits)
-  const logGrammar = compileGrammar(logFields, limits, logOrder)
+  const makers = readMakers(family, options)
+  const { name, order, shape: { fields } } = family
+  const grammar = compileGrammar({ name, fields, order }, limits)
+  const logGrammar = compileGrammar(logList, limits)
   const access = makeStorageAccess(family)
   // It is prepared at the first call, and an application may be booted before that.
   noteFamily(storage, family)
-  const pick = makePicker(family.shape.fields.map(({ name }) => name))
+  const pick = makePicker(fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
   return {
@@ -79,27 +83,21 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async find (query = '', options = {}) {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
       const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intent)
-      const find = (query: Query) => reader.find(query)
-      if (typeof query === 'string') return await findPage(parseQuery(grammar, query, options).query, find, pick)
+      const find: Find = query => reader.find(query)
+      if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
       checkConditions(family, grammar, query)
-      return await findPage({ ...parseQuery(grammar, '', options).query, where: query }, find, pick)
+      const parsed = parseQuery(grammar, '', options)
+      return await readPage(find, { ...parsed, query: { ...parsed.query, where: query } }, pick)
     },
 
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.log), intendToRead(family, target))
-      const { query, after, byCursor } = parseQuery(logGrammar, '', options)
+      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intendToRead(family, target))
+      const parsed = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
-      const find = (query: Query) => reader.findLog(target, query)
-      const page = await readPage(query, after ? query => findAfter(find, query, after) : find)
       const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
-      const last = page.items.at(-1)
-      return {
-        ...page,
-        items: page.items.map(entry => show(entry as CommandRecord) as LoggedCommand),
-        ...(byCursor && page.hasNext && last ? { next: writeCursor(query.order, last) } : {})
-      }
+      return await readPage(query => reader.findLog(target, query), parsed, entry => show(entry as CommandRecord))
     }
   }
 
@@ -133,7 +131,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       },
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
-      waiting
+      waiting,
+      makers
     }
   }
 
@@ -149,20 +148,17 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 }
 
-async function findPage<T> (query: Query, find: Find, show: (item: Members) => Members): Promise<ItemPage<T>> {
-  const { items, ...page } = await readPage(query, find)
-  return { items: items.map(show) as T[], ...page }
-}
-
-type Find = (query: Query) => Promise<Found>
-
-async function readPage (query: Query, find: Find): Promise<ItemPage<Stored>> {
-  const { limit } = query
-  // One more than is wanted, to know whether there are more without counting.
-  const { items, total } = await find({ ...query, limit: limit + 1 })
+async function readPage<T> (
+  find: Find,
+  parsed: ParsedQuery,
+  show: (item: Stored) => Members
+): Promise<ItemPage<T>> {
+  const { items, total, next, prev } = await findPage(find, parsed)
   return {
-    items: items.slice(0, limit),
-    hasNext: items.length > limit,
-    ...(total === undefined ? {} : { total })
+    items: items.map(show) as T[],
+    hasNext: next !== undefined,
+    ...(total === undefined ? {} : { total }),
+    ...(next && { next: writeCursor(parsed.list, next) }),
+    ...(prev && { prev: writeCursor(parsed.list, prev) })
   }
 }

@@ -3,17 +3,20 @@ import type { Id, Storage } from '../storage/storage.js'
 import { DuplicateError } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import { hasLog } from './log.js'
+import type { Makers } from './makers.js'
 
 /** Whether the next id depends on those before it, so that creations wait for each other. */
-export function isCounted ({ idKind, makeId }: Family): boolean {
+export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
-/** The id of a new item: the host's, the next integer, or a UUID. It never was another item's whose log is here. */
-export async function makeNewId (family: Family, storage: Storage): Promise<Id> {
-  if (isCounted(family)) return await countOn(family, storage)
-  const id = family.makeId?.()
-  if (id === undefined) return uuidv7()
+/**
+ * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log
+ * is here.
+ */
+export async function makeNewId (family: Family, makers: Makers, storage: Storage): Promise<Id> {
+  const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
+  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
   // What was deleted keeps its log; as a counter that began again would do, it is tried with the next id.
   if (await hasLog(storage, family, id)) throw new DuplicateError(family.name, id)
   return id

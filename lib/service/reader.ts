@@ -3,7 +3,7 @@ import type { NounOperation } from '../family/operation.js'
 import { notFound } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import { Patience } from '../storage/patience.js'
-import type { Condition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
+import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { CommandRecord } from './command.js'
 import { nameRow } from './command-id.js'
@@ -82,6 +82,11 @@ export class Reader {
 
   /** A condition on ids as they are shown to the reader. */
   #addRows (condition: Condition): Condition {
+    if (condition.op === 'any') return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each))) }
+    return this.#addRow(condition)
+  }
+
+  #addRow (condition: FieldCondition): FieldCondition {
     if (condition.field !== 'id' || !(condition.op === 'eq' || condition.op === 'ne')) return condition
     const ids = condition.values as readonly string[]
     return { ...condition, values: [...ids, ...ids.map(id => nameRow(id, this.principal))] }

@@ -16,6 +16,12 @@ export interface ServiceOptions {
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, whoever shares the storage. Default 1000. */
   readonly maxWaiting?: number
+  /** The time of what is decided, for tests. Default: that of the machine. */
+  readonly clock?: () => Date
+  /** Makes the id of a new item, in place of the definition's `makeId`. */
+  readonly makeId?: () => Id
+  /** Makes the id of a command that is given none. Default: a UUID of version 7. */
+  readonly makeCommandId?: () => string
 }
 
 /** Who asks. */
@@ -53,12 +59,10 @@ export interface FindOptions extends CallOptions {
   readonly sort?: string
   /** Whether `total` is wanted. */
   readonly count?: boolean
-}
-
-/** Which part of a log is wanted. */
-export interface LogOptions extends FindOptions {
-  /** Begins after this place, which is the `next` of another page; in place of `page` and `sort`. */
+  /** Begins at this place, which is the `next` of another page in the same order; in place of `page`. */
   readonly after?: string
+  /** Ends at this place, which is the `prev` of another page in the same order; in place of `page`. */
+  readonly before?: string
 }
 
 /** A command as it stands in the log; the member named like the family's singular holds the id of the item. */
@@ -87,12 +91,10 @@ export interface ItemPage<T> {
   /** Whether there are more after these. */
   readonly hasNext: boolean
   readonly total?: number
-}
-
-/** Part of a log. */
-export interface LogPage extends ItemPage<LoggedCommand> {
-  /** Where the next page begins, for `after`: it costs the same however long the log is. */
+  /** Where the next page begins, for `after`: it costs the same however many there are before it. */
   readonly next?: string
+  /** Where the page before this one ends, for `before`. */
+  readonly prev?: string
 }
 
 /** The parameters of an operation, which may be left out where all of them are optional. */
@@ -128,5 +130,5 @@ export interface Service<
   /** Items by the grammar of the query string, or by conditions, of which all must hold. */
   find (query?: string | readonly Condition[], options?: FindOptions): Promise<ItemPage<ItemOf<P>>>
   /** What was done with an item, in the order of the changes; the log outlives its item. */
-  log (id: Id, options?: LogOptions): Promise<LogPage>
+  log (id: Id, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
 }

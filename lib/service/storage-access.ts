@@ -67,7 +67,7 @@ export interface BoundStorage extends Storage {
 export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
-    const { findText } = storage
+    const { findText, nextId } = storage
     safe = {
       prepare: shape => storage.prepare(shape),
       find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
@@ -76,6 +76,9 @@ export function guardStorage (storage: Storage): GuardedStorage {
           read(signal, signal => findText.call(storage, family, query, members, signal))
       }),
       get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+      ...(nextId !== undefined && {
+        nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
+      }),
       async commit (changes, signal, ended) {
         if (signal?.aborted === true) {
           ended?.(signal.reason)
@@ -110,6 +113,7 @@ export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undef
     ...storage,
     find: (family, query) => storage.find(family, query, signal),
     get: (family, id) => storage.get(family, id, signal),
+    nextId: async family => await storage.nextId?.(family, signal),
     commit: (changes, ended) => storage.commit(changes, signal, ended)
   }
 }

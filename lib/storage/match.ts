@@ -1,7 +1,8 @@
 import { compareScalars, isAbsent } from './compare.js'
-import type { Pattern } from './pattern.js'
-import { compilePattern, maxWorkAtOnce } from './pattern.js'
+import { maxWorkAtOnce } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
+import type { PlainCondition, SlowTest, TextCondition } from './text-tests.js'
+import { allHold, isPlain, makeAnyTest, makeTextTest } from './text-tests.js'
 import type { Turn } from './turn.js'
 
 type Predicate = (item: Stored) => boolean
@@ -12,19 +13,33 @@ type Predicate = (item: Stored) => boolean
  * excludes.
  */
 export function matcher (where: readonly Condition[]): Predicate {
-  return allOf([...where.filter(isPlain).map(makePredicate), ...compilePatterns(where).map(makePatternPredicate)])
+  const holdsButTexts = allOf(makePredicates(where))
+  const tests = makeSlowTests(where)
+  if (tests.length === 0) return holdsButTexts
+  return item => holdsButTexts(item) && tests.every(test => test.holds(item))
 }
 
 /** The same for a search over many items: where matching one takes long, it pauses, and the answer comes later. */
 export function makeSearch (where: readonly Condition[]): (item: Stored, turn: Turn) => boolean | Promise<boolean> {
-  const holdsButPatterns = allOf(where.filter(isPlain).map(makePredicate))
-  const conditions = compilePatterns(where)
-  if (conditions.length === 0) return holdsButPatterns
-  const holdPatterns = allOf(conditions.map(makePatternPredicate))
+  const holdsButTexts = allOf(makePredicates(where))
+  const tests = makeSlowTests(where)
+  if (tests.length === 0) return holdsButTexts
   return (item, turn) => {
-    if (!holdsButPatterns(item)) return false
-    return estimateWork(conditions, item) <= maxWorkAtOnce ? holdPatterns(item) : matchInTurns(conditions, item, turn)
+    if (!holdsButTexts(item)) return false
+    const work = tests.reduce((sum, test) => sum + test.estimateWork(item), 0)
+    return work <= maxWorkAtOnce ? tests.every(test => test.holds(item)) : allHold(tests, item, turn)
   }
+}
+
+function makeSlowTests (where: readonly Condition[]): SlowTest[] {
+  return where.flatMap(condition => {
+    if (isPlain(condition)) return []
+    if (condition.op !== 'any') return makeTextTest(condition as TextCondition)
+    return makeAnyTest(condition.of.map(all => ({
+      isPossible: allOf(makePredicates(all)),
+      tests: makeSlowTests(all)
+    })))
+  })
 }
 
 function allOf (predicates: readonly Predicate[]): Predicate {
@@ -34,33 +49,32 @@ function allOf (predicates: readonly Predicate[]): Predicate {
   }
 }
 
-type PatternCondition = Extract<Condition, { readonly op: 'regex' }>
-type PlainCondition = Exclude<Condition, PatternCondition>
-
-function isPlain (condition: Condition): condition is PlainCondition {
-  return condition.op !== 'regex'
+function makePredicates (where: readonly Condition[]): Predicate[] {
+  return (where.filter(isPlain) as PlainCondition[]).map(makePredicate)
 }
 
 function makePredicate (condition: PlainCondition): Predicate {
-  const { field } = condition
   switch (condition.op) {
-    case 'eq': {
-      const values = new Set<unknown>(condition.values)
-      return item => values.has(item[field])
-    }
-    case 'ne': {
-      const values = new Set<unknown>(condition.values)
-      return item => !values.has(item[field])
-    }
+    case 'eq': return makeMembership(condition.field, condition.values, true)
+    case 'ne': return makeMembership(condition.field, condition.values, false)
     case 'null': {
-      const { is } = condition
+      const { field, is } = condition
       return item => isAbsent(item[field]) === is
     }
-    case 'gt': return makeComparison(field, condition.value, order => order > 0)
-    case 'gte': return makeComparison(field, condition.value, order => order >= 0)
-    case 'lt': return makeComparison(field, condition.value, order => order < 0)
-    case 'lte': return makeComparison(field, condition.value, order => order <= 0)
+    case 'gt': return makeComparison(condition.field, condition.value, order => order > 0)
+    case 'gte': return makeComparison(condition.field, condition.value, order => order >= 0)
+    case 'lt': return makeComparison(condition.field, condition.value, order => order < 0)
+    case 'lte': return makeComparison(condition.field, condition.value, order => order <= 0)
+    case 'any': {
+      const alternatives = condition.of.map(all => allOf(makePredicates(all)))
+      return item => alternatives.some(holds => holds(item))
+    }
   }
+}
+
+function makeMembership (field: string, values: readonly Scalar[], isIn: boolean): Predicate {
+  const set = new Set<unknown>(values)
+  return item => set.has(item[field]) === isIn
 }
 
 function makeComparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
@@ -68,50 +82,4 @@ function makeComparison (field: string, bound: Scalar, holds: (order: number) =>
     const value = item[field] as Scalar | null | undefined
     return !isAbsent(value) && holds(compareScalars(value, bound))
   }
-}
-
-/** A condition whose patterns are compiled. */
-interface CompiledCondition {
-  readonly field: string
-  readonly patterns: readonly Pattern[]
-}
-
-function compilePatterns (where: readonly Condition[]): CompiledCondition[] {
-  return where.filter(condition => condition.op === 'regex')
-    .map(({ field, patterns }) => ({ field, patterns: patterns.map(text => compilePattern(text)) }))
-}
-
-function makePatternPredicate ({ field, patterns }: CompiledCondition): Predicate {
-  return item => {
-    const value = item[field]
-    return !isAbsent(value) && patterns.some(pattern => pattern.test(String(value)))
-  }
-}
-
-function estimateWork (conditions: readonly CompiledCondition[], item: Stored): number {
-  let work = 0
-  for (const { field, patterns } of conditions) {
-    const value = item[field]
-    if (isAbsent(value)) continue
-    const { length } = String(value)
-    for (const pattern of patterns) work += pattern.estimateWork(length)
-  }
-  return work
-}
-
-async function matchInTurns (
-  conditions: readonly CompiledCondition[],
-  item: Stored,
-  turn: Turn
-): Promise<boolean> {
-  for (const { field, patterns } of conditions) {
-    const value = item[field]
-    if (isAbsent(value) || !await isAnyFound(patterns, String(value), turn)) return false
-  }
-  return true
-}
-
-async function isAnyFound (patterns: readonly Pattern[], text: string, turn: Turn): Promise<boolean> {
-  for (const pattern of patterns) if (await pattern.testInTurns(text, turn)) return true
-  return false
 }

@@ -1,21 +1,35 @@
 import { makeComparator } from './compare.js'
 import { makeSearch, matcher } from './match.js'
 import type { Condition, Found, Query, Stored } from './storage.js'
+import { isPlain } from './text-tests.js'
 import type { Turn } from './turn.js'
 
 /**
- * Answers a query from items in memory, in whatever order they come: for storages that have no engine of their own.
+ * Answers a query from items in whatever order they come, at once or one after the other, as from a stream or a cursor:
+ * for storages that have no engine of their own.
  *
  * @example
  * async find (family, query) {
- *   return pageOf(this.items(family), query)
+ *   return await pageOf(this.items(family), query)
  * }
  */
-export function pageOf (items: Iterable<Stored>, query: Query): Found {
+export function pageOf (items: Iterable<Stored>, query: Query): Found
+export function pageOf (items: AsyncIterable<Stored>, query: Query): Promise<Found>
+export function pageOf (
+  items: Iterable<Stored> | AsyncIterable<Stored>,
+  query: Query
+): Found | Promise<Found> {
   const holds = matcher(query.where)
   const matches = new FirstMatches(query)
-  for (const item of items) if (holds(item)) matches.add(item)
+  const take = (item: Stored): void => { if (holds(item)) matches.add(item) }
+  if (Symbol.asyncIterator in items) return takeAll(items)
+  for (const item of items) take(item)
   return matches.toPage()
+
+  async function takeAll (items: AsyncIterable<Stored>): Promise<Found> {
+    for await (const item of items) take(item)
+    return matches.toPage()
+  }
 }
 
 type Comparator = ReturnType<typeof makeComparator>
@@ -152,7 +166,7 @@ export async function collectMatches (
 ): Promise<boolean> {
   const search = makeSearch(where)
   // One pattern on one long text can take milliseconds; looking at the clock for every plain comparison costs too much.
-  const checkEvery = where.some(({ op }) => op === 'regex') ? 1 : 512
+  const checkEvery = where.every(isPlain) ? 512 : 1
   let unchecked = 0
   for (const item of items) {
     const holds = search(item, turn)

@@ -13,7 +13,8 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
       ...now.fields.map(field => widen(field, earlier.get(field.name))),
       ...before.fields.filter(field => !names.has(field.name))
     ],
-    indexes: [...indexes.values()]
+    indexes: [...indexes.values()],
+    creates: before.creates === true || now.creates === true
   }
 }
 

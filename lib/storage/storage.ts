@@ -1,8 +1,9 @@
+import type { Condition, Order } from './condition.js'
+
+export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './condition.js'
+
 /** The identifier of an item: an integer or a string, the same kind for all items of a family. */
 export type Id = string | number
-
-/** What a filter or an order can work on. */
-export type Scalar = string | number | boolean
 
 /**
  * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
@@ -39,6 +40,8 @@ export interface FamilyShape {
    * pages are read, one after another, however many there are: to go on at any place in it should cost the same.
    */
   readonly indexes: readonly (readonly string[])[]
+  /** Whether items are created by clients. */
+  readonly creates?: boolean
 }
 
 /** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */
@@ -51,28 +54,11 @@ export interface Stored {
   readonly [field: string]: unknown
 }
 
-/**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them; `regex` holds when any of the
- * patterns is found in the field's text; `null` holds for what is absent or null, or for what is not. What is absent or
- * null equals nothing, so of the others only `ne` holds for it.
- */
-export type Condition =
-  | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
-  | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
-  | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
-  | { readonly field: string, readonly op: 'null', readonly is: boolean }
-
-/** Text is ordered by code point; absent and null come before every value, and after them when descending. */
-export interface Order {
-  readonly field: string
-  readonly descending: boolean
-}
-
 /** Which items are wanted, in which order. */
 export interface Query {
   /**
-   * All of them must hold. A pattern is never matched with an item that a condition without one, or a pattern before
-   * it, excludes: how long it takes would tell of what is in there.
+   * All of them must hold. No text is searched (`regex`, `has`) of an item that a condition without a search, or one
+   * before it, excludes: how long it takes would tell of what is in there.
    */
   readonly where: readonly Condition[]
   /** Ends with `id`, so that the order is total. */
@@ -91,6 +77,12 @@ export interface Found {
   readonly total?: number
 }
 
+/** What an item has in the fields of an order: where it stands in it. */
+export interface ItemKey {
+  readonly id: Id
+  readonly [field: string]: unknown
+}
+
 /** A page as text that can be sent as it is. */
 export interface FoundText {
   /**
@@ -99,8 +91,10 @@ export interface FoundText {
    */
   readonly text: string
   readonly count: number
-  /** The id of the last of them. */
-  readonly last?: Id
+  /** The fields of the order that the first of them has; only needed where an offset was asked for. */
+  readonly first?: ItemKey
+  /** The same of the last of them. */
+  readonly last?: ItemKey
   /** Whether more items match after these. */
   readonly more: boolean
   readonly total?: number
@@ -142,6 +136,8 @@ export interface Storage {
     signal?: AbortSignal
   ): Promise<FoundText>
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
+  /** The id of a new item, where the storage has ids that others take too, as those of a sequence. */
+  nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
    * refused, as `checkChanges` does.

@@ -13,6 +13,20 @@ export function isDate (text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= countDays(year, month)
 }
 
+/** A day in UTC: from its first moment to before the first of the next. */
+export interface Day {
+  readonly from: string
+  readonly before: string
+}
+
+/** The moments of a day that exists. */
+export function toDay (date: string): Day {
+  const from = `${date}T00:00:00.000Z`
+  const next = new Date(Date.parse(from) + 86_400_000).toISOString()
+  // The day after the last has too long a year; this comes after all moments of the last as well.
+  return { from, before: /^\d{4}-/.test(next) ? next : `${date}T24:00:00.000Z` }
+}
+
 /** Turns a date-time of any offset into UTC, `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined if it is not one. */
 export function readDateTime (text: string): string | undefined {
   const parts = dateTimePattern.exec(text)

@@ -66,6 +66,17 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     withOperation({ changes: ['colour'] }),
     /"lend" changes "colour", which is no field/
   ],
+  ['a field that is a place', field('after'), /"after" is named like a query parameter/],
+  ['a field that is a group', field('or2'), /"or2" is named like a query parameter/],
+  [
+    'an order by no field',
+    { order: ['-titel'] },
+    /the order names "titel", which is no field to order by. Did you mean "title"\?/
+  ],
+  ['an order by what is nested', { order: ['tags'] }, /the order names "tags"/],
+  ['an order twice by one field', { order: ['title', '-title'] }, /the order names "title" twice/],
+  ['an order that is no list', { order: '-title' as never }, /order.* a list of names/],
+  ['an order of what is no text', { order: [1] as never }, /order.* a list of names/],
   ['a field that is a query parameter', field('page'), /"page" is named like a query parameter/],
   ['a field that is the format', field('format'), /"format"/],
   ["a field that is the service's", field('revision'), /"revision" belongs to the service/],

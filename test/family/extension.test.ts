@@ -112,7 +112,7 @@ t.test('own fields and operations stand in the forms of the pages', async t => {
     'Where it is',
     'In tons',
     'name="min-weight"',
-    'name="signedBy.regex"'
+    'name="signedBy.has"'
   ]) { t.match(page, text, text) }
   const browser = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
   const posted = await app.inject({

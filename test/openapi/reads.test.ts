@@ -37,7 +37,8 @@ const everything = defineFamily({
     seen: Type.Optional(Type.String({ format: 'date-time' })),
     status: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
     tags: Type.Array(Type.String())
-  })
+  }),
+  order: ['-born']
 })
 
 const ofOne = ['application/json', 'application/xml', 'text/html']
@@ -138,6 +139,10 @@ t.test('the document of a host', async t => {
       'max-age',
       'min-children',
       'age.regex',
+      'age.has',
+      'after',
+      'before',
+      'or',
       'id.ne'
     ]) {
       t.ok(list.has(name), name)
@@ -147,7 +152,9 @@ t.test('the document of a host', async t => {
     t.strictSame(items('price'), { type: 'number' })
     t.strictSame(items('held'), { type: 'boolean' })
     t.strictSame(items('min-born'), { type: 'string', format: 'date' })
-    t.strictSame(items('seen.lt'), { type: 'string', format: 'date-time' })
+    t.strictSame(items('seen.lt'), { type: 'string', anyOf: [{ format: 'date-time' }, { format: 'date' }] })
+    t.match(things.get('sort')?.schema, { default: '-born,id' }, 'the order where none is asked for')
+    t.match(things.get('or'), { schema: { type: 'object' } }, 'whose members are parameters of their own')
     t.strictSame(items('status'), { type: 'string', enum: ['open', 'closed'] })
     t.strictSame([things.has('min-held'), things.has('status.gt'), things.has('tags')], [false, false, false])
     t.match(things.get('maxpagesize')?.description, '77')

@@ -13,7 +13,8 @@ t.test('two mounts at two prefixes with two storages', async t => {
   app.register(customers, { storage: await storageOf(people(70)), prefix: '/south/', pageSize: 60 })
   app.register(customers, { storage: await storageOf(people(1)), prefix: '/south', version: 'v2' })
   t.equal((await app.inject('/north/customers')).json().items.length, 3)
-  t.match((await app.inject('/south/customers')).json(), { pageSize: 60, links: { next: '/south/customers?gt=60' } })
+  const south = (await app.inject('/south/customers')).json()
+  t.match(south, { pageSize: 60, links: { next: /^\/south\/customers\?after=/ } })
   t.equal((await app.inject('/south/rest/v2/customers')).json().items.length, 1)
   t.equal((await app.inject('/south/customers/70')).statusCode, 200)
   t.equal((await app.inject('/north/customers/70')).statusCode, 404)
@@ -28,7 +29,7 @@ t.test('one storage per tenant, under a prefix with a parameter', async t => {
     storage: request => tenants.get((request.params as { tenant: string }).tenant) as never,
     prefix: '/:tenant'
   })
-  t.equal((await app.inject('/a/customers')).json().links.next, '/a/customers?gt=50')
+  t.match((await app.inject('/a/customers')).json().links.next, /^\/a\/customers\?after=[\w-]+$/)
   t.equal((await app.inject('/b/customers')).json().items.length, 1)
 })
 

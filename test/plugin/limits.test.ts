@@ -33,6 +33,9 @@ t.test('maxSkipped bounds how far a page number goes, and says how to go on', as
       errors: [{ parameter: 'page', detail: /at most 20 items \(maxSkipped\).*links\.next/ }]
     }, url)
   }
+  let last = (await app.inject('/customers?sort=-age&maxpagesize=5&page=5')).json()
+  for (let page = 6; page <= 20; page++) last = (await app.inject(last.links.next)).json()
+  t.strictSame([last.items.length, last.links.next], [5, undefined], 'in every order links.next goes on to the end')
   const usual = await customersApp(t, { count: 10 })
   t.equal((await usual.inject('/customers?page=1000')).statusCode, 200)
   t.equal((await usual.inject('/customers?page=1002')).statusCode, 400)

@@ -2,8 +2,9 @@ import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { customers, deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { people } from '../customers-app.js'
+import { storages } from '../storages.js'
 
 const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 10_000, count: true }
 
@@ -61,7 +62,11 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
     [{ id: 4, children: 0 }, /item 4: \/age is required/],
     [{ id: 4, age: 1, children: 0, agee: 1 }, /item 4: \/agee is unknown\. Did you mean "age"\?/],
     [{ id: 4, age: 2 ** 53, children: 0 }, /item 4: \/age must be from/],
-    [{ id: 4, age: 1, children: 0, revision: 7 }, /item 4: \/revision is unknown/],
+    [{ id: 4, age: 1, children: 0, revision: 0 }, /item 4: \/revision must be at least 1/],
+    [{ id: 4, age: 1, children: 0, createdAt: 'today' }, /item 4: \/createdAt must be a date and time/],
+    [{ id: 4, age: 1, children: 0, links: {} }, /item 4: \/links is unknown/],
+    [{ id: 3, age: 1, children: 0 }, /item 4: \/id is that of another item, which is there already/],
+    [{ id: 1, age: 1, children: 0 }, /item 4: \/id is that of another item, which is there already/],
     ['text', /item 4: it must be an object/],
     [null, /item 4: it must be an object/]
   ]
@@ -69,15 +74,108 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
     const storage = memoryStorage()
     await t.rejects(
       loadItems(storage, customers, [...people(3), wrong], { batchSize: 2 }),
-      { code: 'FST_DEALBOOK_INVALID_LOAD', message },
+      { code: 'FST_DEALBOOK_INVALID_LOAD', message, item: 4 },
       JSON.stringify(wrong)
     )
     t.strictSame(await idsIn(storage), [1, 2])
   }
-  const taken = memoryStorage()
-  await t.rejects(loadItems(taken, customers, [...people(1), ...people(1)]), { name: 'DuplicateError' })
-  t.strictSame(await idsIn(taken), [], 'a batch is loaded whole or not at all')
 })
+
+t.test('options', async t => {
+  for (const [options, message] of [
+    [{ batchSize: 0 }, /^fastify-dealbook, deals: the option "batchSize" must be an integer from 1$/],
+    [{ batchSize: 1.5 }, /batchSize/],
+    [{ log: 'price' }, /the option "log" must be a member that is no field; "price" is one/],
+    [{ log: 'createdAt' }, /the option "log" must be a member that is no field/]
+  ] as const) {
+    await t.rejects(loadItems(memoryStorage(), deals, [], options), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
+  }
+  await t.rejects(loadItems(memoryStorage(), customers, [], { log: 'log' }), {
+    message: /the option "log" is for families that can be written/
+  })
+  const stopping = new AbortController()
+  const storage = memoryStorage()
+  const onProgress = () => stopping.abort(new Error('stopped'))
+  const load = loadItems(storage, customers, people(5), { batchSize: 2, onProgress, signal: stopping.signal })
+  await t.rejects(load, { message: 'stopped' })
+  t.strictSame(await idsIn(storage), [1, 2], 'what is loaded by then stays')
+})
+
+for (const { name, make } of storages) {
+  t.test(`repeated, it goes on: ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const all = people(1200)
+    await loadItems(storage, customers, all.slice(300, 650))
+    const before = await storage.get('customers', 301)
+    // Two at once, with other batches, and some rows twice.
+    const both = [
+      loadItems(storage, customers, [...all, ...all.slice(0, 10)], { batchSize: 500 }),
+      loadItems(storage, customers, all, { batchSize: 70 })
+    ]
+    t.strictSame(await Promise.all(both), [1210, 1200])
+    t.strictSame(await idsIn(storage), all.map(({ id }) => id))
+    t.strictSame(await storage.get('customers', 301), before, 'what is there stays as it is')
+    const moment = { ...all[0], createdAt: '2020-01-01T00:00:00Z' }
+    for (const other of [moment, { ...all[0], revision: 2 }]) {
+      await t.rejects(loadItems(storage, customers, [other]), { item: 1, message: /is that of another item/ })
+    }
+  })
+
+  t.test(`what another service kept stays: ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const source = deals.service({ storage: memoryStorage() })
+    const { item: { id } } = await source.create({ name: 'Tea', price: 1 }, { principal: 'ann', key: 'k' })
+    await source.run('hold', id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1' })
+    await t.rejects(source.run('complete', id, {}, { principal: 'bob', command: 'c-1' }), { code: 'wrong-state' })
+    await source.run('unhold', id)
+    const item = await source.get(id)
+    const { items: log } = await source.log(id)
+    const { items: logOfAnn } = await source.log(id, { principal: 'ann' })
+
+    const [createdAt, updatedAt] = ['2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z']
+    const created = { action: 'CreateDeal', revision: 1, createdAt }
+    t.equal(await loadItems(storage, deals, [
+      { ...item, history: log },
+      { id: 'plain', name: 'Milk', price: 2 },
+      { id: 'moved', name: 'Salt', price: 3, status: 'completed', createdAt: '2020-01-01T02:00:00+02:00' },
+      { id: 'short', name: 'Rye', price: 4, history: [created] }
+    ], { log: 'history' }), 4)
+    const book = deals.service({ storage })
+    t.strictSame(await book.get(id), item)
+    t.strictSame((await book.log(id)).items, log)
+    t.strictSame((await book.log(id, { principal: 'ann' })).items, logOfAnn, 'each finds the own by the own id')
+    t.match(await book.run('hold', id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1' }), { replayed: true })
+    await t.rejects(book.run('complete', id, {}, { principal: 'bob', command: 'c-1' }), {
+      code: 'wrong-state',
+      members: { state: 'held', operation: 'complete' }
+    })
+    const again = await book.create({ name: 'Tea', price: 1 }, { principal: 'ann', key: 'k' })
+    t.match(again, { replayed: true, item: { id } })
+    t.match(await book.run('hold', id, { reason: 'Again' }), { item: { revision: 4 } }, 'it goes on from there')
+    t.match(await book.get('plain'), { held: false, status: 'open', revision: 1 }, 'defaults are filled in')
+    t.match(await book.get('moved'), { status: 'completed', createdAt, updatedAt })
+    t.match((await book.log('short')).items, [{ id: /./, deal: 'short', outcome: 'done', createdAt }])
+    const plain = { id: 'plain', name: 'Milk', price: 2, history: [] }
+    t.equal(await loadItems(storage, deals, [plain], { log: 'history' }), 1)
+
+    for (const [entry, message] of [
+      [{ ...created, id: 'a/b' }, /^deals, item 2: \/history\/1\/id has 1 to 100 of the characters/],
+      [{ ...created, deal: 'other' }, /\/history\/1\/deal must be new, the id of the item/],
+      [{ ...created, revision: 2 }, /\/history\/1\/revision must not be above 1, that of the item/],
+      [{ ...created, outcome: 'refused' }, /\/history\/1\/problem must have the type and the detail of a problem/],
+      [{ ...created, action: undefined }, /\/history\/1\/action is required/],
+      [{ ...created, actoin: 'a' }, /\/history\/1\/actoin is unknown\. Did you mean "action"\?/],
+      [{ ...created, id: 'c-2' }, /^deals, item 2: it has the command "c-2" in its log, which is taken$/]
+    ] as const) {
+      const history = [{ ...created, id: 'c-2' }, entry]
+      const given = [{ id: 'first', name: 'a', price: 1 }, { id: 'new', name: 'a', price: 1, history }]
+      await t.rejects(loadItems(storage, deals, given, { log: 'history' }), { item: 2, message })
+      await t.rejects(book.get('new'), { code: 'not-found' })
+    }
+  })
+}
 
 t.test('an iteration that fails fails the load', async t => {
   const source = Readable.from((function * () { yield * people(1); throw new Error('the disk is gone') })())
@@ -91,6 +189,22 @@ t.test('defaults and optional fields of a family', async t => {
     fields: Type.Object({ id: Type.String(), title: Type.Optional(Type.String()) })
   })
   const storage = memoryStorage()
+  const filled = defineFamily({
+    name: 'filled',
+    singular: 'one',
+    fields: Type.Object({
+      id: Type.Integer(),
+      sold: Type.Integer({ default: 3 }),
+      tags: Type.Array(Type.String(), { default: ['new'] }),
+      note: Type.Union([Type.String(), Type.Null()]),
+      shelf: Type.Optional(Type.String({ default: 'A' })),
+      at: Type.String({ format: 'date-time', default: '2030-01-01T01:00:00+01:00' })
+    })
+  })
+  await loadItems(storage, filled, [{ id: 1 }, { id: 2, sold: -0, note: 'b', tags: [], shelf: undefined }])
+  const at = '2030-01-01T00:00:00.000Z'
+  t.match(await storage.get('filled', 1), { id: 1, sold: 3, tags: ['new'], note: null, shelf: 'A', at })
+  t.match(await storage.get('filled', 2), { id: 2, sold: 0, tags: [], note: 'b', shelf: 'A', at })
   await loadItems(storage, books, [{ id: 'a' }, { id: 'b', title: '\u00fc' }])
   t.notOk('title' in (await storage.get('books', 'a') as object))
   await t.rejects(loadItems(storage, books, [{ id: 'c', title: 'a\u0000' }]), {

@@ -18,7 +18,7 @@ const limits = {
   maxPatternLength: 20,
   maxPatternSize: 100
 }
-const grammar = compileGrammar(fields, limits)
+const grammar = compileGrammar({ name: 'people', fields }, limits)
 
 function detailOf (search: string): string {
   const parsed = grammar.parse(search)
@@ -27,10 +27,10 @@ function detailOf (search: string): string {
 
 const size = 'The size of a page is maxpagesize, as in maxpagesize=20.'
 const number = 'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
-const cursor = 'Follow links.next; in the order of ids it goes on by gt=, the last id.'
+const cursor = 'Follow links.next and links.prev, which go from place to place.'
 const order = 'The order is sort=age, and sort=-age is descending.'
-const search = 'To search there is age.regex, as in age.regex=abc.'
-const condition = 'Each condition is a parameter of its own, as age=1, age.ne=1 or age.regex=abc.'
+const search = 'To search there is age.has, as in age.has=abc.'
+const condition = 'Each condition is a parameter of its own, as age=1, age.ne=1 or age.has=abc.'
 const members = 'The members to show are fields=id,age.'
 const count = 'The number of all items comes with count=exact.'
 
@@ -40,7 +40,7 @@ const each = 'Say age=, once for each value.'
 const table: [hint: string, names: string][] = [
   [size, 'limit $limit $top size per_page perPage page-size page_size _limit page[size] page[limit]'],
   [number, 'offset $skip pageNumber page[number] page[offset]'],
-  [cursor, 'page[after] starting_after pageToken after'],
+  [cursor, 'page[after] starting_after pageToken'],
   [order, 'order $orderby ordering sortBy order_by direction _order $sort[age] sort[age]'],
   [search, 'q search query $search'],
   [condition, 'filter where $filter'],
@@ -53,7 +53,8 @@ const table: [hint: string, names: string][] = [
   ['Say age.gte=.', 'age[gte] age[ge] filter[age][gte]'],
   ['Say age.lte=.', 'where[age][$lte]'],
   ['Say age.ne=.', 'age[$nin][] age[not]'],
-  ['Say note.regex=.', 'note[like] note[icontains]'],
+  ['Say note.regex=.', 'note[like] note[startswith]'],
+  ['Say note.has=.', 'note[contains] note[icontains]'],
   ['Say note.null=.', 'note[isnull]'],
   ['', '_sort $select[] filter[nothing] age[isnull] age[unheard] age[gte age[__proto__] age[constructor] colour'],
   ['', `age${'[a]'.repeat(100)}`]

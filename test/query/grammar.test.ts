@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Condition, Field, Order } from '../../lib/index.js'
+import type { Condition, Field, FieldCondition, Order } from '../../lib/index.js'
 import type { ParsedQuery } from '../../lib/query/grammar.js'
 import { compileGrammar } from '../../lib/query/grammar.js'
 
@@ -23,7 +23,7 @@ const limits = {
   maxPatternLength: 20,
   maxPatternSize: 100
 }
-const grammar = compileGrammar(fields, limits)
+const grammar = compileGrammar({ name: 'people', fields }, limits)
 const largest = String(Number.MAX_SAFE_INTEGER)
 
 function read (search: string): ParsedQuery {
@@ -37,11 +37,17 @@ function flaws (search: string): readonly { parameter: string, detail: string }[
   return 'flaws' in parsed ? parsed.flaws : []
 }
 
-const eq = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'eq', values })
-const ne = (field: string, ...values: (string | number | boolean)[]): Condition => ({ field, op: 'ne', values })
-const bound = (field: string, op: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): Condition =>
+const eq = (field: string, ...values: (string | number | boolean)[]): FieldCondition => ({ field, op: 'eq', values })
+const ne = (field: string, ...values: (string | number | boolean)[]): FieldCondition => ({ field, op: 'ne', values })
+const bound = (field: string, op: 'gt' | 'gte' | 'lt' | 'lte', value: string | number): FieldCondition =>
   ({ field, op, value })
-const regex = (field: string, ...patterns: string[]): Condition => ({ field, op: 'regex', patterns })
+const regex = (field: string, ...patterns: string[]): FieldCondition => ({ field, op: 'regex', patterns })
+const has = (field: string, ...texts: string[]): FieldCondition => ({ field, op: 'has', texts })
+const isNull = (field: string, is: boolean): FieldCondition => ({ field, op: 'null', is })
+const any = (...of: FieldCondition[][]): Condition => ({ op: 'any', of })
+const midnight = (day: string): string => `${day}T00:00:00.000Z`
+const within = (field: string, day: string, next: string): [FieldCondition, FieldCondition] =>
+  [bound(field, 'gte', midnight(day)), bound(field, 'lt', midnight(next))]
 
 t.test('what filters', async t => {
   const table: [string, ...Condition[]][] = [
@@ -84,7 +90,6 @@ t.test('what filters', async t => {
     ['held=true', eq('held', true)],
     ['held=false', eq('held', false)],
     ['born=2026-03-31', eq('born', '2026-03-31')],
-    ['seen=2026-03-31', eq('seen', '2026-03-31T00:00:00.000Z')],
     ['seen=2026-03-31T12:00:00.5%2B02:00', eq('seen', '2026-03-31T10:00:00.500Z')],
     ['status=open', eq('status', 'open')],
     // suffixes
@@ -138,6 +143,53 @@ t.test('what filters', async t => {
     ['age>30&age%3E20', bound('age', 'gt', 20)],
     ['age>=30&age%3E%3D20', bound('age', 'gte', 20)],
     ['name.lt=b&name.lt=c', bound('name', 'lt', 'c')],
+    // contains
+    ['name.has=Tea', has('name', 'Tea')],
+    ['name.has=a.*&name.has=', has('name', 'a.*', '')],
+    ['age.has=3', has('age', '3')],
+    ['held.has=TR', has('held', 'TR')],
+    // a bare date is the whole day, in every operator
+    ['seen=2026-03-31', ...within('seen', '2026-03-31', '2026-04-01')],
+    ['seen.eq=2024-02-28', ...within('seen', '2024-02-28', '2024-02-29')],
+    ['seen.gt=2026-12-31', bound('seen', 'gte', midnight('2027-01-01'))],
+    ['seen>2026-12-31', bound('seen', 'gte', midnight('2027-01-01'))],
+    ['seen.gte=2026-03-31', bound('seen', 'gte', midnight('2026-03-31'))],
+    ['min-seen=2026-03-31', bound('seen', 'gte', midnight('2026-03-31'))],
+    ['seen.lt=2026-03-31', bound('seen', 'lt', midnight('2026-03-31'))],
+    ['seen.lte=2026-03-31', bound('seen', 'lt', midnight('2026-04-01'))],
+    ['max-seen=2026-03-31', bound('seen', 'lt', midnight('2026-04-01'))],
+    ['seen<=9999-12-31', bound('seen', 'lt', '9999-12-31T24:00:00.000Z')],
+    ['seen.lte=2026-03-31&seen.lte=2026-04-01T00:00:00Z', bound('seen', 'lte', midnight('2026-04-01'))],
+    ['seen.gt=2026-03-31T23:00:00Z&seen.gt=2026-03-31', bound('seen', 'gt', '2026-03-31T23:00:00.000Z')],
+    ['seen=2026-03-31&seen=2026-01-01T12:00:00Z', any(
+      [eq('seen', '2026-01-01T12:00:00.000Z')], within('seen', '2026-03-31', '2026-04-01')
+    )],
+    ['seen.ne=2026-03-31', any(
+      [isNull('seen', true)],
+      [bound('seen', 'lt', midnight('2026-03-31'))],
+      [bound('seen', 'gte', midnight('2026-04-01'))]
+    )],
+    ['seen.ne=2026-03-31&seen.ne=2026-01-01&seen.ne=2026-05-01T00:00:00Z', any(
+      [isNull('seen', true)],
+      [bound('seen', 'lt', midnight('2026-01-01')), ne('seen', midnight('2026-05-01'))],
+      [
+        bound('seen', 'gte', midnight('2026-01-02')),
+        bound('seen', 'lt', midnight('2026-03-31')),
+        ne('seen', midnight('2026-05-01'))
+      ],
+      [bound('seen', 'gte', midnight('2026-04-01')), ne('seen', midnight('2026-05-01'))]
+    )],
+    ['seen.regex=2026-03-31', regex('seen', '2026-03-31')],
+    // groups: one of each must hold
+    ['or.age.gte=60&or.price>3', any([bound('age', 'gte', 60)], [bound('price', 'gt', 3)])],
+    ['or.age=1&name=a&or.age=2&or.min-price=5', eq('name', 'a'), any([eq('age', 1, 2)], [bound('price', 'gte', 5)])],
+    ['or.age=1&or.id=2&or1.held=true&or1.gt=3&or27.name=x', any([eq('age', 1)], [eq('id', 2)]),
+      any([eq('held', true)], [bound('id', 'gt', 3)]), eq('name', 'x')],
+    ['or.age=1', eq('age', 1)],
+    ['or.age%3E%3D1&or.tags.null=true', any([bound('age', 'gte', 1)], [isNull('tags', true)])],
+    ['or.seen=2026-03-31&or.age=3', any(within('seen', '2026-03-31', '2026-04-01'), [eq('age', 3)])],
+    ['or.seen=2026-03-31', ...within('seen', '2026-03-31', '2026-04-01')],
+    ['or.name.has=a&or.name.regex=b', any([has('name', 'a')], [regex('name', 'b')])],
     // different names: all of them, also where they say the same
     ['age=30&age.eq=40', eq('age', 30), eq('age', 40)],
     ['age>30&age>=20', bound('age', 'gt', 30), bound('age', 'gte', 20)],
@@ -181,7 +233,7 @@ t.test('order and members', async t => {
   ]
   for (const [search, ...order] of orders) t.strictSame(read(search).query.order, order, search || '(nothing)')
 
-  const own = compileGrammar(fields, limits, [down('seen')]).parse('') as ParsedQuery
+  const own = compileGrammar({ name: 'people', fields, order: [down('seen')] }, limits).parse('') as ParsedQuery
   t.strictSame(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
 
   t.equal(read('').fields, undefined)
@@ -247,6 +299,20 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
     ['name.regex=(a)%5C1', 'name.regex', 'RE2'],
     ['name.regex=%00', 'name.regex', 'U+0000'],
     [`name.regex=${'a'.repeat(21)}`, 'name.regex', 'at most 20 characters'],
+    [`name.has=${'a'.repeat(21)}`, 'name.has', 'at most 20 characters'],
+    ['name.has=%00', 'name.has', 'U+0000'],
+    ['tags.has=a', 'tags.has', 'Unknown'],
+    ['name.regex=a&name.has=b&age.has=c&or.name.has=d&or1.age.regex=1', 'or1.age.regex', 'one pattern too many'],
+    // groups
+    ['or.page=2', 'or.page', 'Unknown'],
+    ['or.agee=2&or.id=1', 'or.agee', 'Did you mean "or.age"?'],
+    ['or2.age=x', 'or2.age', 'must be an integer'],
+    ['or.=1', 'or.', 'Unknown'],
+    ['or0.age=1', 'or0.age', 'Unknown'],
+    ['or01.age=1', 'or01.age', 'Unknown'],
+    ['or.or.age=1', 'or.or.age', 'Unknown'],
+    ['OR.age=1', 'OR.age', 'Unknown'],
+    ['or.age=1&or.age=2&or.age=3&or.age=4', 'or.age', 'at most 3 times'],
     // too often
     ['age=1&age=2&age=3&age=4', 'age', 'at most 3 times'],
     ['age>1&age>2&age>3&age>4', 'age>4', 'at most 3 times'],

@@ -13,7 +13,7 @@ t.test('a representation of the host\'s own', async t => {
   ]) {
     const answer = await app.inject(request)
     t.equal(answer.headers['content-type'], type, request.url)
-    t.match(answer.json(), { page: 1, _links: { next: { href: /gt=2/ } }, _embedded: { customers: people(2) } })
+    t.match(answer.json(), { page: 1, _links: { next: { href: /after=/ } }, _embedded: { customers: people(2) } })
     t.notOk('items' in answer.json<object>())
   }
   const one = await app.inject('/customers/2.hal')

@@ -39,11 +39,31 @@ testOverStorages(async (t, { book }) => {
     ]
     for (const [what, query, options, expected, more = false] of found) {
       const narrowed = typeof query === 'string' ? `${query}&${oursAsText}` : [...query, ours]
-      const { items, hasNext, ...rest } = await book.find(narrowed, options)
+      const isSorted = 'sort' in options || String(query).includes('sort=')
+      const asked = isSorted ? options : { ...options, sort: 'id' }
+      const { items, hasNext, next, prev, ...rest } = await book.find(narrowed, asked)
       t.equal(items.map(({ name }) => String(name).at(-1)).join(''), expected, what)
       t.equal(hasNext, more, `${what}: more`)
       t.same(rest, {}, `${what}: not counted`)
+      t.equal(next !== undefined, more, `${what}: where it goes on`)
+      if (prev !== undefined && 'page' in options) {
+        const back = await book.find(narrowed, { sort: 'id', limit: 2, before: prev })
+        const names = back.items.map(({ name }) => String(name).at(-1))
+        t.equal(names.join(''), what === 'a page' ? '01' : '23', 'and back')
+      }
     }
+    const newest = await book.find([ours])
+    t.equal(newest.items.map(({ name }) => String(name).at(-1)).join(''), '43210', 'the newest first')
+    const either = [ours, {
+      op: 'any',
+      of: [
+        [{ field: 'price', op: 'gte', value: 40 }],
+        [{ field: 'name', op: 'has', texts: [`${run.toUpperCase()} 0`] }]
+      ]
+    }] as const
+    t.equal((await book.find(either, { sort: 'id' })).items.map(({ price }) => price).join(), '10,40', 'alternatives')
+    const open = book.find([{ op: 'any', of: [[]] }])
+    await t.rejects(open, { code: 'invalid-query', message: /an alternative that is no list/ })
     t.match(await book.find([ours], { limit: 2, count: true }), { total: 5, items: { length: 2 } })
     t.match(await book.find([ours], { limit: 2, count: false }), { total: undefined })
     for (let count = 0; count < 50; count++) await makeDeal(book)

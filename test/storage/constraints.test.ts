@@ -62,6 +62,7 @@ const cases: readonly Case[] = [
 const onPostgres: readonly Case[] = [
   { rule: 'unique, by an expression', members: { name: 'x', email: 'ANN@example.org' }, fields: ['email'] },
   { rule: 'exclusion', members: { name: 'x', size: 5, price: 1 }, fields: ['size'] },
+  { rule: 'domain', members: { name: 'x', code: 'lower' }, fields: ['code'] },
   { rule: 'trigger at the end of the transaction', members: { name: 'late' }, fields: [] },
   { rule: 'trigger with a code of its own', members: { name: 'coded' }, fields: ['name'] },
   { rule: 'trigger that divides by zero', members: { name: 'divide' }, fields: [] },
@@ -108,7 +109,8 @@ async function openPostgres (t: Test): Promise<Opened> {
     await client.query(sql).finally(() => client.query('RESET search_path'))
   })
   await run(`CREATE SCHEMA "${schema}"; ${guests};
-    CREATE TABLE inside_bookings (${columns}, code varchar(10), size smallint, share numeric(4,2), ${end},
+    CREATE DOMAIN inside_code AS varchar(10) CHECK (VALUE = upper(VALUE));
+    CREATE TABLE inside_bookings (${columns}, code inside_code, size smallint, share numeric(4,2), ${end},
       CONSTRAINT inside_size EXCLUDE USING gist (int4range(size, 10) WITH &&) WHERE (size IS NOT NULL));
     CREATE UNIQUE INDEX inside_email ON inside_bookings (lower(email)); ${lines};
     CREATE FUNCTION inside_refuse () RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN

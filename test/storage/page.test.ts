@@ -20,6 +20,18 @@ t.test('a page is the same as if everything was sorted', async t => {
   t.pass('100 pages')
 })
 
+t.test('items may come one after the other', async t => {
+  const items = Array.from({ length: 9 }, (_, id) => thing(id, { integer: id % 3 }))
+  async function * stream () { yield * items }
+  for (const asked of [query({ sort: ['-integer', 'id'], limit: 4, count: true }), query({ offset: 2, limit: 3 })]) {
+    const page = pageOf(stream(), asked)
+    t.ok(page instanceof Promise)
+    t.strictSame(await page, pageOf(items, asked))
+  }
+  async function * broken () { yield * items; throw new Error('the cursor is gone') }
+  await t.rejects(pageOf(broken(), query({})), { message: 'the cursor is gone' })
+})
+
 t.test('what comes in the wanted order is not kept before the page', async t => {
   const matches = new FirstMatches({ order: [], offset: 3, limit: 2, count: false })
   const isFull = Array.from({ length: 6 }, (_, id) => matches.add(thing(id)))

@@ -481,3 +481,21 @@ t.test('the server goes away and comes back', async t => {
   await storage.commit(insert('things', thing(3)))
   t.same(await ids(storage, query()), [1, 3])
 })
+
+t.test('a server that cannot be reached, or refuses, is named, and no password', async t => {
+  const url = new URL(connectionString)
+  const there = `PostgreSQL, ${url.host}`
+  const table: [url: string, message: string | RegExp, code: string][] = [
+    ['postgres://ann:secret@127.0.0.1:1/crm', /^PostgreSQL, 127\.0\.0\.1:1\/crm: connect ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres://ann:secret@localhost:1/crm', /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres:///crm?host=/no/where&user=ann&password=secret', /^PostgreSQL, \/no\/where\/crm: .*ENOENT/, 'ENOENT'],
+    [Object.assign(url, { pathname: '/nowhere' }).href, `${there}/nowhere: database "nowhere" does not exist`, '3D000']
+  ]
+  for (const [connectionString, message, code] of table) {
+    const storage = postgresStorage({ connectionString })
+    await t.rejects(storage.prepare(people), { message, code }, connectionString)
+    const error = await storage.prepare(people).catch(error => error)
+    t.notMatch(error.message, 'secret')
+    await storage.close()
+  }
+})

@@ -94,7 +94,7 @@ function naivePage (rows: readonly Stored[], { where, offset, limit, order }: Qu
   return rows
     .filter(row => where.every(condition => 'values' in condition
       ? condition.values.includes(row[condition.field] as string)
-      : (row[condition.field] as number) > ('value' in condition ? condition.value as number : 0)))
+      : (row[condition.field as string] as number) > ('value' in condition ? condition.value as number : 0)))
     .map(({ id }) => id as number)
     .sort((a, b) => (a - b) * sign)
     .slice(offset, offset + limit)

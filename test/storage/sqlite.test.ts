@@ -101,6 +101,19 @@ t.test('ten processes that start at once', async t => {
   t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
 })
 
+t.test('a file that cannot be opened is named', async t => {
+  const folder = t.testdir({ 'text.db': 'this is no database, '.repeat(100) })
+  for (const [file, message] of [
+    [`${folder}/nowhere/a.db`, 'unable to open database file'],
+    [`${folder}/text.db`, 'file is not a database']
+  ] as const) {
+    const storage = sqliteStorage({ file })
+    const cause = { message: new RegExp(`${message}$`) }
+    await t.rejects(storage.prepare(people), { message: new RegExp(`^SQLite, ${file}: .*${message}$`), cause })
+    await storage.close()
+  }
+})
+
 t.test('a column whose type does not fit is refused by name', async t => {
   const file = newFile()
   const database = await openDatabase(file)

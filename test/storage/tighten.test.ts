@@ -30,7 +30,7 @@ const table: Record<string, [Condition[], Condition[]]> = {
   'values of which none is left': [[where('age', 'eq', 1), where('age', 'eq', 2)], [where('age', 'eq')]],
   'patterns and what is excluded stay': [
     [where('name', 'regex', 'a'), where('name', 'gt', 'a'), where('name', 'gt', 'b'), where('name', 'ne', 'c')],
-    [where('name', 'gt', 'b'), where('name', 'regex', 'a'), where('name', 'ne', 'c')]
+    [where('name', 'gt', 'b'), where('name', 'ne', 'c'), where('name', 'regex', 'a')]
   ],
   'bounds and whether it is there': [
     [{ field: 'age', op: 'null', is: false }, where('age', 'gt', 5), where('age', 'gt', 2)],
@@ -41,6 +41,18 @@ const table: Record<string, [Condition[], Condition[]]> = {
     [where('age', 'eq', 5)]
   ],
   'values of what is not': [[where('age', 'eq', 5), { field: 'age', op: 'null', is: true }], [where('age', 'eq')]],
+  'alternatives stay, and searches in their order': [
+    [
+      where('age', 'gt', 1), where('name', 'regex', 'a'),
+      { op: 'any', of: [[where('age', 'has', '5')], [where('age', 'lt', 9)]] },
+      where('age', 'regex', '7'), where('age', 'gt', 5), { op: 'any', of: [] }
+    ],
+    [
+      where('age', 'gt', 5), where('name', 'regex', 'a'),
+      { op: 'any', of: [[where('age', 'has', '5')], [where('age', 'lt', 9)]] },
+      where('age', 'regex', '7'), { op: 'any', of: [] }
+    ]
+  ],
   'patterns beside values stay': [
     [where('name', 'regex', 'a'), where('name', 'eq', 'ab', 'c'), where('name', 'lte', 'b')],
     [where('name', 'eq', 'ab'), where('name', 'regex', 'a')]

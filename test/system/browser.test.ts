@@ -72,9 +72,8 @@ t.test('a person finds customers', needsBrowser, async t => {
 
   const first = await column(tab, 1)
   const seen = [...first]
-  for (let page = 2; await tab.getByRole('link', { name: 'Next' }).count() > 0; page++) {
+  while (await tab.getByRole('link', { name: 'Next' }).count() > 0) {
     await click(tab.getByRole('link', { name: 'Next' }))
-    t.equal(await tab.getByText(/^Page \d/).textContent(), `Page ${page}`)
     seen.push(...await column(tab, 1))
   }
   const expected = people(200).filter(({ age, children }) => age >= 30 && children <= 1).map(({ id }) => String(id))

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { startExample as start } from '../example-server.js'
 
@@ -46,8 +48,7 @@ t.test('a base URL, a version and customers from files', async t => {
   const dir = t.testdir({
     'array.json': '\n [{ "id": 7, "age": 30, "children": 1 }, { "id": 8, "age": 31, "children": 0 }]',
     'lines.ndjson': '{"id":7,"age":30,"children":1}\r\n\n{"id":8,"age":31,"children":0}',
-    'empty.ndjson': '',
-    'broken.ndjson': '{"id":7,"age":30,"children":1}\n{"id":'
+    'empty.ndjson': ''
   })
   await Promise.all(
     (
@@ -66,10 +67,46 @@ t.test('a base URL, a version and customers from files', async t => {
       t.equal(await server.ended, 0, file)
     })
   )
-  await t.rejects(start(t, { CUSTOMERS: `${dir}/broken.ndjson` }), {
-    message: /ended with 1: [\s\S]*broken\.ndjson, line 2: /
+})
+
+t.test('what is wrong at the start is one line, and ends with 1', async t => {
+  const dir = t.testdir({})
+  const taken = http.createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const PORT = String((taken.address() as AddressInfo).port)
+  const table: [env: Record<string, string>, line: RegExp][] = [
+    [{ PORT: 'http' }, /^PORT is "http", but must be an integer from 0 to 65535$/],
+    [{ PORT }, new RegExp(`^127\\.0\\.0\\.1:${PORT} is taken by another program: choose another PORT, or end .*$`)],
+    [{ VERSION: 'a b' }, /^fastify-dealbook, deals: the option "version" must be a URL-safe word, such as "v1".*$/],
+    [{ STORAGE: `sqlite:${dir}/nowhere/a.db` }, /^SQLite, .*\/nowhere\/a\.db: .*unable to open database file$/],
+    [{ STORAGE: 'postgres://ann:secret@localhost:1/crm' }, /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED.*$/]
+  ]
+  await Promise.all(table.map(async ([env, line]) => {
+    const { message } = await start(t, env).then(() => ({ message: 'it runs' }), (error: Error) => error)
+    const [, code, output = ''] = /^it ended with (\w+): (?:1000 customers loaded\n)?([^]*)\n$/.exec(message) ?? []
+    t.equal(code, '1', JSON.stringify(env))
+    t.match(output, line)
+    t.notMatch(output, /\n|secret/)
+  }))
+})
+
+t.test('a load that met a bad row goes on when the row is mended', async t => {
+  const rows = Array.from({ length: 2500 }, (_, index) => `{"id":${index + 1},"age":30,"children":1}`)
+  const dir = t.testdir({ 'all.ndjson': ['', ...rows, '{"id":2501,"age":"old","children":1}'].join('\n') })
+  const env = { STORAGE: `sqlite:${dir}/a.db`, CUSTOMERS: `${dir}/all.ndjson` }
+  await t.rejects(start(t, env), {
+    message: /ended with 1: [^]*all\.ndjson, line 2502: customers, item 2501: \/age must be an integer; what stands/
   })
-  await t.rejects(start(t, { STORAGE: 'floppy:a' }), { message: /ended with 1: [\s\S]*STORAGE is "floppy:a"/ })
+  await writeFile(env.CUSTOMERS, [...rows, '{"id":2501,"age":31,"children":1}'].join('\n'))
+  // It knows which file it was.
+  const server = await start(t, { STORAGE: env.STORAGE, LOG_LEVEL: 'info' })
+  t.match(server.output(), /\d+ customers loaded, \d\d %, \d+ s left\n/)
+  t.match(server.output(), '2501 customers loaded\n')
+  t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, 2501)
+  t.match(server.output(), '"msg":"incoming request"', 'the log has more than by itself')
+  server.stop()
+  t.equal(await server.ended, 0)
 })
 
 t.test('SIGTERM finishes what runs, and ends with 0', async t => {
@@ -96,5 +133,6 @@ t.test('SIGTERM finishes what runs, and ends with 0', async t => {
   t.equal(answer.status, 201)
   t.match(JSON.parse(answer.body), { name: 'Half of it is still to come' })
   t.equal(answer.headers.connection, 'close', 'it was still running when the stop came')
+  t.match(server.output(), /^Stopping: [12] requests? to finish$/m, 'one of those that knock may be among them')
   t.equal(await server.ended, 0)
 })

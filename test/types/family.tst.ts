@@ -20,6 +20,13 @@ describe('what a host declares', () => {
     expect(defineFamily).type.toBeCallableWith({ name: 'books', singular: 'book', fields })
   })
 
+  test('an order names fields of the family, or of the service', () => {
+    const fields = Type.Object({ id: Type.Integer(), title: Type.String() })
+    const book = { name: 'books', singular: 'book', fields } as const
+    expect(defineFamily).type.toBeCallableWith({ ...book, order: ['-createdAt', 'title', '-id'] as const })
+    expect(defineFamily<typeof fields.properties>).type.not.toBeCallableWith({ ...book, order: ['titel'] as const })
+  })
+
   test('a mount needs a storage, and its options are known', () => {
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage() })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({})

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type {
-  CallOptions, Condition, CreateOptions, Deal, Done, FindOptions, Grant, Intent, ItemPage, LoggedCommand, LogPage,
+  CallOptions, Condition, CreateOptions, Deal, Done, FindOptions, Grant, Intent, ItemPage, LoggedCommand,
   RunOptions, Service, ServiceOptions
 } from 'fastify-dealbook'
 import { customers, deals, defineFamily, memoryStorage } from 'fastify-dealbook'
@@ -15,7 +15,7 @@ describe('the service of deals', () => {
     expect(book.run('hold', 'a', { reason: 'b' })).type.toBe<Promise<Done<Deal | undefined>>>()
     expect(book.get('a')).type.toBe<Promise<Deal>>()
     expect(book.find()).type.toBe<Promise<ItemPage<Deal>>>()
-    expect(book.log('a')).type.toBe<Promise<LogPage>>()
+    expect(book.log('a')).type.toBe<Promise<ItemPage<LoggedCommand>>>()
     expect(book.remove('a')).type.not.toHaveProperty('item')
     expect<ItemPage<Deal>['items'][number]['status']>().type.toBe<'open' | 'completed' | 'cancelled'>()
   })

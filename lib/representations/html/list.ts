@@ -26,17 +26,15 @@ ${renderForm({ ...create, title: 'What it starts with' })}
 
 function renderEmpty ({ page, filters }: PageAffordances): Markup {
   const isFiltered = filters.some(({ value }) => value !== undefined)
-  return markup`<p>There are none${page > 1 ? ' on this page' : isFiltered && ' that match'}.</p>`
+  return markup`<p>There are none${page !== 1 ? ' on this page' : isFiltered && ' that match'}.</p>`
 }
 
 function renderPaging (affordances: PageAffordances, total: number | undefined): Markup {
-  const { page, hasNext } = affordances
-  // The first page has no number in its address.
-  const previous = page > 1 && affordances.url({ page: page === 2 ? undefined : String(page - 1) })
-  const next = hasNext && (affordances.next ?? affordances.url({ page: String(page + 1) }))
+  const { page, prev, next } = affordances
+  const said = [...(page === undefined ? [] : [`Page ${page}`]), ...(total === undefined ? [] : [`${total} in all`])]
   return markup`<nav class="pages" aria-label="Pages">
-${previous !== false && markup`<a rel="prev" href="${previous}">Previous</a>`}
-<span>Page ${page}${total !== undefined && `, ${total} in all`}</span>
-${next !== false && markup`<a rel="next" href="${next}">Next</a>`}
+${prev !== undefined && markup`<a rel="prev" href="${prev}">Previous</a>`}
+${said.length > 0 && markup`<span>${said.join(', ')}</span>`}
+${next !== undefined && markup`<a rel="next" href="${next}">Next</a>`}
 </nav>`
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Change, Condition, FamilyShape, Field, Id, Kind, Order, Query, Storage, Stored } from '../storage.js'
+import type { Change, FamilyShape, Field, FieldCondition, Id, Kind, Order, Query, Storage, Stored } from '../storage.js'
 
 /** What a case works with: an empty storage with the families `things` and `notes` prepared. */
 interface CaseContext {
@@ -79,9 +79,21 @@ export function query (parts: QueryParts = {}): Query {
   return { where: [], offset: 0, limit: 100, count: false, ...rest, order }
 }
 
-export function where (field: string, op: Condition['op'], ...values: unknown[]): Condition {
-  if (op === 'eq' || op === 'ne') return { field, op, values } as Condition
-  return (op === 'regex' ? { field, op, patterns: values } : { field, op, value: values[0] }) as Condition
+export function where (field: string, op: FieldCondition['op'], ...values: unknown[]): FieldCondition {
+  const operands = operandNames[op]
+  return { field, op, [operands]: operands === 'value' || operands === 'is' ? values[0] : values } as FieldCondition
+}
+
+const operandNames: Readonly<Record<FieldCondition['op'], string>> = {
+  eq: 'values',
+  ne: 'values',
+  gt: 'value',
+  gte: 'value',
+  lt: 'value',
+  lte: 'value',
+  regex: 'patterns',
+  has: 'texts',
+  null: 'is'
 }
 
 export async function ids (storage: Storage, asked: Query, family = 'things'): Promise<Id[]> {

@@ -1,4 +1,5 @@
 import type { Storage } from '../storage.js'
+import { alternatives } from './alternatives.js'
 import { changedFamilies } from './changed-families.js'
 import { commits } from './commits.js'
 import { concurrency } from './concurrency.js'
@@ -22,6 +23,7 @@ const cases = [
   ...filters,
   ...nulls,
   ...patterns,
+  ...alternatives,
   ...pages,
   ...order,
   ...longTexts,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Query, Storage } from '../storage.js'
+import type { Query, Storage, Stored } from '../storage.js'
 import type { Case } from './fixture.js'
 import { insert, note, query, thing, where } from './fixture.js'
 
@@ -25,11 +25,15 @@ async function assertSameAsItems (storage: Storage, asked: Query, shown = member
   const { text, ...rest } = await (storage as Required<Storage>).findText(family, asked, shown)
   const texts = items.map(item => JSON.stringify(Object.fromEntries(shown.map(member => [member, item[member]]))))
   assert.equal(text, texts.join(','))
-  const last = items.at(-1)?.id
+  const keyOf = (item: Stored | undefined): object => Object.fromEntries(asked.order.map(({ field }) => field)
+    .filter(field => item?.[field] !== undefined).map(field => [field, item?.[field]]))
+  const last = items.at(-1)
   const expected = { count: items.length, more: further.length > 0 }
-  assert.deepEqual(rest, {
+  const { first, ...others } = rest
+  if (last !== undefined && asked.offset > 0) assert.deepEqual({ ...first }, keyOf(items[0]))
+  assert.deepEqual(others, {
     ...expected,
-    ...last === undefined ? {} : { last },
+    ...last === undefined ? {} : { last: keyOf(last) },
     ...total === undefined ? {} : { total }
   })
 }
@@ -97,7 +101,7 @@ export const texts: readonly Case[] = [
         [where('integer', 'gt', 99)]
       ]
       for (const filter of filters) {
-        for (const sort of [['id'], ['-id'], ['-integer']]) {
+        for (const sort of [['id'], ['-id'], ['-integer'], ['string', '-number', 'integer']]) {
           await assertSameAsItems(storage, query({ where: filter, sort, limit: 4 }))
           await assertSameAsItems(storage, query({ where: filter, sort, offset: 3, limit: 4, count: true }))
           await assertSameAsItems(storage, query({ where: filter, sort, limit: 30 }))

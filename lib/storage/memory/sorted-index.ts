@@ -1,5 +1,5 @@
 import { compareScalars, isAbsent, makeComparator } from '../compare.js'
-import type { Condition, Query, Scalar, Stored } from '../storage.js'
+import type { Condition, FieldCondition, Query, Scalar, Stored } from '../storage.js'
 
 // A block that grows beyond this is split, so that adding an item moves few others, however many there are.
 const maxBlock = 512
@@ -48,7 +48,7 @@ export class SortedIndex {
     const isOrdered = choices.length === 1 && wanted.length === rest.length &&
       wanted.every(({ field, descending }, index) => field === rest[index] && descending === backwards)
     if (!isOrdered && depth === 0) return undefined
-    const bounds = where.filter(({ field }) => field === rest[0])
+    const bounds = where.filter((condition): condition is FieldCondition => condition.field === rest[0])
     return { isOrdered, items: this.#walkAll(choices, bounds, isOrdered && backwards) }
   }
 
@@ -64,12 +64,12 @@ export class SortedIndex {
     return choices
   }
 
-  * #walkAll (choices: readonly Scalar[][], bounds: readonly Condition[], backwards: boolean): Generator<Stored> {
+  * #walkAll (choices: readonly Scalar[][], bounds: readonly FieldCondition[], backwards: boolean): Generator<Stored> {
     for (const choice of choices) yield * this.#walk(choice, bounds, backwards)
   }
 
   /** The items with these values in the first fields, and within bounds of the next. */
-  * #walk (equal: readonly Scalar[], bounds: readonly Condition[], backwards: boolean): Generator<Stored> {
+  * #walk (equal: readonly Scalar[], bounds: readonly FieldCondition[], backwards: boolean): Generator<Stored> {
     const isBelow = (item: Stored): boolean => {
       const order = this.#compareFirst(item, equal)
       return order < 0 || (order === 0 && bounds.some(bound => isShort(item, bound)))
@@ -127,7 +127,7 @@ interface Place {
   readonly at: number
 }
 
-function isShort (item: Stored, { field, ...bound }: Condition): boolean {
+function isShort (item: Stored, { field, ...bound }: FieldCondition): boolean {
   if (bound.op !== 'gt' && bound.op !== 'gte') return false
   const value = item[field] as Scalar | null | undefined
   if (isAbsent(value)) return true
@@ -135,7 +135,7 @@ function isShort (item: Stored, { field, ...bound }: Condition): boolean {
   return order < 0 || (order === 0 && bound.op === 'gt')
 }
 
-function isBeyond (item: Stored, { field, ...bound }: Condition): boolean {
+function isBeyond (item: Stored, { field, ...bound }: FieldCondition): boolean {
   if (bound.op !== 'lt' && bound.op !== 'lte') return false
   const value = item[field] as Scalar | null | undefined
   if (isAbsent(value)) return false

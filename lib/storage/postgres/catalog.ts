@@ -1,14 +1,33 @@
 import type { Layout } from '../sql/layout.js'
-import type { PresentColumn } from '../sql/make-layout.js'
 import { quoteName } from '../sql/names.js'
+import type { PresentColumn } from '../sql/present-column.js'
 import type { Run } from './runner.js'
 
-/** The columns of a table by their names; none where there is no such table. */
+/** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
-  const rows = await run(`SELECT attname, format_type(atttypid, atttypmod), attnotnull, atthasdef FROM pg_attribute
+  const rows = await run(`SELECT attname,
+      CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
+      attnotnull OR type.typnotnull,
+      atthasdef OR attidentity <> '' OR type.typdefault IS NOT NULL,
+      attgenerated <> '',
+      (SELECT json_agg(enumlabel ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = base.oid),
+      CASE WHEN attidentity = '' THEN pg_get_expr(adbin, adrelid)
+        ELSE 'nextval(' || quote_literal(pg_get_serial_sequence($1, attname)) || ')' END
+    FROM pg_attribute JOIN pg_type type ON type.oid = atttypid
+      JOIN pg_type base ON base.oid = CASE WHEN type.typtype = 'd' THEN type.typbasetype ELSE type.oid END
+      LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, [table])
-  return new Map((rows as string[][] as [string, string, string, string][]).map(([name, type, isNotNull, hasDefault]) =>
-    [name, { type, isNotNull: isNotNull === 't', hasDefault: hasDefault === 't' }]))
+  return new Map((rows as (string | null)[][]).map(row => {
+    const [name, type, isNotNull, hasDefault, isGenerated, labels, next] = row as [string, string, ...(string | null)[]]
+    return [name, {
+      type,
+      isNotNull: isNotNull === 't',
+      hasDefault: hasDefault === 't',
+      isGenerated: isGenerated === 't',
+      labels: typeof labels === 'string' ? JSON.parse(labels) as string[] : undefined,
+      next: next ?? undefined
+    }]
+  }))
 }
 
 /** The names of a table's indexes, and whether each is whole: a build that was broken off leaves one that is not. */

@@ -2,6 +2,7 @@ import type { Dialect } from '../sql/dialect.js'
 import { indexedLength } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
 import type { Kind } from '../storage.js'
+import { showMoment, writeForeignColumn, writePlain } from './foreign.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
 export const postgresDialect: Dialect = {
@@ -15,9 +16,9 @@ export const postgresDialect: Dialect = {
     // Not jsonb: that would order the members anew, and the answer to a repeated command would differ from the first.
     json: 'json'
   },
-  parameter: (n, kind) => `$${n}::${parameterTypes[kind]}`,
-  inList ({ column, kind, from, negated, isCut }) {
-    const list = `$${from}::${parameterTypes[kind]}[]`
+  parameter: (n, as) => `$${n}::${as}`,
+  inList ({ column, as, from, negated, isCut }) {
+    const list = `$${from}::${as}[]`
     const isOneOf = `${column} ${negated ? '<> ALL' : '= ANY'} (${list})`
     if (negated || !isCut) return isOneOf
     return `(${takeBeginning(column)} = ANY (ARRAY(SELECT ${takeBeginning('one')} FROM unnest(${list}) AS one)) ` +
@@ -27,15 +28,16 @@ export const postgresDialect: Dialect = {
   withoutIndex: '',
   // An entry of an index has 2704 bytes at most.
   beginning: takeBeginning,
-  // Texts of their own for dates, since a session may have any DateStyle and TimeZone.
-  selected (column, kind) {
-    if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
-    if (kind === 'date-time') return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-    return column
+  writeColumn (column, kind, present) {
+    const as = plainTypes[kind]
+    // Equal is equal in every collation; naming one would keep a mapped table's index from being used.
+    const texts = { selected: select(column, kind), compared: column, comparedAs: as, equated: column, equatedAs: as }
+    return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, kind, present) }
   },
-  compared: (column, kind, foreign) => foreign && kind === 'string' ? `${column} COLLATE "C"` : column,
-  // Equal is equal in every collation; naming one would keep a mapped table's index from being used.
-  equated: column => column,
+  writeFilled (column, kind, value, present) {
+    const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeLiteral(value, kind)})`
+    return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
+  },
   absentFirst: ' NULLS FIRST',
   absentLast: ' NULLS LAST',
   encode,
@@ -47,6 +49,12 @@ export const postgresDialect: Dialect = {
   },
   literal: writeLiteral,
   constant: writeLiteral
+}
+
+// Texts of their own for dates, since a session may have any DateStyle and TimeZone.
+function select (column: string, kind: Kind): string {
+  if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
+  return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
 }
 
 function takeBeginning (text: string): string {
@@ -62,10 +70,10 @@ function writeLiteral (value: unknown, kind: Kind): string {
   const text = String(encode(value, kind))
   // A session may have backslashes mean something in plain quotes too.
   const quoted = text.includes('\\') ? `E${quoteText(text.replaceAll('\\', '\\\\'))}` : quoteText(text)
-  return `${quoted}::${parameterTypes[kind]}`
+  return `${quoted}::${plainTypes[kind]}`
 }
 
-const parameterTypes: Record<Kind, string> = {
+const plainTypes: Record<Kind, string> = {
   integer: 'bigint',
   number: 'double precision',
   string: 'text',

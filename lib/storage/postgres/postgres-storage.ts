@@ -68,5 +68,13 @@ export function postgresStorage (
   }
   const { tables, indexes } = options
   const migrate = readMigrate(options.migrate)
-  return createSqlStorage(() => openConnection(options, settings), { tables, indexes, migrate })
+  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
+  return createSqlStorage(() => openConnection(options, settings), { tables, indexes, migrate, place })
+}
+
+// Host and database, and never who connects by which password.
+function describePlace (connectionString: string): string {
+  const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
+  const host = url?.host || url?.searchParams.get('host') || 'localhost'
+  return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
 }

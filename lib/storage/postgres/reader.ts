@@ -1,5 +1,5 @@
 import type { IndexOrder } from '../sql/clauses.js'
-import { writeItems } from '../sql/found-text.js'
+import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -11,6 +11,7 @@ import type { Condition, Found, FoundText, Id, Query, Stored } from '../storage.
 import { Turn } from '../turn.js'
 import type { WaitingLine } from '../waiting-line.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { canHave, fitQuery } from './fit.js'
 import { followIndex } from './follow-index.js'
 import { listFitting } from './indexes.js'
 import { canWriteJson } from './json.js'
@@ -43,7 +44,7 @@ export class TableReader {
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    return await this.statements.get(id, signal)
+    return canHave(this.layout.id, id) ? await this.statements.get(id, signal) : undefined
   }
 
   /** In this order; what is gone by now is left out. */
@@ -54,7 +55,7 @@ export class TableReader {
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = tightenQuery(asked)
+    const query = tightenQuery(fitQuery(this.layout, asked))
     if (hasPatterns(query)) return await this.#search(query, signal)
     const read: ReadPart<Stored[]> = (select, isLong) =>
       this.statements.readItems(select, { signal, isLong })
@@ -65,23 +66,23 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
+    const query = tightenQuery({ ...fitQuery(this.layout, asked), limit: asked.limit + 1 })
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
-      return writeItems(await this.find(query, signal), members, asked.limit)
+      return writeItems(await this.find(query, signal), members, asked)
     }
     const read: ReadPart<JoinedText> = (select, isLong) =>
       this.statements.readText(select, columns, { signal, isLong })
     const reading = this.#readPage(query, read, signal) as Promise<JoinedText>
-    const [{ text, length, last }, total] = query.count
+    const [{ text, length, first, last }, total] = query.count
       ? await Promise.all([reading, this.#count(query, signal)])
       : [await reading]
     return {
       text,
       count: Math.min(length, asked.limit),
       more: length > asked.limit,
-      ...last === undefined ? {} : { last },
+      ...keysOf(asked, first, last),
       ...total === undefined ? {} : { total }
     }
   }

@@ -19,9 +19,9 @@ function writeShared (layout: Layout, write: (clauses: ClauseBuilder) => string)
   let hasLists = false
   const one = write(new ClauseBuilder(layout, {
     ...dialect,
-    parameter (n, kind) {
+    parameter (n, as) {
       // Hidden in a query, so that the length of an array is no reason to plan the statement anew each time.
-      arrays[n - 1] = `(SELECT ${dialect.parameter(n, kind)}[])`
+      arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
       return `"$given"."${n}"`
     },
     inList (test) {

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../cache.js'
 import type { ClauseBuilder } from '../sql/clauses.js'
 import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
-import { makeRowDecoder } from '../sql/layout.js'
+import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import type { Condition, Id, Order, Query, Stored } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { restoreNumbers, selectJson } from './json.js'
@@ -29,30 +29,42 @@ export interface JoinedText {
   readonly text: string
   /** How many rows were found: those in the text, and the last where the limit was reached. */
   readonly length: number
-  /** The id of the last item in the text. */
-  readonly last: Id | undefined
+  /** What the first item in the text has in the fields of the order; undefined where there is none before it. */
+  readonly first: Stored | undefined
+  /** The same of the last. */
+  readonly last: Stored | undefined
 }
 
 /** The statements that read a family's table, the text of each written once and kept. */
 export class ReadStatements {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
+  readonly #decodeId: (row: readonly unknown[]) => Id
   readonly #get: KeptText
   readonly #getMany: KeptText
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
+    this.#decodeId = row => makeRowDecoder([id], dialect)(row).id
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id)}`, true)
-    const { equated: column, kind } = id
-    const hasId = dialect.inList({ column, kind, from: 1, length: 1, negated: false, isCut: false })
+    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id.equatedAs)}`, true)
+    const { equated: column, equatedAs: as } = id
+    const hasId = dialect.inList({ column, as, from: 1, length: 1, negated: false, isCut: false })
     this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
     const [row] = await this.#run(this.#get, [id], { signal })
     return row === undefined ? undefined : this.#decode(row)
+  }
+
+  async nextId (signal?: AbortSignal): Promise<Id | undefined> {
+    const { present, kind } = this.layout.id
+    if (present?.next === undefined) return undefined
+    const { selected } = dialect.writeColumn(`(${present.next})`, kind, present)
+    const [row] = await this.#run({ text: `SELECT ${selected}`, shared: undefined }, [], { signal })
+    return row === undefined ? undefined : this.#decodeId(row)
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
@@ -75,12 +87,15 @@ export class ReadStatements {
     const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
       writeKept(this.layout, clauses => this.#writeText(clauses, select, members), true))
     const [row] = await this.#run(kept, this.#encode(select), reading)
-    const [text, length, last] = row as [string | null, string, string | null]
-    const decode = dialect.decode[this.layout.id.kind]
+    const [text, length, ...values] = row as [string | null, string, ...unknown[]]
+    if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
+    const keys = listKeys(this.layout, select)
+    const decode = makeRowDecoder(keys, dialect)
     return {
-      text: text === null ? '' : restoreNumbers(text),
+      text: restoreNumbers(text),
       length: Number(length),
-      last: last === null ? undefined : (decode === undefined ? last : decode(last)) as Id
+      first: select.offset > 0 ? decode(values.slice(keys.length)) : undefined,
+      last: decode(values.slice(0, keys.length))
     }
   }
 
@@ -127,19 +142,22 @@ export class ReadStatements {
   }
 
   #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
-    const { id, mapped } = this.layout
     const shown = select.limit - 1
-    const numbered = `SELECT ${selectJson(members, mapped)} AS item, ${id.selected} AS id, ` +
+    const keys = listKeys(this.layout, select).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
-    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*), ` +
-      `(array_agg(id))[least(count(*), ${shown})::int] FROM (${numbered}) AS numbered`
+    const takeKeys = (at: string) => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*)` +
+      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''} ` +
+      `FROM (${numbered}) AS numbered`
   }
 
   // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
   #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
     const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
     const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
-    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter({ kind: 'integer' })}` : ''}`
+    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}`
     return `(${matching}${end}) AS page`
   }
 
@@ -147,4 +165,9 @@ export class ReadStatements {
     const { table } = this.layout
     return `(SELECT * FROM ${table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${rows}) AS looked`
   }
+}
+
+/** The columns that tell where a row stands in the order. */
+function listKeys (layout: Layout, { order }: Select): Column[] {
+  return order.map(({ field }) => getColumn(layout, field))
 }

@@ -1,6 +1,6 @@
 import { errorCodes } from '../../errors.js'
 import type { Layout } from '../sql/layout.js'
-import type { PresentColumn } from '../sql/make-layout.js'
+import type { PresentColumn } from '../sql/present-column.js'
 import type { Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 
@@ -18,9 +18,12 @@ export const ownTypes: Record<Kind, RegExp> = {
 export const mappableTypes: Record<Kind, RegExp> = {
   ...ownTypes,
   integer: /^(bigint|integer|smallint)$/,
-  number: /^(double precision|real|numeric.*|bigint|integer|smallint)$/,
-  string: /^(text|character varying.*)$/,
-  'date-time': /^timestamp(\(\d\))? with time zone$/
+  number: /^(double precision|real|numeric(\(.*\))?|bigint|integer|smallint)$/,
+  string: new RegExp('^(text|character( varying)?(\\(\\d+\\))?|(.+\\.)?citext|uuid|numeric(\\(.*\\))?|bigint|integer|' +
+    'smallint|time(\\(\\d\\))? without time zone)$'),
+  'date-time': /^timestamp(\(\d\))? with(out)? time zone$/,
+  json: new RegExp('^(jsonb?|(text|character( varying)?(\\(\\d+\\))?|uuid|numeric(\\(.*\\))?|bigint|integer|smallint|' +
+    'real|double precision|boolean|date)\\[\\])$')
 }
 
 /** Refuses a column whose type does not fit its field. */
@@ -30,8 +33,8 @@ export function checkTypes (
   types: Record<Kind, RegExp>
 ): void {
   for (const { name, kind, field } of columns) {
-    const type = name === undefined ? undefined : present.get(name)?.type
-    if (type === undefined || types[kind].test(type)) continue
+    const { type, labels } = present.get(name ?? '') ?? {}
+    if (type === undefined || types[kind].test(type) || (labels !== undefined && kind === 'string')) continue
     const expected = dialect.types[kind]
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, expected)
   }

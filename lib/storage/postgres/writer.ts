@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { getId } from '../changes.js'
 import { ConstraintError } from '../constraint-error.js'
 import { getValue } from '../shapes.js'
-import type { Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
-import { quoteName } from '../sql/names.js'
+import type { Column, Layout } from '../sql/layout.js'
+import { getColumn, listWritten } from '../sql/layout.js'
+import { quoteName, quoteText } from '../sql/names.js'
 import type { Change, Id, Kind } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
@@ -33,13 +34,21 @@ export class TableWriter {
     const id = getId(change)
     const item = change.type === 'delete' ? undefined : change.item
     const record: Record<string, unknown> = {}
-    for (const { name, type, field } of layout.columns) {
-      if (name === undefined) continue
+    const kept: string[] = []
+    for (const column of listWritten(layout)) {
+      const { present, field } = column
+      const name = column.name as string
+      if (isKept(change, column)) {
+        kept.push(name)
+        continue
+      }
       const value = record[name] = field.name === 'id' ? id : item && getValue(item, field)
-      const allowed = type === undefined ? undefined : findFlaw(type, value)
+      if (present === undefined) continue
+      const allowed = findFlaw(present, value)
       const fields = [field.name]
       if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
+    if (kept.length > 0) record['$k'] = kept
     return {
       type: change.type,
       layout,
@@ -52,6 +61,12 @@ export class TableWriter {
   }
 }
 
+/** Whether a column of somebody else's stays as it is: it may hold more than we read of it, as microseconds. */
+function isKept (change: Change, { present, field: { name } }: Column): boolean {
+  return present !== undefined && name !== 'id' && change.type === 'replace' && change.current !== undefined &&
+    isDeepStrictEqual(change.item[name], change.current[name])
+}
+
 /** Why a write is refused. */
 export function makeRefusal ({ expected, layout: { family }, id }: Write): Error {
   return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
@@ -61,7 +76,10 @@ export function makeRefusal ({ expected, layout: { family }, id }: Write): Error
 interface TableBatch {
   readonly layout: Layout
   readonly types: ReadonlySet<Change['type']>
-  /** The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects. */
+  /**
+   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects, `$k`
+   * the columns that stay as they are.
+   */
   readonly json: string
 }
 
@@ -121,10 +139,10 @@ function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): 
   const { table } = layout
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
-  const columns = layout.columns.flatMap(({ name, kind }) =>
-    name === undefined ? [] : [{ name: quoteName(name), type: recordTypes[kind] }])
+  const columns = listWritten(layout).map(({ name, kind, present }) =>
+    ({ name: quoteName(name as string), type: present?.type ?? recordTypes[kind] }))
   const names = columns.map(({ name }) => name).join(', ')
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, ' +
+  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], ' +
     columns.map(({ name, type }) => `${name} ${type}`).join(', ')
   const given = [`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`]
   const refused: string[] = []
@@ -142,11 +160,15 @@ function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): 
   if (types.has('insert')) {
     refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision, false AS locked ` +
       `FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
-    done.push(`insert${p} AS (INSERT INTO ${table} (${names}) SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ` +
-      `ORDER BY ${id} ON CONFLICT (${id}) DO NOTHING RETURNING 1)`)
+    // The id is said even where a sequence makes it for others: it is of that sequence.
+    const overriding = layout.mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
+    done.push(`insert${p} AS (INSERT INTO ${table} (${names}) ${overriding}` +
+      `SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ORDER BY ${id} ` +
+      `ON CONFLICT (${id}) DO NOTHING RETURNING 1)`)
   }
   if (types.has('replace')) {
-    done.push(`replace${p} AS (UPDATE ${table} t SET ${columns.map(({ name }) => `${name} = d.${name}`).join(', ')} ` +
+    const assignments = listWritten(layout).filter(({ field }) => field.name !== 'id').map(column => assign(column))
+    done.push(`replace${p} AS (UPDATE ${table} t SET ${assignments.join(', ')} ` +
       `FROM done${p} d WHERE t.${id} = d.${id} AND d."$t" = 'replace' RETURNING 1)`)
   }
   if (types.has('delete')) {
@@ -156,6 +178,12 @@ function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): 
   const complete = [...types].sort().map(type =>
     `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
   return { given, refused, done, complete }
+}
+
+function assign ({ name, present }: Column): string {
+  const column = quoteName(name as string)
+  if (present === undefined) return `${column} = d.${column}`
+  return `${column} = CASE WHEN ${quoteText(name as string)} = ANY (d."$k") THEN t.${column} ELSE d.${column} END`
 }
 
 const recordTypes: Record<Kind, string> = { ...dialect.types, string: 'text' }

@@ -1,4 +1,5 @@
 import type { Condition, Order } from '../storage.js'
+import { listFieldConditions } from '../text-tests.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
@@ -15,14 +16,14 @@ export class ClauseBuilder {
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  parameter ({ kind }: Pick<Column, 'kind'>): string {
-    return this.dialect.parameter(++this.#parameters, kind)
+  /** The next one, of this type. */
+  parameter (as: string): string {
+    return this.dialect.parameter(++this.#parameters, as)
   }
 
   /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
   where (conditions: readonly Condition[], byKey = false): string {
-    const all = conditions.map(condition => this.#condition(condition, byKey))
-    return all.length === 0 ? '' : ` WHERE ${all.join(' AND ')}`
+    return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
   /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
@@ -39,7 +40,15 @@ export class ClauseBuilder {
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
 
+  #all (conditions: readonly Condition[], byKey: boolean): string {
+    return conditions.map(condition => this.#condition(condition, byKey)).join(' AND ') || '1 = 1'
+  }
+
   #condition (condition: Condition, byKey: boolean): string {
+    if (condition.op === 'any') {
+      const alternatives = condition.of.map(all => this.#all(all, byKey)).join(' OR ')
+      return alternatives === '' ? '1 = 0' : `(${alternatives})`
+    }
     const column = getColumn(this.layout, condition.field)
     const prefix = byKey && condition.field !== 'id' ? this.dialect.withoutIndex : ''
     switch (condition.op) {
@@ -51,16 +60,17 @@ export class ClauseBuilder {
         const tested = column.isCut ? this.#begin(column.equated) : column.equated
         return `${prefix}${tested} IS ${condition.is ? '' : 'NOT '}NULL`
       }
-      case 'regex': throw new Error('patterns are not matched in SQL')
-      default: return prefix + this.#compare(column, column.compared, operators[condition.op])
+      case 'regex':
+      case 'has': throw new Error('texts are not searched in SQL')
+      default: return prefix + this.#compare(column.compared, column.comparedAs, operators[condition.op], column.isCut)
     }
   }
 
   /** Of what an index has the beginning of, both are said: the index finds those that begin alike, and a few more. */
-  #compare (column: Column, compared: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<='): string {
-    const value = this.parameter(column)
+  #compare (compared: string, as: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<=', isCut: boolean): string {
+    const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
-    if (!column.isCut || operator === '<>') return exact
+    if (!isCut || operator === '<>') return exact
     const among = operator === '=' ? '=' : `${operator.charAt(0)}=`
     return `(${this.#begin(compared)} ${among} ${this.#begin(value)} AND ${exact})`
   }
@@ -71,11 +81,13 @@ export class ClauseBuilder {
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) return prefix + this.#compare(column, column.equated, negated ? '<>' : '=')
+    if (values.length === 1) {
+      return prefix + this.#compare(column.equated, column.equatedAs, negated ? '<>' : '=', column.isCut)
+    }
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, kind, isCut } = column
-    return this.dialect.inList({ column: prefix + equated, kind, from, length: values.length, negated, isCut })
+    const { equated, equatedAs: as, isCut } = column
+    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isCut })
   }
 }
 
@@ -84,7 +96,7 @@ const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 /** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   const values: unknown[] = []
-  for (const condition of conditions) {
+  for (const condition of listFieldConditions(conditions)) {
     const { kind } = getColumn(layout, condition.field)
     if (condition.op === 'eq' || condition.op === 'ne') {
       if (condition.values.length === 0) continue
@@ -104,6 +116,10 @@ export function makeTextKey (
 ): string {
   let key = ''
   for (const condition of conditions) {
+    if (condition.op === 'any') {
+      key += `any(${condition.of.map(all => makeTextKey(dialect, all)).join('|')})\n`
+      continue
+    }
     key += `${condition.field} ${condition.op}`
     if ('values' in condition) {
       key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length

@@ -1,4 +1,5 @@
 import type { Kind } from '../storage.js'
+import type { PresentColumn } from './present-column.js'
 
 /** Characters of a text that an index can hold in any case: with four bytes each there is room for the id too. */
 export const indexedLength = 200
@@ -7,7 +8,8 @@ export const indexedLength = 200
 interface ListTest {
   /** As it stands in SQL. */
   readonly column: string
-  readonly kind: Kind
+  /** The type of the values. */
+  readonly as: string
   /** The number of the first parameter, from 1. */
   readonly from: number
   /** How many values there are. */
@@ -18,12 +20,25 @@ interface ListTest {
   readonly isCut: boolean
 }
 
+/** How a column stands in SQL. */
+export interface ColumnTexts {
+  /** As it is selected, for `decode`. */
+  readonly selected: string
+  /** So that text is compared and ordered by code point. */
+  readonly compared: string
+  /** The type of what it is compared with then. */
+  readonly comparedAs: string
+  /** So that text equals only itself. */
+  readonly equated: string
+  readonly equatedAs: string
+}
+
 /** What databases do differently, as data for whatever writes SQL. */
 export interface Dialect {
   /** The type of a new column. */
   readonly types: Readonly<Record<Kind, string>>
-  /** The n-th parameter (from 1) as a value of this kind. */
-  parameter (n: number, kind: Kind): string
+  /** The n-th parameter (from 1) as a value of a type, as `ColumnTexts` has it. */
+  parameter (n: number, as: string): string
   /** `column IN (…)`, or `NOT IN`. */
   inList (test: ListTest): string
   /** Whether a list of several values is one parameter, not one for each. */
@@ -32,12 +47,10 @@ export interface Dialect {
   readonly withoutIndex: string
   /** The first `indexedLength` characters of a text, where an index cannot hold all of it; none where it can. */
   readonly beginning?: (text: string) => string
-  /** The column as it is selected, for `decode`. */
-  selected (column: string, kind: Kind): string
-  /** The column so that text is compared and ordered by code point; `foreign` where somebody else made it. */
-  compared (column: string, kind: Kind, foreign: boolean): string
-  /** The column so that text equals only itself. */
-  equated (column: string, kind: Kind, foreign: boolean): string
+  /** @param present the column as it is, where somebody else made it */
+  writeColumn (column: string, kind: Kind, present?: PresentColumn): ColumnTexts
+  /** The same for a column where NULL stands for a value. */
+  writeFilled (column: string, kind: Kind, value: unknown, present: PresentColumn): ColumnTexts
   /** What `ORDER BY` needs so that absent comes first, and last when descending. */
   readonly absentFirst: string
   readonly absentLast: string

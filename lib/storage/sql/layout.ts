@@ -1,6 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import type { Field, Kind, Stored } from '../storage.js'
-import type { Dialect } from './dialect.js'
+import type { ColumnTexts, Dialect } from './dialect.js'
+import type { PresentColumn } from './present-column.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -22,22 +23,17 @@ export interface TableMapping {
 /** Mapped tables by the name of their family. */
 export type TableMappings = Readonly<Record<string, TableMapping>>
 
-export interface Column {
+export interface Column extends ColumnTexts {
   readonly field: Field
   readonly kind: Kind
   /** Name in the table; undefined where a mapped table has none and a constant stands in. */
   readonly name: string | undefined
-  /** Its type, where somebody else made the table. */
-  readonly type?: string
+  /** As it is, where somebody else made the table. */
+  readonly present?: PresentColumn
   /** Whether NULL stands for the default: then no index of the column is of use. */
   readonly isFilled: boolean
   /** Whether an index has its beginning only: then conditions and orders are said of that too. */
   readonly isCut: boolean
-  /** For comparisons and order. */
-  readonly compared: string
-  /** For equality. */
-  readonly equated: string
-  readonly selected: string
 }
 
 /** Where the items of a family are kept. */
@@ -61,6 +57,11 @@ export function getColumn ({ family, columns }: Layout, field: string): Column {
   const column = columns.find(column => column.field.name === field)
   if (column === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_FIELD(family, field)
   return column
+}
+
+/** The columns that can be written. */
+export function listWritten ({ columns }: Layout): Column[] {
+  return columns.filter(({ name, present }) => name !== undefined && present?.isGenerated !== true)
 }
 
 /** A function from the values of a row, in the order of the columns, to the item. NULL is null, or an absent member. */

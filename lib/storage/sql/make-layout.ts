@@ -1,17 +1,10 @@
 import { errorCodes } from '../../errors.js'
 import { isFillable } from '../shapes.js'
-import type { FamilyShape, Field, Kind } from '../storage.js'
+import type { FamilyShape, Field } from '../storage.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout, TableMapping } from './layout.js'
 import { quoteName, toSnakeCase } from './names.js'
-
-/** A column as it is in the database. */
-export interface PresentColumn {
-  readonly type: string
-  readonly isNotNull: boolean
-  /** Whether rows that are inserted without it have a value. */
-  readonly hasDefault: boolean
-}
+import type { PresentColumn } from './present-column.js'
 
 // What stands in for the service's own columns where a mapped table lacks them.
 const epoch = '1970-01-01T00:00:00.000Z'
@@ -55,7 +48,19 @@ export function layOutMappedTable (
     if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  return makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
+  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
+  if (shape.creates === true && layout.writable) checkRequired(layout, present)
+  return layout
+}
+
+/** Refuses a table in which every creation would fail. */
+function checkRequired ({ family, tableName, columns }: Layout, present: ReadonlyMap<string, PresentColumn>): void {
+  const mapped = new Set(columns.map(({ name }) => name))
+  const missing = [...present].filter(([name, { isNotNull, hasDefault }]) =>
+    isNotNull && !hasDefault && !mapped.has(name))
+  if (missing.length === 0) return
+  const names = missing.map(([name, { type }]) => `${name} (${type})`).join(', ')
+  throw new errorCodes.FST_DEALBOOK_COLUMN_REQUIRED(family, tableName, names)
 }
 
 function makeLayout (
@@ -81,33 +86,21 @@ function makeLayout (
 
 function makeColumn (field: Field, name: string, dialect: Dialect): Column {
   const { kind } = field
-  return { field, kind, name, isFilled: false, isCut: false, ...writeColumn(quoteName(name), kind, dialect, false) }
+  return { field, kind, name, isFilled: false, isCut: false, ...dialect.writeColumn(quoteName(name), kind) }
 }
 
-function makeMappedColumn (field: Field, name: string, dialect: Dialect, { type, isNotNull }: PresentColumn): Column {
-  const { kind } = field
+function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
+  const { kind, default: value } = field
   // The table is somebody else's: what its rows lack is filled in as they are read.
-  const isFilled = !isNotNull && isFillable(field)
-  const value = isFilled ? `COALESCE(${quoteName(name)}, ${dialect.literal(field.default, kind)})` : quoteName(name)
-  return { field, kind, name, type, isFilled, isCut: false, ...writeColumn(value, kind, dialect, true) }
-}
-
-function writeColumn (
-  value: string,
-  kind: Kind,
-  dialect: Dialect,
-  foreign: boolean
-): Pick<Column, 'compared' | 'equated' | 'selected'> {
-  return {
-    compared: dialect.compared(value, kind, foreign),
-    equated: dialect.equated(value, kind, foreign),
-    selected: dialect.selected(value, kind)
-  }
+  const isFilled = !present.isNotNull && isFillable(field)
+  const texts = isFilled
+    ? dialect.writeFilled(quoteName(name), kind, value, present)
+    : dialect.writeColumn(quoteName(name), kind, present)
+  return { field, kind, name, present, isFilled, isCut: false, ...texts }
 }
 
 function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
-  const constant = dialect.constant(value, field.kind)
-  const selected = dialect.selected(constant, field.kind)
+  const { kind } = field
   const none = { name: undefined, isFilled: false, isCut: false }
-  return { field, kind: field.kind, ...none, compared: constant, equated: constant, selected }
+  return { field, kind, ...none, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
 }

@@ -3,6 +3,7 @@ import { collectMatches } from '../page.js'
 import type { Pass } from '../sort-matches.js'
 import { sortMatches } from '../sort-matches.js'
 import type { Condition, Found, Id, Order, Query, Stored } from '../storage.js'
+import { isPlain, listFieldConditions } from '../text-tests.js'
 import type { Turn } from '../turn.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
@@ -35,12 +36,12 @@ export async function searchPatterns (
   query: Query,
   turn: Turn
 ): Promise<Found> {
-  const patterns = query.where.filter(({ op }) => op === 'regex')
-  const where = query.where.filter(({ op }) => op !== 'regex')
+  const slow = query.where.filter(condition => !isPlain(condition))
+  const where = query.where.filter(isPlain)
   const byId = query.order[0]?.field === 'id'
   const order = byId ? query.order.slice(0, 1) : [{ field: 'id', descending: false }]
   const sortFields = byId ? [] : query.order.map(({ field }) => field)
-  const fields = new Set(['id', ...patterns.map(({ field }) => field), ...sortFields])
+  const fields = new Set(['id', ...listFieldConditions(slow).map(({ field }) => field), ...sortFields])
   const columns = [...fields].map(field => getColumn(source.layout, field))
   const decode = makeRowDecoder(columns, dialect)
   // The texts are not needed any more, and may be long.
@@ -49,7 +50,7 @@ export async function searchPatterns (
   const scan = async ({ isWanted, add }: Pass): Promise<void> => {
     for await (const rows of source.readCandidates({ where, order, columns }, turn)) {
       const items = decodeRows(rows, decode, isWanted)
-      if (await collectMatches(items, patterns, turn, item => add(pick(item) as Stored))) break
+      if (await collectMatches(items, slow, turn, item => add(pick(item) as Stored))) break
     }
   }
   const { items, ...total } = await sortMatches(byId ? { ...query, order: [] } : query, scan)

@@ -1,4 +1,5 @@
 import type { Condition, Order, Query } from '../storage.js'
+import { isPlain } from '../text-tests.js'
 import type { Bounds, Equality, Index, IndexChoice, PlanLimits, Step } from './steps.js'
 
 /**
@@ -137,5 +138,5 @@ function isRange (op: Condition['op']): boolean {
 }
 
 export function hasPatterns ({ where }: Pick<Query, 'where'>): boolean {
-  return where.some(({ op }) => op === 'regex')
+  return !where.every(isPlain)
 }

@@ -9,6 +9,7 @@ import { chooseIndexes } from './choose-indexes.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
+import { namePlace } from './name-place.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -17,6 +18,10 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    readonly statements: {
+      /** The id that the database has for a new row; undefined where it has none. */
+      nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
+    }
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -45,12 +50,14 @@ interface StorageSettings {
   readonly tables?: TableMappings | undefined
   readonly indexes?: IndexedFields | undefined
   readonly migrate?: Migrate | undefined
+  /** What database it is and where, for its errors at boot. */
+  readonly place?: string
 }
 
 /** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  { tables: mappings = {}, indexes = {}, migrate = 'auto' }: StorageSettings
+  { tables: mappings = {}, indexes = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -84,6 +91,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       return await getTable(family).reader.get(id, signal)
     },
 
+    async nextId (family, signal) {
+      return await getTable(family).reader.statements.nextId(signal)
+    },
+
     async commit (changes) {
       checkChanges(changes)
       const writes = changes.map(change => {
@@ -108,7 +119,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
   // One after the other: two at once would alter one table, or open two transactions on one connection.
   async function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const done = preparing.then(work)
+    const done = preparing.then(work).catch(error => { throw namePlace(error, place) })
     preparing = done.catch(() => {})
     return await done
   }

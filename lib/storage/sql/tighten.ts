@@ -1,34 +1,46 @@
 import { compareScalars } from '../compare.js'
-import type { Condition, Query, Scalar } from '../storage.js'
+import type { Condition, FieldCondition, Query, Scalar } from '../storage.js'
 
-type Bound = Extract<Condition, { readonly value: unknown }>
+type Bound = Extract<FieldCondition, { readonly value: unknown }>
+type Equation = Extract<FieldCondition, { readonly values: unknown }>
+
+/** What can be judged with others on the same field. */
+type Comparison = Exclude<FieldCondition, { readonly op: 'regex' | 'has' }>
 
 /**
  * Conditions that mean the same, with at most one lower and one upper bound for a field, and no bounds where values are
  * given. A database goes along an index by one bound of each side, whichever, and looks at all that the others exclude.
+ * Those that search texts keep their order.
  */
 export function tighten (where: readonly Condition[]): readonly Condition[] {
   if (!where.some((condition, at) => isLoose(where, condition, at))) return where
-  const byField = new Map<string, Condition[]>()
+  const byField = new Map<string, Comparison[]>()
   for (const condition of where) {
+    if (!isComparison(condition)) continue
     const others = byField.get(condition.field)
     if (others === undefined) byField.set(condition.field, [condition])
     else others.push(condition)
   }
-  return [...byField.values()].flatMap(tightenField)
+  return [...[...byField.values()].flatMap(tightenField), ...where.filter(condition => !isComparison(condition))]
+}
+
+function isComparison (condition: Condition): condition is Comparison {
+  return condition.op !== 'any' && condition.op !== 'regex' && condition.op !== 'has'
 }
 
 /** Whether another before it is on the same side of the same field; most queries have no such. */
-function isLoose (where: readonly Condition[], { field, op }: Condition, at: number): boolean {
+function isLoose (where: readonly Condition[], condition: Condition, at: number): boolean {
+  if (!isComparison(condition)) return false
+  const { field, op } = condition
   for (let before = 0; before < at; before++) {
     const other = where[before] as Condition
-    if (other.field !== field) continue
+    if (other.field !== field || !isComparison(other)) continue
     if (sides[op] === undefined || sides[other.op] === undefined || sides[op] === sides[other.op]) return true
   }
   return false
 }
 
-const sides: { readonly [op in Condition['op']]?: 'lower' | 'upper' } = {
+const sides: { readonly [op in Comparison['op']]?: 'lower' | 'upper' } = {
   gt: 'lower', gte: 'lower', lt: 'upper', lte: 'upper'
 }
 
@@ -37,12 +49,12 @@ export function tightenQuery (query: Query): Query {
   return where === query.where ? query : { ...query, where }
 }
 
-function tightenField (conditions: readonly Condition[]): readonly Condition[] {
+function tightenField (conditions: readonly Comparison[]): readonly Comparison[] {
   if (conditions.length === 1) return conditions
-  const given = conditions.find(({ op }) => op === 'eq') as Extract<Condition, { readonly op: 'eq' | 'ne' }> | undefined
+  const given = conditions.find(({ op }) => op === 'eq') as Equation | undefined
   if (given !== undefined) {
     const values = given.values.filter(value => conditions.every(condition => admits(condition, value)))
-    return [{ ...given, values }, ...conditions.filter(({ op }) => op === 'regex')]
+    return [{ ...given, values }]
   }
   const bounds = conditions.filter((condition): condition is Bound => 'value' in condition)
   const lower = bounds.filter(({ op }) => op === 'gt' || op === 'gte')
@@ -65,7 +77,7 @@ function chooseTightest (bounds: readonly Bound[], sign: 1 | -1): Bound[] {
   return best === undefined ? [] : [best]
 }
 
-function admits (condition: Condition, value: Scalar): boolean {
+function admits (condition: Comparison, value: Scalar): boolean {
   switch (condition.op) {
     case 'eq': return condition.values.includes(value)
     case 'ne': return !condition.values.includes(value)
@@ -74,6 +86,5 @@ function admits (condition: Condition, value: Scalar): boolean {
     case 'lt': return compareScalars(value, condition.value) < 0
     case 'lte': return compareScalars(value, condition.value) <= 0
     case 'null': return !condition.is
-    case 'regex': return true
   }
 }

@@ -1,5 +1,6 @@
 import type { Dialect } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
+import type { PresentColumn } from '../sql/present-column.js'
 import type { Kind } from '../storage.js'
 
 /**
@@ -16,15 +17,20 @@ export const sqliteDialect: Dialect = {
     'date-time': 'DATETIME TEXT',
     json: 'JSON TEXT'
   },
-  parameter: (_, kind) => writeParameter(kind),
-  inList: ({ column, kind, length, negated }) =>
-    `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(writeParameter(kind)).join(', ')})`,
+  parameter: (_, as) => writeParameter(as),
+  inList: ({ column, as, length, negated }) =>
+    `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(writeParameter(as)).join(', ')})`,
   listsAreOneParameter: false,
   // The unary plus makes an expression of a column, and no index is over that.
   withoutIndex: '+',
-  selected: column => column,
-  compared: collateBinary,
-  equated: collateBinary,
+  writeColumn (column, kind, present) {
+    const selected = isSpaced(kind, present) ? `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})` : column
+    const compared = present !== undefined && kind === 'string' ? `${selected} COLLATE BINARY` : selected
+    return { selected, compared, comparedAs: kind, equated: compared, equatedAs: kind }
+  },
+  writeFilled (column, kind, value, present) {
+    return this.writeColumn(`COALESCE(${column}, ${writeLiteral(value, kind)})`, kind, present)
+  },
   // Absent comes first by itself.
   absentFirst: '',
   absentLast: '',
@@ -48,15 +54,16 @@ function encode (value: unknown, kind: Kind): unknown {
   return kind === 'json' ? JSON.stringify(value) : value
 }
 
+/** Whether moments are kept in another form than ours. */
+export function isSpaced (kind: Kind, present: PresentColumn | undefined): boolean {
+  return kind === 'date-time' && present?.isSpaced === true
+}
+
 function writeLiteral (value: unknown, kind: Kind): string {
   const encoded = encode(value, kind)
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
-function writeParameter (kind: string): string {
-  return kind === 'number' ? 'CAST(? AS REAL)' : '?'
-}
-
-function collateBinary (column: string, kind: string, foreign: boolean): string {
-  return foreign && kind === 'string' ? `${column} COLLATE BINARY` : column
+function writeParameter (as: string): string {
+  return as === 'number' ? 'CAST(? AS REAL)' : '?'
 }

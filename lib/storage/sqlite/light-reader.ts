@@ -1,13 +1,23 @@
+import { isAbsent } from '../compare.js'
 import { getColumn } from '../sql/layout.js'
 import { isRangeOfId, listChoices, namesIds, planPage } from '../sql/planner.js'
 import type { Index, IndexChoice, PlanLimits, Step } from '../sql/steps.js'
+import { tighten } from '../sql/tighten.js'
 import type { Condition, Order, Query, Scalar } from '../storage.js'
 import type { Anchors } from './anchors.js'
+import { sqliteDialect as dialect } from './dialect.js'
 import type { ReadStatements, Select } from './statements.js'
 
 /** The rows of a page, in whatever form. */
 export interface Counted {
   readonly length: number
+}
+
+/** How rows become what is wanted of them. */
+export interface RowForm<Rows extends Counted> {
+  read (select: Select): Rows
+  /** Two parts of a page as one. */
+  join (first: Rows, second: Rows): Rows
 }
 
 type Window = Extract<Step, { readonly type: 'window' }>
@@ -21,10 +31,10 @@ export class LightReader {
   ) {}
 
   /** The page; undefined where it takes long to find. */
-  readPage<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Rows | undefined {
+  readPage<Rows extends Counted> (query: Query, form: RowForm<Rows>): Rows | undefined {
     for (const step of planPage(query, this.indexes, this.settings.limits)) {
       if (step.type === 'heavy') return undefined
-      const rows = this.#runStep(step, query, read)
+      const rows = this.#runStep(step, query, form)
       if (rows !== undefined) return rows
     }
     return undefined
@@ -45,8 +55,9 @@ export class LightReader {
   }
 
   /** The page, where the step settles it. */
-  #runStep<Rows extends Counted> (step: LightStep, query: Query, read: (select: Select) => Rows): Rows | undefined {
+  #runStep<Rows extends Counted> (step: LightStep, query: Query, form: RowForm<Rows>): Rows | undefined {
     const { where, order, limit, offset } = query
+    const { read } = form
     switch (step.type) {
       case 'read': return this.#readAlong(query, undefined, read)
       case 'read-index': return this.#readAlong(query, step.index.name, read)
@@ -55,7 +66,7 @@ export class LightReader {
         const looked = read({ where: step.filters, order, limit, offset, index: step.index?.name, within })
         return looked.length === limit ? looked : undefined
       }
-      case 'window': return this.#readWindow(step, query, read)
+      case 'window': return this.#readWindow(step, query, form)
       case 'fewest': {
         const index = this.#chooseIndex(step.choices, step.maxEntries)
         return index === undefined ? undefined : read({ where, order, limit, offset, index })
@@ -74,13 +85,16 @@ export class LightReader {
       : read({ where, order, limit, offset, index })
   }
 
-  #readWindow<Rows extends Counted> (step: Window, query: Query, read: (select: Select) => Rows): Rows | undefined {
+  #readWindow<Rows extends Counted> (step: Window, query: Query, form: RowForm<Rows>): Rows | undefined {
     const { index: { name: index }, range, rows, maxEntries } = step
     const { where, order, limit, offset } = query
     const { field, descending } = order[0] as Order
+    const { read } = form
+    const column = getColumn(this.statements.layout, field)
     const getValue = (at: number): Scalar | null | undefined => {
       const entry = { where: range, order: [{ field, descending }], limit: 1, offset: at, index }
-      return this.statements.readRows(entry, [getColumn(this.statements.layout, field)])[0]?.[0] as Scalar | null
+      const value = this.statements.readRows(entry, [column])[0]?.[0] as Scalar | null | undefined
+      return isAbsent(value) ? value : (dialect.decode[column.kind]?.(value) ?? value) as Scalar
     }
     const edge = getValue(rows - 1)
     // Those are all that there are.
@@ -89,9 +103,27 @@ export class LightReader {
     if (edge === null || (!descending && getValue(0) === null)) return undefined
     const upToEdge: Condition = { field, op: descending ? 'gte' : 'lte', value: edge }
     const entries = this.statements.count([...range, upToEdge], { index, limit: maxEntries + 1 })
-    if (entries > maxEntries) return undefined
+    if (entries > maxEntries) return this.#readAtEdge(step, query, edge, form)
     const looked = read({ where: [...where, upToEdge], order, limit, offset, index })
     return looked.length === limit ? looked : undefined
+  }
+
+  /** Where very many have one value: those that come before it, and then those that have it, in the order of the id. */
+  #readAtEdge<Rows extends Counted> (
+    { index: { name: index, sortedById }, range }: Window,
+    { where, order, limit, offset }: Query,
+    edge: Scalar,
+    { read, join }: RowForm<Rows>
+  ): Rows | undefined {
+    const [{ field, descending }, ...rest] = order as [Order, ...Order[]]
+    if (!sortedById || rest.length > 1 || range.length < where.length) return undefined
+    const before = [...range, { field, op: descending ? 'gt' as const : 'lt' as const, value: edge }]
+    const first = read({ where: tighten(before), order, limit, offset, index })
+    if (first.length === limit) return first
+    const passed = first.length > 0 || offset === 0 ? offset : this.statements.count(before, { index })
+    const equal: Condition[] = [{ field, op: 'eq', values: [edge] }]
+    const second = { where: equal, order: rest, limit: limit - first.length, offset: offset - passed, index }
+    return first.length === 0 ? read(second) : join(first, read(second))
   }
 
   #isFew (range: readonly Condition[], maxEntries: number): boolean {

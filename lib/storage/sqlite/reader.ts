@@ -1,5 +1,5 @@
 import { raceSignal } from '../patience.js'
-import { writeItems } from '../sql/found-text.js'
+import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -13,13 +13,13 @@ import type { WaitingLine } from '../waiting-line.js'
 import type { Anchors } from './anchors.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { HeavyWorkers } from './heavy-workers.js'
-import type { Counted } from './light-reader.js'
+import type { Counted, RowForm } from './light-reader.js'
 import { LightReader } from './light-reader.js'
 import type { Round } from './round.js'
 import type { Slice, SliceLimits } from './sliced-reader.js'
 import { SlicedReader } from './sliced-reader.js'
-import type { JoinedItems, ReadStatements, Select } from './statements.js'
-import { itemSeparator } from './statements.js'
+import type { JoinedItems, ReadStatements } from './statements.js'
+import { itemSeparator, joinItems } from './statements.js'
 
 /** How all tables of a database are read. */
 export interface ReadSettings {
@@ -61,7 +61,12 @@ export class TableReader {
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = tightenQuery(asked)
     if (hasPatterns(query)) return await this.#search(query, signal)
-    const items = query.limit === 0 ? [] : await this.#readLight(query, select => this.statements.readItems(select))
+    const items = query.limit === 0
+      ? []
+      : await this.#readLight(query, {
+        read: select => this.statements.readItems(select),
+        join: (first, second) => [...first, ...second]
+      })
     if (items === undefined) return await this.#readHeavy(query, signal)
     return query.count ? { items, total: await this.#count(query, signal) } : { items }
   }
@@ -69,18 +74,22 @@ export class TableReader {
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
-    // Without the id, and where JavaScript has the items anyway, they are written from the items.
-    if (!members.includes('id') || hasPatterns(query) || !this.settings.writesJson) {
-      return writeItems(await this.find(query, signal), members, asked.limit)
+    const isKeyed = asked.order.every(({ field }) => members.includes(field))
+    // Without their key, and where JavaScript has the items anyway, they are written from the items.
+    if (!isKeyed || hasPatterns(query) || !this.settings.writesJson) {
+      return writeItems(await this.find(query, signal), members, asked)
     }
     const columns = members.map(member => getColumn(this.layout, member))
-    const items = await this.#readLight(query, select => this.statements.readText(select, columns))
-    if (items === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked.limit)
-    return toFoundText(items, asked.limit, query.count ? await this.#count(query, signal) : undefined)
+    const items = await this.#readLight(query, {
+      read: select => this.statements.readText(select, columns),
+      join: joinItems
+    })
+    if (items === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked)
+    return toFoundText(items, asked, query.count ? await this.#count(query, signal) : undefined)
   }
 
-  #readLight<Rows extends Counted> (query: Query, read: (select: Select) => Rows): Promise<Rows | undefined> {
-    return this.settings.round.read(() => this.light.readPage(query, read))
+  #readLight<Rows extends Counted> (query: Query, form: RowForm<Rows>): Promise<Rows | undefined> {
+    return this.settings.round.read(() => this.light.readPage(query, form))
   }
 
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
@@ -126,12 +135,21 @@ export class TableReader {
 const separators = new RegExp(itemSeparator, 'g')
 
 /** @param items one more than `limit` where there are more */
-function toFoundText ({ text, length, mark }: JoinedItems, limit: number, total: number | undefined): FoundText {
-  const more = length > limit
-  const count = more ? limit : length
+function toFoundText ({ text, length, mark }: JoinedItems, query: Query, total: number | undefined): FoundText {
+  const more = length > query.limit
+  const count = more ? query.limit : length
   const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
-  const found = { text: mark === itemSeparator ? shown.replace(separators, ',') : shown, count, more }
-  const last = count === 0 ? undefined : (JSON.parse(shown.slice(shown.lastIndexOf(mark) + 1)) as Stored).id
-  if (last === undefined) return total === undefined ? found : { ...found, total }
-  return total === undefined ? { ...found, last } : { ...found, last, total }
+  return {
+    text: mark === itemSeparator ? shown.replace(separators, ',') : shown,
+    count,
+    more,
+    ...count === 0 ? {} : findKeys(shown, mark, query),
+    ...total === undefined ? {} : { total }
+  }
+}
+
+function findKeys (shown: string, mark: string, query: Query): Pick<FoundText, 'first' | 'last'> {
+  const end = shown.indexOf(mark)
+  const first = query.offset === 0 ? undefined : JSON.parse(end === -1 ? shown : shown.slice(0, end)) as Stored
+  return keysOf(query, first, JSON.parse(shown.slice(shown.lastIndexOf(mark) + 1)) as Stored)
 }

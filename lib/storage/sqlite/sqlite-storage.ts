@@ -57,5 +57,6 @@ export function sqliteStorage (
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
   const migrate = readMigrate(options.migrate)
-  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate })
+  const place = 'file' in options ? `SQLite, ${options.file}` : 'SQLite'
+  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate, place })
 }

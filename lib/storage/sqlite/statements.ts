@@ -3,6 +3,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Condition, Id, Query, Stored } from '../storage.js'
+import { listFieldConditions } from '../text-tests.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
@@ -35,6 +36,13 @@ export const itemSeparator = '\u001e'
 // Within text the quotes would be escaped, so only what is nested can have it.
 const flatMark = ',{"id":'
 
+/** Two parts of a page as one. */
+export function joinItems (first: JoinedItems, second: JoinedItems): JoinedItems {
+  const { mark } = first
+  const texts = [first, second].filter(({ length }) => length > 0).map(({ text }) => text)
+  return { text: texts.join(mark === flatMark ? ',' : mark), length: first.length + second.length, mark }
+}
+
 /** How rows are counted: by an index or the key, and no further than `limit`. */
 interface CountOptions {
   readonly index?: string | undefined
@@ -52,6 +60,7 @@ export class ReadStatements {
   readonly #statements: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
+  #next: ReadStatement | undefined
 
   /** @param watch a condition that every row is asked first, whatever else it must meet */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly watch?: string) {
@@ -64,6 +73,13 @@ export class ReadStatements {
   get (id: Id): Stored | undefined {
     const row = this.#get.get([id])
     return row === undefined ? undefined : this.#decode(row)
+  }
+
+  nextId (): Id | undefined {
+    const { mapped, id: { present } } = this.layout
+    if (!mapped || present?.next === undefined) return undefined
+    this.#next ??= prepareRead(this.database, `SELECT (${present.next})`)
+    return this.#next.get([])?.[0] as Id | undefined
   }
 
   readItems (select: Select): Stored[] {
@@ -137,7 +153,7 @@ export class ReadStatements {
 
   /** The names of the columns that something is done with; each costs time for every row. */
   #listPassedOn ({ where, order }: Select, columns: readonly Column[]): string {
-    const others = [...where, ...order].map(({ field }) => getColumn(this.layout, field))
+    const others = [...listFieldConditions(where), ...order].map(({ field }) => getColumn(this.layout, field))
     const names = new Set([...columns, ...others].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
     return [...names].join(', ')
   }

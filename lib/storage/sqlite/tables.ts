@@ -1,7 +1,7 @@
 import type { Layout, TableMapping } from '../sql/layout.js'
 import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
 import type { FamilyShape } from '../storage.js'
-import { readColumns } from './catalog.js'
+import { readForeignColumns } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
@@ -15,7 +15,7 @@ export function layOutTable (
 ): Layout {
   return mapping === undefined
     ? layOutOwnTable(shape, dialect)
-    : layOutMappedTable(shape, mapping, readColumns(database, mapping.table), dialect)
+    : layOutMappedTable(shape, mapping, readForeignColumns(database, mapping.table), dialect)
 }
 
 /** Makes what is missing of a table. */

@@ -1,12 +1,12 @@
 import { getId } from '../changes.js'
 import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
+import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Change, Id, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Anchors } from './anchors.js'
-import { sqliteDialect as dialect } from './dialect.js'
+import { isSpaced, sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareWrite } from './driver.js'
 
@@ -40,10 +40,10 @@ export class TableWriter {
   readonly #updates = new Map<string, WriteStatement>()
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
-    const { table, columns, id } = layout
+    const { table, id } = layout
     this.#database = database
     this.#table = table
-    this.#columns = columns.filter(({ name }) => name !== undefined)
+    this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
@@ -91,5 +91,8 @@ export class TableWriter {
 const maxUpdates = 50
 
 function encode (columns: readonly Column[], item: Stored): unknown[] {
-  return columns.map(({ field, kind }) => dialect.encode(getValue(item, field), kind))
+  return columns.map(({ field, kind, present }) => {
+    const value = dialect.encode(getValue(item, field), kind)
+    return isSpaced(kind, present) && value !== null ? (value as string).replace('T', ' ').replace('Z', '') : value
+  })
 }

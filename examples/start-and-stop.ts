@@ -1,0 +1,39 @@
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
+import { Problem } from 'fastify-dealbook'
+
+const listening: Record<string, string> = {
+  EADDRINUSE: 'is taken by another program: choose another PORT, or end that program',
+  EACCES: 'may not be listened at: choose a PORT from 1024 on',
+  EADDRNOTAVAIL: 'is no address of this machine: choose another HOST',
+  ENOTFOUND: 'is no known name: choose another HOST'
+}
+
+/** Why the server could not start, in one line. */
+export function explainFailure (error: unknown): string {
+  // What a client is told of a storage says nothing of the reason.
+  if (error instanceof Problem && error.cause !== undefined) return explainFailure(error.cause)
+  const { syscall, code = '', address, hostname, port, message } = error as Partial<NodeJS.ErrnoException & Where>
+  const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? listening[code] : undefined
+  const where = [address ?? hostname, port].filter(each => each !== undefined).join(':')
+  if (reason !== undefined) return `${where} ${reason}`
+  // Text that could not be parsed is quoted with its line ends.
+  return String(message ?? error).replace(/\s+/g, ' ')
+}
+
+interface Where { address: string, hostname: string, port: number }
+
+/** Waits for the signal and for the requests that run then, and says how many they are. */
+export async function finishRequests (app: FastifyInstance, signal: AbortSignal): Promise<void> {
+  let running = 0
+  app.server.on('request', (_request, response) => {
+    running++
+    response.once('close', () => running--)
+  })
+  if (!signal.aborted) await once(signal, 'abort')
+  const say = (): void => console.log(`Stopping: ${running} ${running === 1 ? 'request' : 'requests'} to finish`)
+  say()
+  const reminder = setInterval(say, 5000)
+  await app.close()
+  clearInterval(reminder)
+}
