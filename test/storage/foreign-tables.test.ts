@@ -158,11 +158,12 @@ async function compareWithOracle (
       const there = items.flatMap(({ [field]: value }) => value === undefined || value === null ? [] : [value])
       const values = [...new Set([...odd[kind] ?? [], ...there])] as string[]
       for (const [index, value] of values.entries()) {
-        // Of what is not there, with or without it is the same.
-        const [lower, upper] = index % 2 === 0 ? ['gt', 'lte'] as const : ['gte', 'lt'] as const
-        const ops = there.includes(value) ? ['gt', 'gte', 'lt', 'lte'] as const : [lower, upper]
-        for (const op of ops) conditions.push({ field, op, value })
-        conditions.push({ field, op: 'eq', values: [value] }, { field, op: 'ne', values: [value] })
+        const isThere = there.includes(value)
+        // What is not there is asked for in turns: with it and without it is the same.
+        const isAsked = (_: unknown, n: number): boolean => isThere || n === index % 4 || n === 4 + index % 2
+        const all: Condition[] = (['gt', 'lte', 'gte', 'lt'] as const).map(op => ({ field, op, value }))
+        all.push({ field, op: 'eq', values: [value] }, { field, op: 'ne', values: [value] })
+        conditions.push(...all.filter(isAsked))
       }
       conditions.push({ field, op: 'eq', values }, { field, op: 'ne', values })
       conditions.push({ field, op: 'regex', patterns: ['1', '^.e'] })
