@@ -44,7 +44,6 @@ export type {
 } from './service/service.js'
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
-export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './storage/condition.js'
 export { checkChanges } from './storage/changes.js'
 export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './storage/condition.js'
 export { ConstraintError } from './storage/constraint-error.js'
