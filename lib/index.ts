@@ -45,6 +45,7 @@ export type {
 export { checkHealth, readMetrics } from './service/watch.js'
 export type { Health } from './service/watch.js'
 export { checkChanges } from './storage/changes.js'
+export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './storage/condition.js'
 export { ConstraintError } from './storage/constraint-error.js'
 export type { ConstraintOptions, ConstraintRule } from './storage/constraint-error.js'
 export { matcher } from './storage/match.js'
@@ -54,7 +55,6 @@ export { pageOf } from './storage/page.js'
 export { completer } from './storage/shapes.js'
 export { BusyError, ConflictError, DuplicateError, ReadOnlyError } from './storage/storage.js'
 export type {
-  AnyCondition, Change, Condition, FamilyShape, Field, FieldCondition, Found, FoundText, Id, ItemKey, Kind, Order,
-  Query, Scalar, Storage, Stored
+  Change, FamilyShape, Field, Found, FoundText, Id, ItemKey, Kind, Query, Storage, Stored
 } from './storage/storage.js'
 export type { Members } from './values/json.js'

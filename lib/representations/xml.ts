@@ -1,5 +1,6 @@
 import type { Members } from '../values/json.js'
 import { replaceUnsupported } from '../values/json.js'
+import { writeInTurns } from './in-turns.js'
 import type { OneView, PageView, ProblemView, Representation } from './representation.js'
 
 /**
@@ -12,10 +13,17 @@ export const xml: Representation = {
   mediaTypes: ['application/xml', 'text/xml'],
   problemType: 'application/problem+xml',
   one: ({ name, document }: OneView) => writeFile(writeElement(name, document, 'item')),
-  page: ({ name, singular, document }: PageView) => writeFile(writeElement(name, document, singular)),
+  page: writePage,
   // The names of RFC 9457, appendix B.
   problem: ({ document }: ProblemView) =>
     writeFile(`<problem xmlns="urn:ietf:rfc:7807">${writeMembers(document, 'i')}</problem>`)
+}
+
+async function writePage ({ name, singular, items, document }: PageView): Promise<string> {
+  const written = (await writeInTurns(items, item => writeElement(singular, item, 'item'))).join('')
+  if (Array.isArray(document)) return writeFile(wrap(name, written))
+  const { items: _, ...others } = document as Members
+  return writeFile(wrap(name, wrap('items', written) + writeMembers(others, singular)))
 }
 
 function writeFile (root: string): string {
@@ -24,12 +32,18 @@ function writeFile (root: string): string {
 
 /** @param entry the name of the elements of a list */
 function writeElement (name: string, value: unknown, entry: string): string {
-  // A member of a nested value can have any name.
-  const open = /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
-  const close = open === name ? name : 'member'
   // An element without content is an empty text.
-  if (value === null) return `<${open} ${nil}/>`
-  return `<${open}>${writeContent(value, entry)}</${close}>`
+  return value === null ? `<${writeName(name)} ${nil}/>` : wrap(name, writeContent(value, entry))
+}
+
+function wrap (name: string, content: string): string {
+  const open = writeName(name)
+  return `<${open}>${content}</${open === name ? name : 'member'}>`
+}
+
+// A member of a nested value can have any name.
+function writeName (name: string): string {
+  return /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
 }
 
 const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'

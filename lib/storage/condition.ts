@@ -22,6 +22,7 @@ export interface AnyCondition {
   readonly field?: undefined
 }
 
+/** One condition on one field, or a choice of such. */
 export type Condition = FieldCondition | AnyCondition
 
 /** Text is ordered by code point; absent and null come before every value, and after them when descending. */

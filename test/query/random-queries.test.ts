@@ -272,12 +272,12 @@ const makers: Record<string, { make: () => Promise<RecordedStorage>, numRuns: nu
       const storage = memoryStorage()
       return { storage, statements: new Set(), dispose: () => storage.close() }
     },
-    numRuns: 300
+    numRuns: 200
   },
-  sqlite: { make: makeSqlite, numRuns: 300 },
-  postgres: { make: makePostgres, numRuns: 200 },
-  'sqlite without indexes': { make: () => makeSqlite({ people: [] }), numRuns: 100 },
-  'postgres without indexes but one': { make: () => makePostgres({ people: ['name'] }), numRuns: 100 }
+  sqlite: { make: makeSqlite, numRuns: 120 },
+  postgres: { make: makePostgres, numRuns: 120 },
+  'sqlite without indexes': { make: () => makeSqlite({ people: [] }), numRuns: 60 },
+  'postgres without indexes but one': { make: () => makePostgres({ people: ['name'] }), numRuns: 60 }
 }
 
 for (const [name, { make, numRuns }] of Object.entries(makers)) {

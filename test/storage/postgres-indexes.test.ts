@@ -143,6 +143,22 @@ t.test('through pgbouncer, several that start together', needsPgbouncer, async t
   t.strictSame(await readIndexes(schema), wanted)
 })
 
+t.test('an index that somebody builds by hand is waited for', async t => {
+  const { schema, open } = await makePeople(t)
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  t.teardown(() => client.end())
+  const build = `CREATE INDEX CONCURRENTLY people_age_idx ON "${schema}".people (age NULLS FIRST, id)`
+  let preparing: Promise<void> | undefined
+  await duringBuild(schema, async () => { await client.query(build) }, async () => {
+    preparing = open().prepare(people)
+    preparing.catch(() => {})
+    await delay(500)
+  })
+  await preparing
+  t.strictSame(await readIndexes(schema), wanted)
+})
+
 t.test('a connection that limits its statements has more time for an index', async t => {
   const { schema, open } = await makePeople(t)
   const pool = new pg.Pool({ connectionString, max: 2, statement_timeout: 500 })

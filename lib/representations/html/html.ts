@@ -33,7 +33,7 @@ export function html (options: HtmlOptions = {}): Representation {
       const affordances = await view.affordances?.()
       return layOut({
         heading: makeHeading(view.name, view.document),
-        content: renderItem(view, affordances),
+        content: await renderItem(view, affordances),
         up: affordances?.up,
         others: affordances?.others
       })
@@ -42,7 +42,7 @@ export function html (options: HtmlOptions = {}): Representation {
       const affordances = await view.affordances?.()
       return layOut({
         heading: toLabel(view.name),
-        content: renderList(view, affordances),
+        content: await renderList(view, affordances),
         up: affordances?.up,
         others: affordances?.others
       })

@@ -8,7 +8,10 @@ import { renderTable } from './table.js'
 import { renderValue, toLabel } from './values.js'
 
 /** Renders one resource: its members, what can be done with it now, and what was done. */
-export function renderItem ({ document }: OneView, affordances: ItemAffordances | undefined): Markup {
+export async function renderItem (
+  { document }: OneView,
+  affordances: ItemAffordances | undefined
+): Promise<Markup> {
   if (affordances === undefined) return renderMembers(document, {})
   const { operations, log, remove, refused, kinds } = affordances
   return markup`${renderRefusal(refused, operations)}
@@ -17,17 +20,17 @@ ${operations.length > 0 && markup`<h2>What can be done now</h2>
 <div class="forms">
 ${operations.map(operation => renderForm(operation))}
 </div>`}
-${log && renderLog(log)}
+${log && await renderLog(log)}
 ${remove && markup`<h2>Delete</h2>
 <div class="forms">
 ${renderForm(remove, true)}
 </div>`}`
 }
 
-function renderLog ({ entries: items, kinds, href }: NonNullable<ItemAffordances['log']>): Markup {
+async function renderLog ({ entries: items, kinds, href }: NonNullable<ItemAffordances['log']>): Promise<Markup> {
   const members = ['createdAt', 'action', 'params', 'revision']
   return markup`<h2>Log</h2>
-${renderTable({ caption: 'Log', items, members, kinds })}
+${await renderTable({ caption: 'Log', items, members, kinds })}
 <p><a href="${href}">The whole log</a></p>`
 }
 

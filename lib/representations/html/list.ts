@@ -7,16 +7,16 @@ import { renderTable } from './table.js'
 import { toLabel } from './values.js'
 
 /** Renders a page of a collection: filters, rows, the pages around it, and a form for a new item. */
-export function renderList (view: PageView, affordances: PageAffordances | undefined): Markup {
+export async function renderList (view: PageView, affordances: PageAffordances | undefined): Promise<Markup> {
   const { items, members } = view
   const table = { caption: toLabel(view.name), items, members }
-  if (affordances === undefined) return renderTable({ ...table, kinds: {} })
+  if (affordances === undefined) return await renderTable({ ...table, kinds: {} })
   const { create, filters, kept, kinds, refused } = affordances
   const forms = [{ name: 'filter', fields: filters }, ...(create === undefined ? [] : [create])]
   const { total } = view.document as { total?: number }
   return markup`${renderRefusal(refused, forms)}
 ${renderFilterForm(filters, affordances.url({}).replace(/\?.*$/s, ''), kept)}
-${items.length === 0 ? renderEmpty(affordances) : renderTable({ ...table, kinds, affordances })}
+${items.length === 0 ? renderEmpty(affordances) : await renderTable({ ...table, kinds, affordances })}
 ${renderPaging(affordances, total)}
 ${create && markup`<h2>${create.title}</h2>
 <div class="forms">

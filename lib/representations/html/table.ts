@@ -1,5 +1,6 @@
 import type { Kind } from '../../storage/storage.js'
 import type { Members } from '../../values/json.js'
+import { writeInTurns } from '../in-turns.js'
 import type { Kinds, PageAffordances } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
@@ -14,20 +15,24 @@ interface Table {
   readonly affordances?: PageAffordances
 }
 
-export function renderTable ({ caption, items, members, kinds, affordances }: Table): Markup {
+export async function renderTable (table: Table): Promise<Markup> {
+  const { caption, items, members, affordances } = table
+  const rows = await writeInTurns(items, (item, index) => renderRow(table, item, affordances?.address(index)))
   return markup`<section class="wide" aria-label="${caption}" tabindex="0">
 <table>
 <thead><tr>${members.map(member => renderHeading(member, affordances))}</tr></thead>
 <tbody>
-${items.map((item, index) => markup`<tr>${renderCells(item, affordances?.address(index))}</tr>
-`)}</tbody>
+${rows}</tbody>
 </table>
 </section>`
+}
 
-  // The first cell leads to the item.
-  function renderCells (item: Members, href: string | undefined): Markup[] {
-    return members.map((member, column) => renderCell(item[member], kinds[member], column === 0 ? href : undefined))
-  }
+// The first cell leads to the item.
+function renderRow ({ members, kinds }: Table, item: Members, href: string | undefined): Markup {
+  const cells = members.map((member, column) =>
+    renderCell(item[member], kinds[member], column === 0 ? href : undefined))
+  return markup`<tr>${cells}</tr>
+`
 }
 
 function renderCell (value: unknown, kind: Kind | undefined, href: string | undefined): Markup {

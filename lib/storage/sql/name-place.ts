@@ -1,4 +1,5 @@
 import { errorCodes } from '../../errors.js'
+import { BusyError } from '../storage.js'
 
 /**
  * An error of the database as a host reads it at boot: with the place, which no driver names.
@@ -8,7 +9,7 @@ import { errorCodes } from '../../errors.js'
 export function namePlace (error: unknown, place: string): unknown {
   const { code } = error as { code?: string }
   // Our own say by themselves what they are about.
-  if (code !== undefined && Object.hasOwn(errorCodes, code)) return error
+  if (error instanceof BusyError || (code !== undefined && Object.hasOwn(errorCodes, code))) return error
   const named = new Error(`${place}: ${describe(error)}`, { cause: error })
   return code === undefined ? named : Object.assign(named, { code })
 }
