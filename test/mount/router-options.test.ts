@@ -142,14 +142,14 @@ t.test('a query that begins with a semicolon is read where the router takes it s
   const url = '/crm/customers;fields=id&maxpagesize=2'
   for (const server of [{ routerOptions: { useSemicolonDelimiter: true } }, { useSemicolonDelimiter: true }]) {
     const app = await open(t, server)
-    t.match((await app.inject(url)).json(), {
+    t.strictSame((await app.inject(url)).json(), {
       items: [{ id: 1 }, { id: 2 }],
       page: 1,
       pageSize: 2,
       links: {
         self: '/crm/customers?fields=id&maxpagesize=2',
         first: '/crm/customers?fields=id&maxpagesize=2',
-        next: /^\/crm\/customers\?fields=id&maxpagesize=2&after=/
+        next: '/crm/customers?fields=id&maxpagesize=2&after=WyJjdXN0b21lcnMgaWQiLHRydWUsMl0'
       }
     })
     t.match((await app.inject('/crm/customers?fields=id;age')).json(), { errors: [{ parameter: 'fields' }] })
