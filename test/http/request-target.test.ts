@@ -13,7 +13,8 @@ async function send (app: FastifyInstance, line: string, headers: readonly strin
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
-  socket.end([`${line} HTTP/1.1`, 'host: example.org', 'connection: close', ...headers, '', ''].join('\r\n'))
+  // The server ends it; it gives up what it has not answered yet where the client does that.
+  socket.write([`${line} HTTP/1.1`, 'host: example.org', 'connection: close', ...headers, '', ''].join('\r\n'))
   return await text(socket)
 }
 
@@ -63,7 +64,7 @@ t.test('a host in the target of a request comes into no answer', async t => {
     }
   }
   const page = await send(app, 'GET http://evil.example/customers?maxpagesize=5')
-  t.match(page, '"next":"/customers?maxpagesize=5&gt=5"', 'the links are those of the path')
+  t.match(page, '"next":"/customers?maxpagesize=5&after=', 'the links are those of the path')
   t.match(await send(app, 'GET http://evil.example/customers/none'), '"instance":"/customers/none"')
 })
 
@@ -89,7 +90,7 @@ t.test('slashes at the beginning of a path are no host', async t => {
   const app = await listen(t, '/:tenant', { routerOptions: { ignoreDuplicateSlashes: true } })
   const answer = await send(app, 'GET //evil.example/customers?maxpagesize=5')
   t.equal(status(answer), 200, 'it is a tenant of this name')
-  t.match(answer, '"next":"/evil.example/customers?maxpagesize=5&gt=5"')
+  t.match(answer, '"next":"/evil.example/customers?maxpagesize=5&after=')
 })
 
 t.test('an empty tenant makes no host of what comes after it', async t => {
