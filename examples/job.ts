@@ -18,7 +18,7 @@ export interface Report {
 export async function completeDueDeals (storage: Storage, day: string): Promise<Report> {
   const book = deals.service({ storage })
   const report: Report = { completed: 0, refused: [] }
-  const due = `status=open&completionDate.lt=${day}&sort=id`
+  const due = `status=open&completionDate.lt=${day}`
   // By place and not by page number: what is completed is no longer found, so the pages would shift.
   let page = await book.find(due, { limit: 100, principal })
   for (;;) {

@@ -37,8 +37,6 @@ export const deals = defineFamily({
     }
   },
   state: deal => deal.status === 'open' && deal.held ? 'held' : deal.status,
-  // The newest first: of two that were created at once, the later id.
-  order: ['-createdAt', '-id'],
   versioned: true,
   queries: {
     'deals-by-name': defineQuery({ field: 'name' }),

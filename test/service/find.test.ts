@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { deals } from '../../lib/index.js'
 import type { Condition } from '../../lib/storage/storage.js'
 import { dealAfter, makeDeal, testOverStorages } from './book.js'
 
-testOverStorages(async (t, { book }) => {
+testOverStorages(async (t, { book, storage }) => {
   t.test('items are found by the grammar of the query string, or by conditions', async t => {
     const run = `find ${randomUUID()}`
     for (const [index, price] of [10, 20, 20, 30, 40].entries()) {
@@ -39,21 +40,20 @@ testOverStorages(async (t, { book }) => {
     ]
     for (const [what, query, options, expected, more = false] of found) {
       const narrowed = typeof query === 'string' ? `${query}&${oursAsText}` : [...query, ours]
-      const isSorted = 'sort' in options || String(query).includes('sort=')
-      const asked = isSorted ? options : { ...options, sort: 'id' }
-      const { items, hasNext, next, prev, ...rest } = await book.find(narrowed, asked)
+      const { items, hasNext, next, prev, ...rest } = await book.find(narrowed, options)
       t.equal(items.map(({ name }) => String(name).at(-1)).join(''), expected, what)
       t.equal(hasNext, more, `${what}: more`)
       t.same(rest, {}, `${what}: not counted`)
       t.equal(next !== undefined, more, `${what}: where it goes on`)
       if (prev !== undefined && 'page' in options) {
-        const back = await book.find(narrowed, { sort: 'id', limit: 2, before: prev })
+        const back = await book.find(narrowed, { limit: 2, before: prev })
         const names = back.items.map(({ name }) => String(name).at(-1))
         t.equal(names.join(''), what === 'a page' ? '01' : '23', 'and back')
       }
     }
-    const newest = await book.find([ours])
-    t.equal(newest.items.map(({ name }) => String(name).at(-1)).join(''), '43210', 'the newest first')
+    const ordered = deals.extend({ order: ['-createdAt', '-id'] }).service({ storage })
+    const newest = await ordered.find([ours])
+    t.equal(newest.items.map(({ name }) => String(name).at(-1)).join(''), '43210', 'in the order of the family')
     const either = [ours, {
       op: 'any',
       of: [
@@ -61,7 +61,7 @@ testOverStorages(async (t, { book }) => {
         [{ field: 'name', op: 'has', texts: [`${run.toUpperCase()} 0`] }]
       ]
     }] as const
-    t.equal((await book.find(either, { sort: 'id' })).items.map(({ price }) => price).join(), '10,40', 'alternatives')
+    t.equal((await book.find(either)).items.map(({ price }) => price).join(), '10,40', 'alternatives')
     const open = book.find([{ op: 'any', of: [[]] }])
     await t.rejects(open, { code: 'invalid-query', message: /an alternative that is no list/ })
     t.match(await book.find([ours], { limit: 2, count: true }), { total: 5, items: { length: 2 } })

@@ -144,14 +144,14 @@ for (const [name, storage] of Object.entries(storages)) {
     const revision = (await storage.get('customers', 5))?.revision as number
     const before = await storage.get('customers', 5)
     for (let n = 1; n <= 5; n++) {
-      const item = { ...before, id: 5, name: `zzzz${n}`, revision: revision + n } as never
+      const item = { ...before, id: 5, name: `~${n}`, revision: revision + n } as never
       await storage.commit([{ type: 'replace', family: 'customers', item, expected: revision + n - 1 }])
       const last = [{ field: 'age', op: 'ne', values: [200] }] as const
       const order = [
         { field: 'name', descending: true }, { field: 'age', descending: true }, { field: 'id', descending: false }
       ]
       const { items } = await storage.find('customers', { where: last, order, offset: 0, limit: 1, count: true })
-      t.equal(items[0]?.['name'], `zzzz${n}`)
+      t.equal(items[0]?.['name'], `~${n}`)
     }
   })
 }
