@@ -223,7 +223,7 @@ t.test('each owner sees the own rows in every representation', async t => {
     t.notMatch(body, /tea of bob/, url)
     for (const id of hidden) t.notOk(body.includes(id), `${url} has nothing of ${id}`)
     if (!url.includes('owner=bob')) {
-      t.ok(body.includes((ids.ann as string[])[/sort|maxpagesize/.test(url) ? 2 : 0] as string), `${url} has the own`)
+      t.ok(body.includes((ids.ann as string[])[url.includes('sort') ? 2 : 0] as string), `${url} has the own`)
     }
   }
   t.match((await ann('GET', `${home}?count=exact`)).json(), { total: 3, items: { length: 3 } })

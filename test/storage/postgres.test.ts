@@ -318,7 +318,7 @@ t.test('the text of a mapped table, whatever its columns can hold', async t => {
       const { text, last, count } = await (storage as Required<Storage>).findText('readings', query({ limit }), members)
       const texts = items.map(item => JSON.stringify(Object.fromEntries(members.map(name => [name, item[name]]))))
       t.equal(text, texts.join())
-      t.strictSame([count, last], [limit, items.at(-1)?.id])
+      t.strictSame([count, last], [limit, { id: items.at(-1)?.id }])
     }
   }
 })
