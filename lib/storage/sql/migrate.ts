@@ -1,12 +1,12 @@
 import { errorCodes } from '../../errors.js'
 
-const modes = ['auto', 'check', 'off'] as const
-
 /**
  * What is done at the start about tables, columns and indexes that are missing: they are made (`auto`), the boot fails
  * with the SQL that makes them (`check`), or nobody looks (`off`).
  */
-export type Migrate = typeof modes[number]
+export type Migrate = 'auto' | 'check' | 'off'
+
+const modes: readonly Migrate[] = ['auto', 'check', 'off']
 
 export function readMigrate (migrate: Migrate = 'auto'): Migrate {
   if (modes.includes(migrate)) return migrate
