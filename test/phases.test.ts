@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { runInPhase, waitToBegin } from '../lib/phases.js'
 
@@ -51,7 +51,7 @@ t.test('who reads on and on keeps nobody from writing, or from a turn', async t 
     for (; !state.isOver; state.reads++) await wait('read')
   })()
   await wait('write')
-  await pause(1)
+  for (let turns = 0; turns < 5; turns++) await nextTurn()
   state.isOver = true
   await reading
   t.ok(state.reads > 2)
