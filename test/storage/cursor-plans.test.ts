@@ -7,14 +7,13 @@ import { defineFamily, loadItems, Type } from '../../lib/index.js'
 import { writeCursor } from '../../lib/query/cursor.js'
 import { readOrder, toTotalOrder } from '../../lib/query/order.js'
 import { makeComparator } from '../../lib/storage/compare.js'
-import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Stored } from '../../lib/storage/storage.js'
 import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
 // A page by its place costs the same wherever it is, in every order that begins with an indexed field: shown by the
 // statements, which go along an index from there on.
@@ -70,15 +69,7 @@ function idsOf (items: readonly { readonly id?: unknown }[]): unknown[] {
 
 t.test('sqlite', async t => {
   const database = new DatabaseSync(':memory:')
-  const texts = new Set<string>()
-  const recording: SqliteDatabase = {
-    exec: sql => { database.exec(sql) },
-    prepare (sql) {
-      texts.add(sql)
-      return database.prepare(sql)
-    },
-    close: () => {}
-  }
+  const { recording, texts } = recordSqlite(database)
   const storage = sqliteStorage({ database: recording })
   t.teardown(() => storage.close())
   await loadItems(storage, people, everyone)
@@ -97,24 +88,7 @@ t.test('sqlite', async t => {
 t.test('postgres', { skip: isFast }, async t => {
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 2 })
-  const asked = new Map<string, unknown[]>()
-  const recording: PostgresPool = {
-    async connect () {
-      const client = await pool.connect() as unknown as PostgresClient
-      return {
-        async query (config) {
-          asked.set(config.text, config.values ?? [])
-          return await client.query(config)
-        },
-        release: error => { client.release(error) },
-        on: (event, listener) => client.on(event, listener),
-        off: (event, listener) => client.off(event, listener)
-      }
-    },
-    end: async () => {},
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener)
-  }
+  const { recording, asked } = recordPostgres(pool)
   const storage = postgresStorage({ pool: recording, schema })
   t.teardown(async () => {
     await storage.close()

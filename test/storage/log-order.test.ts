@@ -5,14 +5,13 @@ import { commandsShape } from '../../lib/family/command-schema.js'
 import type { Change, Query, Storage } from '../../lib/index.js'
 import { deals, prune } from '../../lib/index.js'
 import { SortedIndex } from '../../lib/storage/memory/sorted-index.js'
-import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import type { Stored } from '../../lib/storage/storage.js'
 import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
 // A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases, and by the
 // items that the storage in memory looks at.
@@ -81,15 +80,7 @@ const isOfLog = (text: string): boolean =>
 
 t.test('sqlite', async t => {
   const database = new DatabaseSync(':memory:')
-  const texts = new Set<string>()
-  const recording: SqliteDatabase = {
-    exec: sql => { database.exec(sql) },
-    prepare (sql) {
-      texts.add(sql)
-      return database.prepare(sql)
-    },
-    close: () => {}
-  }
+  const { recording, texts } = recordSqlite(database)
   await prepareEarlier(sqliteStorage({ database: recording }))
   const storage = sqliteStorage({ database: recording })
   t.teardown(() => storage.close())
@@ -115,24 +106,7 @@ t.test('sqlite', async t => {
 t.test('postgres', { skip: isFast }, async t => {
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 2 })
-  const asked: { text: string, values: unknown[] }[] = []
-  const recording: PostgresPool = {
-    async connect () {
-      const client = await pool.connect() as unknown as PostgresClient
-      return {
-        async query (config) {
-          asked.push({ text: config.text, values: config.values ?? [] })
-          return await client.query(config)
-        },
-        release: error => { client.release(error) },
-        on: (event, listener) => client.on(event, listener),
-        off: (event, listener) => client.off(event, listener)
-      }
-    },
-    end: async () => {},
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener)
-  }
+  const { recording, asked } = recordPostgres(pool)
   await prepareEarlier(postgresStorage({ pool: recording, schema }))
   const storage = postgresStorage({ pool: recording, schema })
   t.teardown(async () => {
@@ -142,12 +116,12 @@ t.test('postgres', { skip: isFast }, async t => {
   })
   for (const statistics of [false, true]) {
     if (statistics) await pool.query(`ANALYZE "${schema}"."commands"`)
-    asked.length = 0
+    asked.clear()
     if (statistics) await deals.service({ storage }).log('long', { limit: 100 })
     else await readPages(storage)
-    const statements = asked.filter(({ text }) => isOfLog(text))
+    const statements = [...asked].filter(([text]) => isOfLog(text))
     t.ok(statements.length > 0, `${statements.length} statements`)
-    for (const { text, values } of statements) {
+    for (const [text, values] of statements) {
       const { rows } = await pool.query(`EXPLAIN ${text}`, values)
       const plan = rows.map(row => row['QUERY PLAN'] as string).join('\n')
       t.match(plan, new RegExp(`Index (Only )?Scan.* using (${logIndex}|${timeIndex}) `), plan)
