@@ -77,8 +77,9 @@ export function replaceTexts (own: Partial<Texts> = {}): Texts {
       const known = Object.keys(english)
       fail(`unknown text "${name}".${didYouMean(name, known)} There are ${known.join(', ')}`)
     }
-    const kind = typeof english[name as keyof Texts]
-    if (text !== undefined && typeof text !== kind) fail(`the text "${name}" must be a ${kind}`)
+    const kind: string = typeof english[name as keyof Texts]
+    const given: string = typeof text
+    if (text !== undefined && given !== kind) fail(`the text "${name}" must be a ${kind}`)
   }
   const given = Object.entries(own).filter(([, text]) => text !== undefined)
   return { ...english, ...Object.fromEntries(given) }
