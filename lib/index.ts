@@ -32,8 +32,8 @@ export type { HtmlOptions } from './representations/html/layout.js'
 export type { Texts } from './representations/html/texts.js'
 export { json, ndjson } from './representations/json.js'
 export type {
-  Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView,
-  Refusal, Representation, Rows, View
+  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView,
+  ProblemView, Refusal, Representation, Rows, View
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'

@@ -36,5 +36,5 @@ export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRe
   const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
   const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
   const hint = didYouMean(word, [...known, 'commands'])
-  return new Problem('not-found', `A ${family.singular} has no "${shorten(word)}".${hint}`)
+  return new Problem('not-found', `There is no "${shorten(word)}" of ${addArticle(family.singular)}.${hint}`)
 }
