@@ -141,6 +141,17 @@ t.test('the security page has the ten risks of OWASP, each with the tests that s
   t.ok(existsSync('SECURITY.md'))
 })
 
+t.test('the figures of the README are those of the last run in bench/README.md', async t => {
+  const tables = readFileSync('bench/README.md', 'utf8')
+  const shown = [...(pages.get('README.md') as string).matchAll(/^\| ([\w ,]+) \| ([\d.]+) \| [\d.]+ \|$/gm)]
+  t.equal(shown.length, 3)
+  for (const [, scenario, ratio] of shown) {
+    const [, ours] = new RegExp(`^\\| ${scenario} +\\|[^]*?^\\| +\\| ours, SQLite +\\|(.+)\\|$`, 'm').exec(tables) ?? []
+    // CPU time, the ratio to the floor, and then that to the expert.
+    t.equal(ratio, ours?.split('|')[2]?.trim(), `${scenario}`)
+  }
+})
+
 t.test('every script or file that the documentation names is there', async t => {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
   const named = [...documentation.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string)
