@@ -42,12 +42,13 @@ export async function findTextInParts (
 ): Promise<FoundText> {
   const parts = await readParts(parsed, findText, ({ count, text, more, last }) =>
     ({ count, length: text.length, rest: more ? last && { isAfter: true, item: last } : undefined }))
+  const { last, more } = parts.at(-1) as FoundText
   return {
     ...parts[0],
-    text: parts.flatMap(({ text }) => text === '' ? [] : [text]).join(','),
+    text: parts.map(({ text }) => text).join(','),
     count: parts.reduce((count, part) => count + part.count, 0),
-    ...parts.at(-1)?.last === undefined ? {} : { last: parts.at(-1)?.last },
-    more: parts.at(-1)?.more === true
+    ...last && { last },
+    more
   }
 }
 
@@ -63,6 +64,8 @@ async function readParts<T> (
   for (;;) {
     const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, partSize) } })
     const looked = look(part)
+    // What was left has been deleted meanwhile.
+    if (looked.count === 0 && parts.length > 0) return parts
     parts.push(part)
     left -= looked.count
     length += looked.length
