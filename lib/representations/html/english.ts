@@ -75,7 +75,10 @@ export const english: Texts = {
   entered: 'You had entered:',
   more: count => `and ${count} more`,
   it: 'It',
-  flaw: detail => detail.replace(`must be${anySize}`, 'is too large').replace(anySize, '').replace('an integer', 'a whole number'),
+  flaw: detail => detail
+    .replace(`must be${anySize}`, 'is too large')
+    .replace(anySize, '')
+    .replace('an integer', 'a whole number'),
   sentence: (subject, detail) => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
   changedMeanwhile: 'Somebody changed it in the meantime.',
   changedMeanwhileDetail: 'Nothing was done. This is how it is now.'

@@ -14,7 +14,8 @@ export const listStyle = `
 .tools .create summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
 .inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
 .filters {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem; align-items: start
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem;
+  align-items: start
 }
 .filters .apply { grid-column: 1 / -1 }
 .filters .field { margin-bottom: 0 }
