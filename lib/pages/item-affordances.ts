@@ -8,12 +8,11 @@ import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import { nameRecord, showCommand } from '../service/record.js'
-import { isOffered } from '../service/refusal.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeForm } from './form-fields.js'
-import { mayOffer } from './may-offer.js'
+import { keepGranted, listOffers } from './offers.js'
 
 /** What people can do with an item now. */
 export async function affordItem (
@@ -61,18 +60,13 @@ export async function affordItem (
   }
 }
 
-// The actions that its state allows, and that the caller may do.
+// What its state allows, and the caller may do.
 async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
-  const { mount: { family: { operations, lifecycle }, forms }, request } = exchange
   // The forms of a page are sent to the nouns.
-  if (!forms.has('noun')) return new Set()
-  const allowed = [...operations.values()].filter(({ operation }) => isOffered(operation, item, error => {
-    request.log.error({ err: error, action: operation.action }, 'allowed failed for what a page offers')
-  }))
-  const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
-    .map(({ operation }) => operation.action)
-  const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))
-  return new Set(actions.filter((_, index) => offers[index]))
+  if (!exchange.mount.forms.has('noun')) return new Set()
+  const allowed = listOffers(exchange, item).filter(({ reason }) => reason === undefined)
+  const granted = await keepGranted(exchange, item, allowed)
+  return new Set(granted.map(({ operation }) => operation.action))
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
