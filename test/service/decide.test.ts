@@ -9,7 +9,7 @@ import { decide, decideCreation } from '../../lib/service/decide.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
-const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann' }
+const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', items: {} }
 const open: Stored = {
   id: 'd-1',
   name: 'tea',

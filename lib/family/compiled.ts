@@ -1,0 +1,18 @@
+import { errorCodes } from '../errors.js'
+import type { Family } from './family.js'
+import type { AnyFamily } from './operation.js'
+
+// The compiled families are nobody's business outside.
+const families = new WeakMap<object, Family>()
+
+/** Notes what a plugin was compiled from its definition. */
+export function keepFamily (plugin: AnyFamily, family: Family): void {
+  families.set(plugin, family)
+}
+
+/** The compiled family of a plugin. */
+export function getFamily (plugin: AnyFamily): Family {
+  const family = families.get(plugin)
+  if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
+  return family
+}
