@@ -1,81 +1,33 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import { accounts } from '../../examples/accounts.js'
-import type { Committed, FamilyOptions, Intent, Storage } from '../../lib/index.js'
+import type { Committed, Intent, Storage } from '../../lib/index.js'
 import { copyStorage, defineFamily, loadItems, memoryStorage, Problem, prune, Type } from '../../lib/index.js'
+import { accountsApp, openAccount, readAccount, readAccountLog, transferForms } from '../accounts/app.js'
 import { storages } from '../storages.js'
-
-type Options = Omit<FamilyOptions, 'storage'>
-
-async function openApp (storage: Storage, options: Options = {}): Promise<FastifyInstance> {
-  const app = Fastify()
-  app.register(accounts, { storage, ...options })
-  await app.ready()
-  return app
-}
-
-async function open (app: FastifyInstance, owner: string, balance: number): Promise<string> {
-  const answer = await app.inject({ method: 'POST', url: '/accounts', payload: { owner, balance } })
-  if (answer.statusCode !== 201) throw new Error(answer.body)
-  return answer.json<{ id: string }>().id
-}
-
-interface Account {
-  readonly id: string
-  readonly balance: number
-  readonly revision: number
-}
-
-async function read (app: FastifyInstance, id: string): Promise<Account> {
-  return (await app.inject(`/accounts/${id}`)).json<Account>()
-}
-
-async function readLog (app: FastifyInstance, id: string): Promise<Record<string, unknown>[]> {
-  return (await app.inject(`/accounts/${id}/commands`)).json<{ items: Record<string, unknown>[] }>().items
-}
-
-/** How each form says a transfer, and the status where it was done. */
-const forms: Record<string, [done: number, (from: string, params: object, command: string) => InjectOptions]> = {
-  verb: [200, (from, payload) => ({ method: 'PUT', url: `/accounts/${from}/transfer`, payload })],
-  participle: [200, (from, payload) => ({ method: 'PUT', url: `/accounts/${from}/transferred`, payload })],
-  update: [200, (from, params) =>
-    ({ method: 'PUT', url: `/accounts/${from}`, payload: { action: 'TransferMoney', params } })],
-  noun: [201, (from, payload) => ({ method: 'POST', url: `/accounts/${from}/transfers`, payload })],
-  command: [201, (from, params, command) =>
-    ({ method: 'PUT', url: `/accounts/${from}/commands/${command}`, payload: { action: 'TransferMoney', params } })],
-  commands: [201, (account, params, command) =>
-    ({ method: 'PUT', url: `/rest/commands/${command}`, payload: { account, action: 'TransferMoney', params } })],
-  action: [200, (id, params) => ({ method: 'POST', url: '/command/TransferMoney/', payload: { id, ...params } })],
-  page: [303, (from, params) => ({
-    method: 'POST',
-    url: `/accounts/${from}/transfers`,
-    payload: new URLSearchParams(Object.entries(params).map(([name, value]) => [name, String(value)] as [string, string])).toString(),
-    headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
-  })]
-}
 
 for (const { name, make } of storages) {
   t.test(name, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
     const told: Committed[] = []
-    const app = await openApp(storage, { onCommitted: change => { told.push(change as unknown as Committed) } })
+    const app = await accountsApp(storage, { onCommitted: change => { told.push(change as unknown as Committed) } })
     const book = accounts.service({ storage })
 
-    for (const [form, [done, say]] of Object.entries(forms)) {
+    for (const [form, [done, say]] of Object.entries(transferForms)) {
       t.test(`a transfer as ${form}`, async t => {
-        const [from, to] = [await open(app, 'ann', 100), await open(app, 'bob', 5)]
+        const [from, to] = [await openAccount(app, 'ann', 100), await openAccount(app, 'bob', 5)]
         const command = `c-${randomUUID()}`
         const hasId = form.startsWith('command')
         told.length = 0
         const answer = await app.inject(say(from, { to, amount: 30 }, command))
         t.equal(answer.statusCode, done, answer.body)
-        t.match(await read(app, from), { balance: 70, revision: 2 })
-        t.match(await read(app, to), { balance: 35, revision: 2 })
+        t.match(await readAccount(app, from), { balance: 70, revision: 2 })
+        t.match(await readAccount(app, to), { balance: 35, revision: 2 })
 
-        const [sent, received] = [(await readLog(app, from)).at(-1), (await readLog(app, to)).at(-1)]
+        const [sent, received] = [(await readAccountLog(app, from)).at(-1), (await readAccountLog(app, to)).at(-1)]
         t.strictSame(received, { ...sent, account: to, about: { family: 'accounts', id: from } },
           'the command is in the log of both')
         if (hasId) t.equal(sent?.['id'], command)
@@ -101,8 +53,8 @@ for (const { name, make } of storages) {
         const stale = say(from, { to, amount: 1 }, `s-${randomUUID()}`)
         const refused = await app.inject({ ...stale, headers: { ...stale.headers, 'if-match': '"1"' } })
         t.equal(refused.statusCode, 412, 'a stale condition')
-        t.match([await read(app, from), await read(app, to)], [{ revision: 2 }, { revision: 2 }], 'nothing was done')
-        t.equal((await readLog(app, to)).length, 2, 'nor is anything of it in the log of the other')
+        t.match([await readAccount(app, from), await readAccount(app, to)], [{ revision: 2 }, { revision: 2 }], 'nothing was done')
+        t.equal((await readAccountLog(app, to)).length, 2, 'nor is anything of it in the log of the other')
 
         if (!hasId) return
         const again = await app.inject(say(from, { to, amount: 30 }, command))
@@ -110,16 +62,16 @@ for (const { name, make } of storages) {
         const another = await app.inject(say(from, { to, amount: 31 }, command))
         t.equal(another.statusCode, 422, 'the same id for something else')
         t.equal((await app.inject(say(to, { to: from, amount: 30 }, command))).statusCode, 422, 'nor for the other item')
-        t.match([await read(app, from), await read(app, to)], [{ revision: 2 }, { revision: 2 }], 'it was done once')
+        t.match([await readAccount(app, from), await readAccount(app, to)], [{ revision: 2 }, { revision: 2 }], 'it was done once')
         await app.inject({ method: 'DELETE', url: `/accounts/${to}` })
         const gone = await app.inject(say(from, { to, amount: 30 }, command))
         t.equal(gone.headers['idempotent-replayed'], 'true', 'also where the other is gone')
-        t.equal((await readLog(app, to)).length, 3, 'whose log stays')
+        t.equal((await readAccountLog(app, to)).length, 3, 'whose log stays')
       })
     }
 
     t.test('the service', async t => {
-      const [from, to] = [await open(app, 'ann', 100), await open(app, 'bob', 5)]
+      const [from, to] = [await openAccount(app, 'ann', 100), await openAccount(app, 'bob', 5)]
       const params = { to, amount: 30 }
       const { item, changed } = await book.run('transfer', from, params, { principal: 'ann', command: 'c-1' })
       t.match([item?.balance, changed], [70, true])
@@ -139,7 +91,7 @@ for (const { name, make } of storages) {
     })
 
     t.test('back and forth, many at once', async t => {
-      const ids = await Promise.all(Array.from({ length: 10 }, (_, index) => open(app, `o${index}`, 100)))
+      const ids = await Promise.all(Array.from({ length: 10 }, (_, index) => openAccount(app, `o${index}`, 100)))
       const services = [book, accounts.service({ storage })]
       await Promise.all(Array.from({ length: 32 }, async (_, writer) => {
         for (let n = 0; n < 5; n++) {
@@ -150,7 +102,7 @@ for (const { name, make } of storages) {
           })
         }
       }))
-      const all = await Promise.all(ids.map(id => read(app, id)))
+      const all = await Promise.all(ids.map(id => readAccount(app, id)))
       t.equal(all.reduce((sum, { balance }) => sum + balance, 0), 1000)
     })
 
@@ -175,7 +127,7 @@ for (const { name, make } of storages) {
 t.test('who may not', async t => {
   const storage = memoryStorage()
   const asked: Intent[] = []
-  const app = await openApp(storage, {
+  const app = await accountsApp(storage, {
     authorize (request, intent) {
       asked.push(intent)
       const principal = request.headers['x-principal'] as string | undefined
@@ -185,7 +137,7 @@ t.test('who may not', async t => {
       return { principal, where: [known, { field: 'balance', op: 'lt', value: 50 }] }
     }
   })
-  const [from, to, hidden] = [await open(app, 'ann', 40), await open(app, 'bob', 40), await open(app, 'secret', 1)]
+  const [from, to, hidden] = [await openAccount(app, 'ann', 40), await openAccount(app, 'bob', 40), await openAccount(app, 'secret', 1)]
   asked.length = 0
   const send = async (to: string, amount: number, principal: string) => {
     const answer = await app.inject({
@@ -203,7 +155,7 @@ t.test('who may not', async t => {
   t.strictSame(missing, [400, '/to names no account that is there'])
   t.strictSame(await send(hidden, 1, 'ann'), missing, 'what is hidden is as if not there')
   t.strictSame(await send(to, 10, 'ann'), [403, 'You may not make the account this'], 'nor may it become such')
-  t.match([await read(app, from), await read(app, to), await read(app, hidden)].map(({ revision }) => revision), [1, 1, 1])
+  t.match([await readAccount(app, from), await readAccount(app, to), await readAccount(app, hidden)].map(({ revision }) => revision), [1, 1, 1])
   t.strictSame(await send(to, 9, 'ann'), [200, ''])
 })
 
