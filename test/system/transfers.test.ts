@@ -71,7 +71,7 @@ for (const [name, open] of Object.entries(places)) {
     }
     const writing = Promise.all(Array.from({ length: writers }, (_, n) => write(n)))
     const answered = (): number => sent.filter(({ status }) => status !== undefined).length
-    for (let kills = 0; kills < 3; kills++) {
+    for (let kills = 0; kills < 2; kills++) {
       const until = answered() + 2 * writers
       while (answered() < until) await delay(5)
       const killed = servers[kills % 2] as Running
@@ -83,7 +83,7 @@ for (const [name, open] of Object.entries(places)) {
     await writing
 
     t.equal(refused, 0, 'nobody was told to come again')
-    t.ok(sent.length > 6 * writers, `there was a load: ${sent.length}`)
+    t.ok(sent.length > 4 * writers, `there was a load: ${sent.length}`)
     t.strictSame([...new Set(sent.map(({ status }) => status))].filter(status => ![200, 201, 409].includes(status ?? 0)), [])
     const done = sent.filter(({ status }) => status !== 409)
     const balances = await Promise.all(accounts.map(async id =>
