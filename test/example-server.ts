@@ -15,11 +15,12 @@ export interface Running {
 
 /** An example that serves, and how it says where. */
 interface Example {
+  /** As it is built. */
   readonly file: string
   readonly said: RegExp
 }
 
-const server: Example = { file: 'server', said: /documentation +(http:\/\/\S+)\/documentation/ }
+const server: Example = { file: 'build/examples/server.js', said: /documentation +(http:\/\/\S+)\/documentation/ }
 
 /** The example server as `npm start` runs it, at a free port; where it does not come up, its exit code and output. */
 export async function startExample (
@@ -27,7 +28,7 @@ export async function startExample (
   env: Record<string, string> = {},
   { file, said }: Example = server
 ): Promise<Running> {
-  const child = spawn(...unmeasured(process.execPath, [`build/examples/${file}.js`]), {
+  const child = spawn(...unmeasured(process.execPath, [file]), {
     env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env }
   })
   t.teardown(() => child.kill('SIGKILL'))

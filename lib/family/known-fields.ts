@@ -15,7 +15,8 @@ interface IsNoMemberOfAnOperation {
   readonly [mark]: never
 }
 
-type CheckResult<R, I> = R extends { apply (...args: never): infer A } ? CheckFields<UnknownKeys<ItemIn<A>, I>> : unknown
+type CheckResult<R, I> =
+  R extends { apply (...args: never): infer A } ? CheckFields<UnknownKeys<ItemIn<A>, I>> : unknown
 
 type CheckFields<K extends PropertyKey> = [K] extends [never]
   ? unknown

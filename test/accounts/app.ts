@@ -49,7 +49,7 @@ export const transferForms: Readonly<Record<string, [done: number, say: Say]>> =
   page: [303, (from, params) => ({
     method: 'POST',
     url: `/accounts/${from}/transfers`,
-    payload: new URLSearchParams(Object.entries(params).map(([name, value]) => [name, String(value)] as [string, string])).toString(),
+    payload: Object.entries(params).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&'),
     headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
   })]
 }

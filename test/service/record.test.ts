@@ -6,7 +6,9 @@ import { Problem } from '../../lib/problems.js'
 import type { Command } from '../../lib/service/command.js'
 import { digestParams } from '../../lib/service/command.js'
 import type { Decided } from '../../lib/service/record.js'
-import { listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand } from '../../lib/service/record.js'
+import {
+  listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
+} from '../../lib/service/record.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
@@ -84,7 +86,10 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   ],
   [
     'a change by somebody',
-    decided({ context: { now, command: 'c-1', principal: 'ann', items: {} }, decision: { outcome: 'done', after: changed } }),
+    decided({
+      context: { now, command: 'c-1', principal: 'ann', items: {} },
+      decision: { outcome: 'done', after: changed }
+    }),
     { ...entry, outcome: 'done', revision: 4, principal: 'ann' },
     [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
   ]

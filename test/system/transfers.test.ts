@@ -32,7 +32,7 @@ for (const [name, open] of Object.entries(places)) {
     const { url: STORAGE, dispose } = await open()
     t.teardown(dispose)
     const start = async (): Promise<Running> =>
-      await startExample(t, { STORAGE }, { file: 'accounts', said: /(http:\/\/\S+)\/accounts/ })
+      await startExample(t, { STORAGE }, { file: 'build/examples/accounts.js', said: /(http:\/\/\S+)\/accounts/ })
     const servers = [await start(), await start()]
     const at = (n: number): string => (servers[n % 2] as Running).url
     const send = async (n: number, method: string, path: string, body: object): Promise<Response> =>
@@ -43,7 +43,7 @@ for (const [name, open] of Object.entries(places)) {
     }))
 
     const sent: Transfer[] = []
-    let isRunning = true
+    const state = { isRunning: true, refused: 0 }
     const settle = async (n: number, { id, account, params }: Transfer): Promise<number> => {
       for (let attempt = n; ; attempt++) {
         const body = { account, action: 'TransferMoney', params }
@@ -51,14 +51,13 @@ for (const [name, open] of Object.entries(places)) {
         await answer?.arrayBuffer().catch(() => undefined)
         if (answer !== undefined && ![500, 503].includes(answer.status)) return answer.status
         if (answer?.status === 500) throw new Error('a fault')
-        if (answer?.status === 503) refused++
+        if (answer?.status === 503) state.refused++
         // No answer is no answer: the other server, or this one when it is back, finds out.
         await delay(20)
       }
     }
-    let refused = 0
     const write = async (n: number): Promise<void> => {
-      while (isRunning) {
+      while (state.isRunning) {
         const [from, to] = [Math.floor(Math.random() * 10), 1 + Math.floor(Math.random() * 9)]
         const transfer: Transfer = {
           id: randomUUID(),
@@ -79,12 +78,13 @@ for (const [name, open] of Object.entries(places)) {
       await killed.ended
       servers[kills % 2] = await start()
     }
-    isRunning = false
+    state.isRunning = false
     await writing
 
-    t.equal(refused, 0, 'nobody was told to come again')
+    t.equal(state.refused, 0, 'nobody was told to come again')
     t.ok(sent.length > 4 * writers, `there was a load: ${sent.length}`)
-    t.strictSame([...new Set(sent.map(({ status }) => status))].filter(status => ![200, 201, 409].includes(status ?? 0)), [])
+    const statuses = new Set(sent.map(({ status }) => status))
+    t.strictSame([...statuses].filter(status => ![200, 201, 409].includes(status ?? 0)), [])
     const done = sent.filter(({ status }) => status !== 409)
     const balances = await Promise.all(accounts.map(async id =>
       (await (await fetch(`${at(0)}/accounts/${id}`)).json() as { balance: number, revision: number })))
@@ -94,8 +94,8 @@ for (const [name, open] of Object.entries(places)) {
       const gave = done.filter(({ account }) => account === id)
       const sum = (list: readonly Transfer[]): number => list.reduce((sum, { params }) => sum + params.amount, 0)
       t.equal(balances[index]?.balance, opening + sum(took) - sum(gave), 'what was acknowledged was done, and once')
-      const lines = (await (await fetch(`${at(1)}/accounts/${id}/commands.ndjson?outcome=done`)).text()).trim().split('\n')
-      const log = lines.map(line => JSON.parse(line) as { id: string, revision: number })
+      const lines = await (await fetch(`${at(1)}/accounts/${id}/commands.ndjson?outcome=done`)).text()
+      const log = lines.trim().split('\n').map(line => JSON.parse(line) as { id: string, revision: number })
       t.strictSame(log.map(({ revision }) => revision),
         Array.from({ length: balances[index]?.revision ?? 0 }, (_, at) => at + 1), 'each revision is one entry')
       t.strictSame(log.slice(1).map(entry => entry.id).sort(), [...took, ...gave].map(each => each.id).sort())
