@@ -8,12 +8,13 @@ export type { Deal } from './deals/fields.js'
 export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
+export type { AnyFamily } from './family/compiled.js'
 export type {
   AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
   QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'
-export type { AnyFamily, Context, ItemAndOthers, Operation, OtherItem } from './family/operation.js'
+export type { Context, ItemAndOthers, Operation, OtherItem } from './family/operation.js'
 export type { FormName } from './forms/forms.js'
 export { copyStorage } from './plugin/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './plugin/copy-storage.js'

@@ -1,11 +1,14 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from './family.js'
-import type { AnyFamily } from './operation.js'
+
+/** A family, whatever its fields and operations are. */
+export interface AnyFamily {
+  readonly definition: { readonly name: string }
+}
 
 // The compiled families are nobody's business outside.
 const families = new WeakMap<object, Family>()
 
-/** Notes what a plugin was compiled from its definition. */
 export function keepFamily (plugin: AnyFamily, family: Family): void {
   families.set(plugin, family)
 }

@@ -1,6 +1,7 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { AnyFamily } from './compiled.js'
 
 /** What an operation may know besides the item and its parameters. */
 export interface Context {
@@ -12,11 +13,6 @@ export interface Context {
   readonly principal: string | undefined
   /** The other items that `with` names, as they are; undefined where its `id` named none. */
   readonly items: Readonly<Record<string, Members | undefined>>
-}
-
-/** A family, whatever its fields and operations are. */
-export interface AnyFamily {
-  readonly definition: { readonly name: string }
 }
 
 /** Another item that an operation needs, by parameters `Q`. */

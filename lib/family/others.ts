@@ -1,9 +1,10 @@
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { AnyFamily } from './compiled.js'
 import { getFamily } from './compiled.js'
 import type { FamilyDefinition } from './definition.js'
 import type { Family } from './family.js'
-import type { AnyFamily, Operation } from './operation.js'
+import type { Operation } from './operation.js'
 
 /** Another item that an operation needs, by its name in `with`. */
 export interface CompiledOther {

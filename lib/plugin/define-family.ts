@@ -3,6 +3,7 @@ import type {
   FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
+import type { AnyFamily } from '../family/compiled.js'
 import { keepFamily } from '../family/compiled.js'
 import type {
   EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
@@ -12,7 +13,6 @@ import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
 import type { KnownFields } from '../family/known-fields.js'
-import type { AnyFamily } from '../family/operation.js'
 import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'

@@ -1,6 +1,6 @@
 import { errorCodes } from '../errors.js'
+import type { AnyFamily } from '../family/compiled.js'
 import { getFamily } from '../family/compiled.js'
-import type { AnyFamily } from '../family/operation.js'
 import { listShapes } from '../service/storage-access.js'
 import type { Storage } from '../storage/storage.js'
 
