@@ -278,10 +278,10 @@ t.test('mistakes of a host', async t => {
     const { operations } = definition as unknown as { operations: { grow: object } }
     defineFamily({ ...definition, operations: { grow: { ...operations.grow, with: other } } } as never)
   }
-  t.throws(flawed({ other: { family: 'thing', id: () => 1 } }), { message: /with "other": the family "thing" is not this/ })
+  t.throws(flawed({ other: { family: 'thing', id: () => 1 } }), { message: /"other": the family "thing" is not this/ })
   t.throws(flawed({ other: { family: 1, id: () => 1 } }), { message: /with "other": "family" must be the name/ })
   t.throws(flawed({ other: { family: 'things' } }), { message: /with "other": "id" is missing/ })
-  t.throws(flawed({ other: { family: 'things', id: () => 1, of: 1 } }), { message: /with "other": unknown member "of"/ })
+  t.throws(flawed({ other: { family: 'things', id: () => 1, of: 1 } }), { message: /"other": unknown member "of"/ })
   t.throws(flawed({ 'o-2': { family: 'things', id: () => 1 } }), { message: /with "o-2": its name must be letters/ })
   t.throws(flawed('other'), { message: /"with" must be an object/ })
   t.throws(flawed({ other: { family: Object.assign(() => {}, { definition: { name: 'x' } }), id: () => 1 } }), {
