@@ -12,6 +12,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeForm } from './form-fields.js'
+import { findSite } from './site.js'
 import { keepGranted, listOffers } from './offers.js'
 
 /** What people can do with an item now. */
@@ -44,6 +45,7 @@ export async function affordItem (
     ? makeNounForm(deletion.operation, deletion.params)
     : undefined
   return {
+    site: await findSite(exchange),
     kinds: listKinds(family.fields),
     trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
     others: linkOthers(representations, self),
@@ -70,10 +72,12 @@ async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlyS
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
-export function affordEntry ({ mount, request }: Exchange, target: Id, self: string): ItemAffordances {
+export async function affordEntry (exchange: Exchange, target: Id, self: string): Promise<ItemAffordances> {
+  const { mount, request } = exchange
   const { family, urls, representations } = mount
   const item = urls.item(request, target)
   return {
+    site: await findSite(exchange),
     kinds: listKinds(logFields),
     trail: [
       { kind: 'list', href: urls.collection(request), name: family.name },

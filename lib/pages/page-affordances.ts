@@ -8,6 +8,7 @@ import { listActiveFilters, places } from './active-filters.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
+import { findSite } from './site.js'
 import { keepSuffix, removeSuffix } from './suffix.js'
 
 /** The addresses of the pages around one. */
@@ -44,7 +45,7 @@ export async function affordCollection (
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
   const { title, list: columns } = presentation
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address }
-  const rows = affordRows(exchange, parsed, rowLinks, submission)
+  const rows = await affordRows(exchange, parsed, rowLinks, submission)
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const create = makeForm({
     name: 'create',
@@ -56,12 +57,12 @@ export async function affordCollection (
 }
 
 /** The same for any page: filters, order, and the pages around it. */
-export function affordRows (
+export async function affordRows (
   exchange: Exchange,
   parsed: ParsedQuery,
   rows: RowLinks,
   submission?: Submission
-): PageAffordances {
+): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
   const { grammar, fields, columns, title, links: { prev, next }, trail = [], isCountable, address } = rows
   const { parameters, page, start, query: { limit } } = parsed
@@ -72,6 +73,7 @@ export function affordRows (
   const isKept = (name: string) =>
     ![...places, 'gt', 'lt'].includes(name) && !filters.some(filter => filter.name === name)
   return {
+    site: await findSite(exchange),
     kinds: listKinds(fields),
     columns: parsed.fields ?? columns,
     title,

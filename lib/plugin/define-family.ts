@@ -24,7 +24,9 @@ import type { Mount } from '../mount/mount.js'
 import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
+import { findWayOn } from '../pages/site.js'
 import { collectionEndpoints } from '../reads/collection.js'
+import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
@@ -135,13 +137,15 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       checkOthers(mount)
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
-    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
+    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
+      sendProblem(mount, error, request, reply, () => findWayOn({ mount, request })))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
     const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
     mountEndpoints(app, endpoints, settings)
+    mountHome(app, mount, settings, options.home)
     if (!family.writable) return
     mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
       retire(reply, mount.retirement)

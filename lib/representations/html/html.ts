@@ -3,6 +3,7 @@ import { errorCodes } from '../../errors.js'
 import type { Members } from '../../values/json.js'
 import type { Representation } from '../representation.js'
 import { replaceTexts } from './english.js'
+import { renderHome } from './home.js'
 import { renderItem } from './item.js'
 import type { HtmlOptions } from './layout.js'
 import { makeLayout } from './layout.js'
@@ -32,10 +33,15 @@ export function html (options: HtmlOptions = {}): Representation {
     interactive: true,
     headers: { 'content-security-policy': makePolicy(css), 'referrer-policy': 'same-origin' },
     one: async view => {
+      if (view.home !== undefined) {
+        const { home, home: { site: { home: _, ...site } } } = view
+        return layOut({ heading: options.title ?? texts.home, content: renderHome(texts, home), site })
+      }
       const affordances = await view.affordances?.()
       return layOut({
         heading: makeHeading(texts, view.name, view.document),
         content: await renderItem(texts, view, affordances),
+        site: affordances?.site,
         trail: affordances?.trail,
         others: affordances?.others
       })
@@ -45,11 +51,16 @@ export function html (options: HtmlOptions = {}): Representation {
       return layOut({
         heading: texts.label(view.name),
         content: await renderList(texts, view, affordances),
+        site: affordances?.site,
         trail: affordances?.trail,
         others: affordances?.others
       })
     },
-    problem: ({ document }) => layOut({ heading: String(document.title), content: renderProblem(texts, document) })
+    problem: ({ document, onward }) => layOut({
+      heading: String(document.title),
+      content: renderProblem(texts, document),
+      trail: onward
+    })
   }
 }
 
@@ -66,7 +77,7 @@ function makeHeading (texts: Texts, name: string, { name: own, id }: Members): s
 }
 
 const kinds: Readonly<Record<keyof HtmlOptions, string>> =
-  { title: 'a string', home: 'a string', css: 'a string', texts: 'an object' }
+  { title: 'a string', home: 'a string', documentation: 'a string', css: 'a string', texts: 'an object' }
 
 function checkOptions (options: HtmlOptions): void {
   for (const [name, value] of Object.entries(options) as [keyof HtmlOptions, unknown][]) {
