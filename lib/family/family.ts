@@ -11,6 +11,7 @@ import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
+import { findFlawInKeys, readReferences, shapeKeys } from './keys.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
@@ -47,6 +48,8 @@ export interface Family {
   readonly shape: FamilyShape
   /** The order where a client asks for none; by id where it is empty. */
   readonly order: readonly Order[]
+  /** The families that fields refer to, by the fields. */
+  readonly references: ReadonlyMap<string, Family>
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined
@@ -84,13 +87,14 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
-  const flawInOrder = findFlawInOrder(fields, terms)
-  if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
-  const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
+  const flawInUses = findFlawInOrder(fields, terms) ?? findFlawInKeys(ownFields, definition)
+  if (flawInUses !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInUses)
+  const order = terms.map(readOrder)
   const idKind = properties.id?.type as 'integer' | 'string'
 
-  return {
+  const referred = new Map<string, Family>()
+  const family: Family = {
     name,
     singular,
     schema,
@@ -101,9 +105,11 @@ export function compileFamily (definition: FamilyDefinition): Family {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
       indexes: listIndexes(ownFields, order),
-      creates: create !== undefined
+      creates: create !== undefined,
+      ...shapeKeys(definition)
     },
     order,
+    references: referred,
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
@@ -119,6 +125,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }
+  for (const [field, other] of readReferences(definition)) referred.set(field, other ?? family)
+  return family
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
-import { checkMappedFamilies, noteFamily } from '../service/mapped-families.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { getFamily } from '../family/compiled.js'
+import { listShapes } from '../family/keys.js'
+import { checkMappedFamilies, noteShapes } from '../service/mapped-families.js'
 import { isStorage } from '../service/storage-access.js'
 import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../storage/storage.js'
-import type { AnyFamily } from './define-family.js'
-import { getFamily } from './define-family.js'
 
 /** What is copied, and how. */
 export interface CopyOptions {
@@ -48,7 +49,7 @@ export async function copyStorage (
   const parts = listParts(from, to, options?.families)
   const { families, onProgress, signal } = options
   for (const storage of [from, to]) {
-    for (const family of families) noteFamily(storage, getFamily(family))
+    for (const family of families) noteShapes(storage, listShapes(getFamily(family)))
     checkMappedFamilies(storage)
   }
   for (const { shapes } of parts) {

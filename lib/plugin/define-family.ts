@@ -3,7 +3,8 @@ import type {
   FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorCodes } from '../errors.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { keepFamily } from '../family/compiled.js'
 import type {
   EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
 } from '../family/definition.js'
@@ -83,21 +84,6 @@ declare module 'fastify' {
   /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
-// The compiled families are nobody's business outside.
-const families = new WeakMap<object, Family>()
-
-/** A family, whatever its fields and operations are. */
-export interface AnyFamily {
-  readonly definition: { readonly name: string }
-}
-
-/** The compiled family of a plugin. */
-export function getFamily (plugin: AnyFamily): Family {
-  const family = families.get(plugin)
-  if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
-  return family
-}
-
 /**
  * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
  *
@@ -128,7 +114,7 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
     service: (options: ServiceOptions) => makeService(family, options)
   })
-  families.set(plugin, family)
+  keepFamily(plugin, family)
   return plugin
 }
 

@@ -1,12 +1,13 @@
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { getFamily } from '../family/compiled.js'
 import type { Family } from '../family/family.js'
+import { listShapes } from '../family/keys.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
-import { noteFamily } from '../service/mapped-families.js'
+import { noteShapes } from '../service/mapped-families.js'
 import type { Change, Id, Storage, Stored } from '../storage/storage.js'
 import { DuplicateError } from '../storage/storage.js'
-import type { AnyFamily } from './define-family.js'
-import { getFamily } from './define-family.js'
 import type { Row } from './load-row.js'
 import { makeRowReader, refuseRow } from './load-row.js'
 
@@ -47,9 +48,9 @@ export async function loadItems (
   checkOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
-  noteFamily(storage, compiled)
-  await storage.prepare(compiled.shape)
-  if (log !== undefined) await storage.prepare(commandsShape)
+  const shapes = listShapes(compiled)
+  noteShapes(storage, shapes)
+  for (const shape of shapes) if (shape !== commandsShape || log !== undefined) await storage.prepare(shape)
   let loaded = 0
   let size = 0
   let batch: Row[] = []

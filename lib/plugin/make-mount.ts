@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
+import { listShapes } from '../family/keys.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
 import type { Mount } from '../mount/mount.js'
@@ -74,7 +75,7 @@ async function makeCallerFactory (
 ): Promise<(request: FastifyRequest) => Caller> {
   const { storage, authorize, onCommitted, timeout = 10_000 } = options
   const waiting = readWaitingLimits(options)
-  const access = makeStorageAccess(family)
+  const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))

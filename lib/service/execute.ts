@@ -1,6 +1,7 @@
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import { matcher } from '../storage/match.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
@@ -115,14 +116,26 @@ async function attempt (execution: Execution): Promise<Outcome> {
     tellCaller(family, caller, record, { before: current, after: item })
   }
   if (recorded) {
-    await trace(caller, 'commit', () => {
+    const earlier = await trace(caller, 'commit', () => {
       const changes = makeChanges(family, decided, record)
       commit.isUnderWay = true
       return storage.commit(changes, ended)
-    })
+    }).catch(error => findOvertaker(execution, error))
+    if (earlier !== undefined) return replay(execution, earlier)
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }
+}
+
+/** Another process may have done this very command meanwhile: then it is its own doing that is in the way. */
+async function findOvertaker (execution: Execution, error: unknown): Promise<CommandRecord> {
+  const { family, storage, command, identity, grant } = execution
+  const isConstraint = error instanceof Problem && error.cause instanceof ConstraintError
+  const earlier = isConstraint && identity !== undefined
+    ? await findReplay(storage, family, { ...command, ...identity }, grant)
+    : undefined
+  if (earlier === undefined) throw error
+  return earlier
 }
 
 function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {

@@ -1,25 +1,20 @@
 import { errorCodes } from '../errors.js'
-import { commandsShape } from '../family/command-schema.js'
-import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
-import { noteFamily } from './mapped-families.js'
+import { noteShapes } from './mapped-families.js'
 
-/** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess (
-  family: Pick<Family, 'shape' | 'writable'>
-): (storage: Storage) => Promise<GuardedStorage> {
-  const shapes = listShapes(family)
+/** Prepares a storage for these shapes before its first use; answers it as `guardStorage` makes it. */
+export function makeStorageAccess (shapes: readonly FamilyShape[]): (storage: Storage) => Promise<GuardedStorage> {
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
-      noteFamily(storage, family)
+      noteShapes(storage, shapes)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.
@@ -27,11 +22,6 @@ export function makeStorageAccess (
     }
     return ready
   }
-}
-
-/** All that a storage keeps for a family. */
-export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
-  return writable ? [shape, commandsShape] : [shape]
 }
 
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {
