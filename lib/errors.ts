@@ -51,6 +51,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],
   FST_DEALBOOK_NEEDS_DEFAULT: ['%s: there are items from before the field "%s", which is required. ' +
     'Give it a default, or make it Type.Optional%s', Error],
+  FST_DEALBOOK_UNIQUE_MISSING: ['%s: the table "%s" does not keep "%s" unique, as the family declares: %s', Error],
   FST_DEALBOOK_NOT_UNIQUE: ['%s: no two items may have the same in "%s", but some have: %s. Change all but one of ' +
     'them, or leave out the row of "unique"', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],

@@ -20,7 +20,7 @@ export const bills = defineFamily({
     id: Type.String(),
     number: Type.Optional(Type.String()),
     customer: Type.Integer(),
-    payer: Type.Union([Type.Integer(), Type.Null()]),
+    payer: Type.Union([Type.Integer(), Type.Null()], { default: null }),
     room: Type.Optional(Type.Integer()),
     day: Type.Optional(Type.String({ format: 'date' })),
     at: Type.Optional(Type.String({ format: 'date-time' })),

@@ -3,6 +3,7 @@ import { ConstraintError } from '../constraint-error.js'
 import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
+import { describeRule } from '../sql/relations.js'
 import type { Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
@@ -43,7 +44,7 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
   const fields = listFields(database, constraint, (error as Error).message, write)
   const isReferredTo = constraint === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
   const rule = isReferredTo ? 'in-use' : rules[constraint] ?? 'other'
-  return new ConstraintError(family, id, rule, { fields, cause: error })
+  return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(write.layout, rule, fields) })
 }
 
 /** The fields that a rule is about, as far as they can be known. */
