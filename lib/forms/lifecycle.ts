@@ -5,15 +5,16 @@ import { makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
 import {
-  describeAnswer, describePreconditions, describeProblems, redirected, replayHeader, validatorHeaders
+  describeAnswer, describeLinkedItem, describePreconditions, describeProblems, describeTaken, redirected, replayHeader,
+  validatorHeaders
 } from '../openapi/answers.js'
 import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
-import { makePicker } from '../values/json.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { makeWriteEndpoint } from './form.js'
@@ -26,7 +27,6 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
   const { family } = mount
-  const links = Type.Object({ self: Type.String(), collection: Type.String(), commands: Type.String() })
   return makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
@@ -47,13 +47,13 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       response: {
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
-          schema: Type.Object({ ...family.schema.properties, links }),
+          schema: describeLinkedItem(mount),
           headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
         }),
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
         )
       }
     })
@@ -62,13 +62,11 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
 
 /** The new item, where it is, and its validators. */
 async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply, choice } = exchange
+  const { mount, request, reply, choice } = exchange
   const created = outcome.item as Stored
-  const self = urls.item(request, created.id)
-  const links = { self, collection: urls.collection(request), commands: `${self}/commands` }
-  const document = { ...makePicker(family.members)(created), links }
+  const document = showItem(mount, request, created)
   reply
-    .header('location', self)
+    .header('location', mount.urls.item(request, created.id))
     .header('etag', makeEtag(created, document, choice.representation))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return await sendItem(exchange, 201, outcome, document)
@@ -93,7 +91,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'not-found', 'constraint', 'precondition-failed',
+          mount, 'invalid-query', 'invalid-body', 'not-found', 'in-use', 'constraint', 'precondition-failed',
           ...describePreconditions(mount), 'storage-unavailable', 'busy'
         )
       }

@@ -80,6 +80,17 @@ export function describePage (mount: Mount, description: string, items: TSchema)
   })
 }
 
+/** An item as it is shown by itself, with links. */
+export function describeLinkedItem (mount: Mount): TObject {
+  return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
+}
+
+/** Where an item leads. */
+export function describeItemLinks ({ family: { writable } }: Mount): TObject {
+  const links = { self: Type.String(), collection: Type.String() }
+  return Type.Object(writable ? { ...links, log: Type.String(), operations: Type.String() } : links)
+}
+
 /** The problems that a route answers with, several with one status as one. */
 export function describeProblems (
   { representations }: Mount,
@@ -103,7 +114,12 @@ const refusals = [
 
 /** The problems of every write of an item, and more. */
 export function describeWriteProblems (mount: Mount, ...more: readonly ProblemCode[]): Record<number, object> {
-  return describeProblems(mount, ...refusals, ...describePreconditions(mount), ...more)
+  return describeProblems(mount, ...refusals, ...describeTaken(mount), ...describePreconditions(mount), ...more)
+}
+
+/** Where what is written must be unique. */
+export function describeTaken ({ family }: Mount): ['taken'] | [] {
+  return family.shape.unique === undefined ? [] : ['taken']
 }
 
 export function describePreconditions ({ preconditions }: Mount): ['precondition-required'] | [] {

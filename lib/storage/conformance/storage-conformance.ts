@@ -6,6 +6,7 @@ import { concurrency } from './concurrency.js'
 import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
+import { keys } from './keys.js'
 import { lifecycle } from './lifecycle.js'
 import { longTexts } from './long-texts.js'
 import { nulls } from './nulls.js'
@@ -30,6 +31,7 @@ const cases = [
   ...texts,
   ...commits,
   ...refusals,
+  ...keys,
   ...concurrency
 ]
 
