@@ -80,6 +80,15 @@ for (const { name, make } of storages) {
     t.strictSame(await refusal(app, { method: 'DELETE', url: `/people/${ann}` }), [409, 'in-use', 'bills'])
     t.strictSame(await refusal(app, { method: 'POST', url: '/command/DeletePerson/', payload: { id: ann } }),
       [409, 'in-use', 'bills'])
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
+    for (const [url, payload, text] of [
+      ['/bills', `number=A-1&customer=${ann}`, /id="create-number-error">Number is taken already/],
+      [`/bills/${id}/edits`, 'customer=99', /id="edit-customer-error">Customer must be an id of people/],
+      [`/bills/${id}/renumberings`, 'to=A-1', /Number is taken already/],
+      [`/people/${ann}/deletions`, '', /cannot be deleted as long as there are bills that refer to it/]
+    ] as const) {
+      t.match((await app.inject({ method: 'POST', url, payload, headers })).body, text, `the page of ${url}`)
+    }
     t.equal((await book.get(id)).revision, 1, 'nothing was done')
     t.equal((await book.log(id)).items.length, 1, 'nor recorded')
     t.equal(readMetrics(storage)['retries_total'], before['retries_total'], 'nor tried again')

@@ -1,4 +1,4 @@
-import type { Layout } from '../sql/layout.js'
+import type { Column, Layout } from '../sql/layout.js'
 import { quoteName, quoteText } from '../sql/names.js'
 import type { Reference } from '../sql/relations.js'
 import { postgresDialect as dialect } from './dialect.js'
@@ -50,12 +50,11 @@ interface Place {
  * be deleted by it.
  */
 function writeReference ({ column, to }: Reference, { p, r, waits, to: q }: Place): { given: string, refused: string } {
-  const [name, id] = [quoteName(column.name as string), quoteName(to.id.name as string)]
   const isLooked = `${quoteText(column.name as string)} = ANY (g."$r")`
-  const value = `CASE WHEN ${isLooked} THEN g.${name}::${to.id.equatedAs} END`
+  const value = `CASE WHEN ${isLooked} THEN ${cast('g', column, to.id)} END`
   const present = `(SELECT ${to.id.equated} AS id FROM ${to.table}) t`
   const changes = (type: string): string =>
-    `(SELECT FROM given${q} o WHERE o."$c" = g."$c" AND o."$t" = '${type}' AND o.${id}::${to.id.equatedAs} = ${value})`
+    `(SELECT FROM given${q} o WHERE o."$c" = g."$c" AND o."$t" = '${type}' AND ${cast('o', to.id, to.id)} = ${value})`
   const isMissing = q === undefined
     ? 'l.id IS NULL'
     : `(l.id IS NULL AND NOT EXISTS ${changes('insert')} OR EXISTS ${changes('delete')})`
@@ -74,20 +73,25 @@ function writeReference ({ column, to }: Reference, { p, r, waits, to: q }: Plac
 function writeUse (layout: Layout, reference: Reference, p: number, q: number | undefined): string {
   const { from, column } = reference
   const isLooked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
-  const id = `CASE WHEN ${isLooked} THEN g.${quoteName(layout.id.name as string)}::${column.equatedAs} END`
+  const id = `CASE WHEN ${isLooked} THEN ${cast('g', layout.id, column)} END`
   const name = column.name as string
   const begins = column.isCut ? `${dialect.beginning?.('t.value')} = ${dialect.beginning?.(`(${id})`)} AND ` : ''
-  const isChanged = `o."$t" = 'delete' OR o.${quoteName(name)}::${column.equatedAs} IS DISTINCT FROM t.value ` +
+  const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +
     `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
   const others = q === undefined
     ? ''
     : ` AND NOT EXISTS (SELECT FROM given${q} o WHERE o."$c" = g."$c" AND ` +
-      `o.${quoteName(from.id.name as string)}::${from.id.equatedAs} = t.id AND (${isChanged}))`
+      `${cast('o', from.id, from.id)} = t.id AND (${isChanged}))`
   const rows = `(SELECT ${from.id.equated} AS id, ${column.equated} AS value FROM ${from.table}) t`
   return 'SELECT g."$n", g."$c", NULL::bigint AS revision, false AS locked, ' +
     `${quoteText(from.family)}::text AS broken ` +
     `FROM given${p} g WHERE ${isLooked} ` +
     `AND EXISTS (SELECT FROM ${rows} WHERE ${begins}t.value = ${id}${others})`
+}
+
+/** A column of a row that is given, to be compared with another; any type can be text on the way. */
+function cast (row: string, { name, present }: Column, { equatedAs }: Column): string {
+  return `${row}.${quoteName(name as string)}${present === undefined ? '' : '::text'}::${equatedAs}`
 }
 
 /**
