@@ -153,7 +153,10 @@ for (const { name, make } of storages) {
   })
 }
 
-type KeyedServices = { readonly people: ReturnType<typeof people.service>, readonly bills: ReturnType<typeof bills.service> }
+interface KeyedServices {
+  readonly people: ReturnType<typeof people.service>
+  readonly bills: ReturnType<typeof bills.service>
+}
 
 /** All of them, whoever refers to whom. */
 async function clearPeople (service: KeyedServices['people']): Promise<void> {

@@ -53,7 +53,8 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused',
+          'storage-unavailable'
         )
       }
     })

@@ -113,7 +113,8 @@ async function commitHalves (
   const [first, second] = rows
   if (first !== undefined && second === undefined) {
     const { rule, fields, other = 'something' } = error
-    const detail = rule === 'reference' ? `refers to nothing in ${other}` : rule === 'unique' ? 'is taken' : error.message
+    const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
+    if (rule !== 'reference' && rule !== 'unique') throw error
     throw refuseRow(family, first.number, { pointer: fields.map(field => `/${field}`).join(', '), detail })
   }
   const middle = Math.ceil(rows.length / 2)

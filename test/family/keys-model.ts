@@ -9,7 +9,10 @@ export interface KeyedStep {
   readonly members: Readonly<Record<string, unknown>>
 }
 
-const unique: Record<string, readonly (readonly string[])[]> = { people: [['name']], bills: [['number'], ['room', 'day']] }
+const unique: Record<string, readonly (readonly string[])[]> = {
+  people: [['name']],
+  bills: [['number'], ['room', 'day']]
+}
 const references: Record<string, readonly string[]> = { people: ['boss'], bills: ['customer', 'payer'] }
 
 /** The simplest thing that keeps the rules of people and bills. */

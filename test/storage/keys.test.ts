@@ -31,7 +31,10 @@ const databases: Record<string, (t: Test) => Promise<Database>> = {
       database.close()
       return rm(folder, { recursive: true })
     })
-    return { open: options => closing(t, sqliteStorage({ file, ...options })), run: async sql => { database.exec(sql) } }
+    return {
+      open: options => closing(t, sqliteStorage({ file, ...options })),
+      async run (sql) { database.exec(sql) }
+    }
   },
   async postgres (t) {
     const connectionString = await postgresUrl()
@@ -46,7 +49,8 @@ const databases: Record<string, (t: Test) => Promise<Database>> = {
       }
     })
     await run(`CREATE SCHEMA "${schema}"`)
-    return { schema, run, open: options => closing(t, postgresStorage({ connectionString, schema, poolSize: 5, ...options })) }
+    const settings = { connectionString, schema, poolSize: 5 }
+    return { schema, run, open: options => closing(t, postgresStorage({ ...settings, ...options })) }
   }
 }
 
@@ -55,7 +59,9 @@ function closing (t: Test, storage: Storage): Storage {
   return storage
 }
 
-const fields = Type.Object({ id: Type.Integer(), number: Type.Optional(Type.String()), room: Type.Integer({ default: 0 }) })
+const fields = Type.Object({
+  id: Type.Integer(), number: Type.Optional(Type.String()), room: Type.Integer({ default: 0 })
+})
 const plain = defineFamily({ name: 'orders', singular: 'order', fields, create: ['number', 'room'], edit: ['number'] })
 const strict = plain.extend({ unique: [['number'], ['number', 'room']] })
 
@@ -81,7 +87,7 @@ for (const [name, open] of Object.entries(databases)) {
     t.equal(await writeMigration(checked, [strict]), '')
     await t.rejects(strict.service({ storage: checked }).create({ number: 'a' }), { code: 'taken' })
     await t.rejects(off.create({ number: 'a', room: 7 }), { code: 'taken' }, 'whoever makes it, it is kept')
-    await t.rejects(old.create({ number: 'a', room: 7 }), { code: 'constraint' }, 'for others it is a rule of the database')
+    await t.rejects(old.create({ number: 'a', room: 7 }), { code: 'constraint' }, 'for others it is a rule like any')
   })
 
   t.test(`${name}: a table of the host's keeps what is declared, or the boot fails`, async t => {
@@ -91,7 +97,7 @@ for (const [name, open] of Object.entries(databases)) {
     await run(`CREATE TABLE old_orders (${columns})`)
     const tables = { orders: { table: 'old_orders', ...(schema === undefined ? {} : { schema }) } }
     const unique = plain.extend({ unique: [['number']] })
-    const missing = { code: 'FST_DEALBOOK_UNIQUE_MISSING', message: /"old_orders" does not keep "number" unique.* number$/ }
+    const missing = { code: 'FST_DEALBOOK_UNIQUE_MISSING', message: /"old_orders" does not keep "number" unique/ }
     await t.rejects(unique.service({ storage: reopen({ tables }) }).find(), missing)
     await run('CREATE UNIQUE INDEX old_some ON old_orders (number) WHERE room = 1')
     await t.rejects(unique.service({ storage: reopen({ tables }) }).find(), missing, 'of some rows only')
@@ -114,7 +120,9 @@ for (const [name, open] of Object.entries(databases)) {
     const id = isPostgres ? 'uuid' : 'text'
     await run(`CREATE TABLE old_agents (id ${id} PRIMARY KEY, ${service});
 CREATE TABLE old_calls (id bigint PRIMARY KEY, agent text, deputy ${id} REFERENCES old_agents, ${service})`)
-    const agents = defineFamily({ name: 'agents', singular: 'agent', fields: Type.Object({ id: Type.String() }), create: [] })
+    const agents = defineFamily({
+      name: 'agents', singular: 'agent', fields: Type.Object({ id: Type.String() }), create: []
+    })
     const calls = defineFamily({
       name: 'calls',
       singular: 'call',
@@ -126,7 +134,8 @@ CREATE TABLE old_calls (id bigint PRIMARY KEY, agent text, deputy ${id} REFERENC
       references: { agent: agents, deputy: agents }
     })
     const place = isPostgres ? { schema } : {}
-    const storage = reopen({ tables: { agents: { table: 'old_agents', ...place }, calls: { table: 'old_calls', ...place } } })
+    const tables = { agents: { table: 'old_agents', ...place }, calls: { table: 'old_calls', ...place } }
+    const storage = reopen({ tables })
     const [service1, book] = [agents.service({ storage }), calls.service({ storage })]
     const { item: { id: agent } } = await service1.create({})
     for (const field of ['agent', 'deputy']) {

@@ -6,15 +6,16 @@ import { concurrency } from './concurrency.js'
 import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
-import { keys } from './keys.js'
 import { lifecycle } from './lifecycle.js'
 import { longTexts } from './long-texts.js'
 import { nulls } from './nulls.js'
 import { order } from './order.js'
 import { pages } from './pages.js'
 import { patterns } from './patterns.js'
+import { references } from './references.js'
 import { refusals } from './refusals.js'
 import { texts } from './texts.js'
+import { unique } from './unique.js'
 import { values } from './values.js'
 
 const cases = [
@@ -31,7 +32,8 @@ const cases = [
   ...texts,
   ...commits,
   ...refusals,
-  ...keys,
+  ...unique,
+  ...references,
   ...concurrency
 ]
 

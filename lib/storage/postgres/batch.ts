@@ -60,24 +60,27 @@ export class BatchRunner {
     const answers = await this.runner.write(statement, limits, overtaken)
       .catch(async error => { throw await this.#explain(error, batch) })
 
-    const refused = new Map<number, Error>()
+    const stale = new Map<number, Error>()
+    const broken = new Map<number, Error>()
     const locked = new Set<number>()
-    for (const [n, revision, isLocked, broken] of answers as [string, string | null, string, string | null][]) {
+    for (const [n, revision, isLocked, rule] of answers as [string, string | null, string, string | null][]) {
       const row = rows[Number(n)]
       // The line that counts is not about a row.
       if (row === undefined) continue
       if (isLocked === 't') locked.add(row.c)
-      else if (broken !== null) {
-        if (!refused.has(row.n)) refused.set(row.n, makeBroken(row.write, broken))
-      } else {
-        refused.set(row.n, makeRefusal(row.write))
+      else if (rule !== null) broken.set(row.n, makeBroken(row.write, rule))
+      else {
+        stale.set(row.n, makeRefusal(row.write))
         observed.set(row.write.key, revision === null ? undefined : Number(revision))
       }
     }
     const reasons = new Map<number, Error>()
-    for (const { n, c } of rows) {
-      const reason = refused.get(n)
-      if (reason !== undefined && !reasons.has(c)) reasons.set(c, reason)
+    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+    for (const refused of [stale, broken]) {
+      for (const { n, c } of rows) {
+        const reason = refused.get(n)
+        if (reason !== undefined && !reasons.has(c)) reasons.set(c, reason)
+      }
     }
     return batch.filter(({ writes, resolve, reject }, c) => {
       const reason = reasons.get(c)
