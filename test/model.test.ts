@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { accountsApp, openAccount, readAccount, readAccountLog, transferForms } from './accounts/app.js'
+import type { BankAccount } from './accounts/model.js'
+import { Bank } from './accounts/model.js'
 import type { TestRequest, TestResponse } from './deals/app.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Form } from './deals/forms.js'
@@ -8,9 +11,6 @@ import { forms, hasCommandId } from './deals/forms.js'
 import type { ModelDeal, ModelEntry, ModelRequest } from './deals/model.js'
 import { Model } from './deals/model.js'
 import { operation } from './deals/operations.js'
-import { bills, people } from './family/keyed.js'
-import type { KeyedStep } from './family/keys-model.js'
-import { KeyedModel } from './family/keys-model.js'
 import { storages } from './storages.js'
 
 /** One request of a random sequence. */
@@ -109,95 +109,71 @@ for (const { name, make } of storages) {
   })
 }
 
-const id = fc.nat({ max: 5 })
-const keyedStep: fc.Arbitrary<KeyedStep> = fc.oneof(
-  fc.record({
-    family: fc.constant('people' as const),
-    action: fc.constantFrom('create', 'edit', 'remove'),
-    index: id,
-    members: fc.record({ name: fc.constantFrom('a', 'b', 'c', 'd'), boss: id }, { requiredKeys: ['name'] })
-  }),
-  fc.record({
-    family: fc.constant('bills' as const),
-    action: fc.constantFrom('create', 'create', 'edit', 'remove'),
-    index: id,
-    members: fc.record({
-      number: fc.constantFrom('1', '2', '3'),
-      customer: id,
-      payer: fc.option(id),
-      room: fc.constantFrom(1, 2),
-      day: fc.constantFrom('2026-01-01', '2026-01-02')
-    }, { requiredKeys: ['customer'] })
-  })
-)
+const transfers = Object.entries(transferForms).filter(([form]) => form !== 'page')
+
+/** One transfer between three accounts, or to one that is not there, or a deletion. */
+const transfer = fc.record({
+  from: fc.nat({ max: 2 }),
+  to: fc.nat({ max: 3 }),
+  amount: fc.oneof(
+    { arbitrary: fc.constantFrom(1, 3, 7), weight: 12 },
+    { arbitrary: fc.constant(undefined), weight: 1 }
+  ),
+  form: fc.nat({ max: transfers.length - 1 }),
+  name: fc.constantFrom('t1', 't2', 't3', 't4'),
+  match: fc.oneof({ arbitrary: fc.constant(undefined), weight: 4 }, { arbitrary: fc.constantFrom(0, 1, -1), weight: 1 })
+})
 
 for (const { name, make } of storages) {
-  t.test(`${name}: any sequence of requests keeps what is unique, and what is referred to`, async t => {
+  t.test(`${name}: any sequence of transfers leaves what the model says`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    const services = { people: people.service({ storage }), bills: bills.service({ storage }) }
-    await fc.assert(fc.asyncProperty(fc.array(keyedStep, { minLength: 10, maxLength: 40 }), async steps => {
-      const model = new KeyedModel()
-      for (const { id } of (await services.bills.find('', { limit: 1000 })).items) await services.bills.remove(id)
-      await clearPeople(services.people)
-      // Ids are never given again, so the n-th of a sequence stands for the n-th that was made in it.
-      const made: Record<string, (number | string)[]> = { people: [], bills: [] }
-      for (const step of steps) await takeKeyed(services, model, made, step)
-      for (const family of ['people', 'bills'] as const) {
-        const { items } = await services[family].find('', { limit: 1000, sort: 'id' })
-        const kept = [...model.items[family] ?? []].sort((a, b) => a.id < b.id ? -1 : 1)
-        same(items.map(({ revision, createdAt, updatedAt, ...item }) => item), kept)
+    const app = await accountsApp(storage)
+    let run = 0
+    await fc.assert(fc.asyncProperty(fc.array(transfer, { minLength: 5, maxLength: 25 }), async steps => {
+      const bank = new Bank()
+      const ids: string[] = []
+      for (const balance of [10, 5, 0]) {
+        bank.open(balance)
+        ids.push(await openAccount(app, 'ann', balance))
       }
-    }), { numRuns: 2 * (runs[name] ?? 5) })
+      const suffix = `.${run++}`
+      for (const each of steps) {
+        await takeTransfer(app, bank, each, [...ids, 'nobody'], suffix)
+        for (const [index, id] of ids.entries()) await compareAccount(app, bank.accounts[index] as BankAccount, id)
+      }
+    }), { numRuns: Math.ceil((runs[name] ?? 10) / 2) })
     t.pass('they agree')
   })
 }
 
-interface KeyedServices {
-  readonly people: ReturnType<typeof people.service>
-  readonly bills: ReturnType<typeof bills.service>
-}
-
-/** All of them, whoever refers to whom. */
-async function clearPeople (service: KeyedServices['people']): Promise<void> {
-  const { items } = await service.find('', { limit: 1000 })
-  for (const { id } of items) await service.run('edit', id, { boss: null })
-  for (const { id } of items) await service.remove(id)
-}
-
-async function takeKeyed (
-  services: KeyedServices,
-  model: KeyedModel,
-  made: Record<string, (number | string)[]>,
-  { family, action, index, members: given }: KeyedStep
+async function takeTransfer (
+  app: FastifyInstance,
+  bank: Bank,
+  { from, to, amount, form: index, name: text, match }: typeof transfer extends fc.Arbitrary<infer S> ? S : never,
+  ids: readonly string[],
+  suffix: string
 ): Promise<void> {
-  const service = services[family] as unknown as ReturnType<typeof people.service>
-  const toId = (value: unknown): unknown => made['people']?.[value as number] ?? 1_000_000 + (value as number)
-  const members = Object.fromEntries(Object.entries(given).map(([field, value]) =>
-    [field, ['boss', 'customer', 'payer'].includes(field) && value !== null ? toId(value) : value]))
-  const id = action === 'create' ? undefined : made[family]?.[index]
-  const before = model.items[family]?.find(item => item.id === id)
-  if (action !== 'create' && before === undefined) return
-  const defaults = family === 'bills' ? { payer: null } : {}
-  const after = { ...defaults, ...before, ...members }
-  const allowed = model.judge({ family, action, index, members }, id, after)
-  try {
-    if (action === 'remove') {
-      await service.remove(id as number)
-      model.remove(family, id as number)
-    } else if (action === 'edit') {
-      await service.run('edit', id as number, members)
-      model.put(family, after as never)
-    } else {
-      const { item } = await service.create(members as never)
-      made[family]?.push(item.id)
-      model.put(family, { ...after, id: item.id })
-    }
-  } catch (error) {
-    if (allowed.includes((error as { code: string }).code)) return
-    throw error
-  }
-  if (allowed.length > 0) throw new Error(`${action} of ${family} was done where the model has ${allowed.join()}`)
+  const [form, [done, say]] = transfers[index] as typeof transfers[number]
+  const name = amount !== undefined && form.startsWith('command') ? text + suffix : undefined
+  const request: TestRequest = amount === undefined
+    ? { method: 'DELETE', url: `/accounts/${ids[from]}` }
+    : say(ids[from] as string, { to: ids[to], amount }, name ?? '')
+  const revision = (bank.accounts[from] as BankAccount).revision
+  const headers = match === undefined ? {} : { 'if-match': `"${revision + match}"` }
+  const answer = await app.inject({ ...request, headers })
+  const { status, replayed } = bank.take({ from, to, amount, name, match })
+  const expected = status !== 200 || replayed ? status : amount === undefined ? 204 : done
+  same([form, answer.statusCode, answer.headers['idempotent-replayed']],
+    [form, expected, replayed ? 'true' : undefined])
+}
+
+async function compareAccount (app: FastifyInstance, kept: BankAccount, id: string): Promise<void> {
+  const { balance, revision } = await readAccount(app, id)
+  same({ balance, revision }, kept.gone ? {} : { balance: kept.balance, revision: kept.revision })
+  const log = await readAccountLog(app, id)
+  same(log.map(({ action, outcome, revision }) => canonical({ action, outcome, revision })).sort(),
+    kept.log.map(entry => canonical(entry)).sort())
 }
 
 async function take (

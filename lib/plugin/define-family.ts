@@ -21,6 +21,7 @@ import type { Endpoint } from '../http/routes.js'
 import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
 import type { Mount } from '../mount/mount.js'
+import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
 import { collectionEndpoints } from '../reads/collection.js'
@@ -32,7 +33,7 @@ import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
-import { makeMount } from './make-mount.js'
+import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
@@ -124,10 +125,16 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     // /crm and /crm/ are one place.
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
-    const mount = await makeMount(family, prefix, options)
+    const neighbours = findNeighbours(app, prefix)
+    const mount = await makeMount(family, prefix, neighbours, options)
+    neighbours.add(mount, app)
     const { storage } = options
     // Only then all families are known; those of a storage that requests choose never are.
-    if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
+    app.addHook('onReady', async () => {
+      if (typeof storage !== 'function') checkMappedFamilies(storage)
+      checkOthers(mount)
+      checkReferences(mount)
+    })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)

@@ -7,8 +7,11 @@ import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../stor
 import { refuseByConstraint } from './constraint.js'
 import { noteShapes } from './mapped-families.js'
 
-/** Prepares a storage for these shapes before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess (shapes: readonly FamilyShape[]): (storage: Storage) => Promise<GuardedStorage> {
+/** Prepares a storage before its first use, and answers it as `guardStorage` makes it. */
+export type StorageAccess = (storage: Storage) => Promise<GuardedStorage>
+
+/** Prepares storages for what they are to keep. */
+export function makeStorageAccess (shapes: readonly FamilyShape[]): StorageAccess {
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {

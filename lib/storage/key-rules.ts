@@ -59,7 +59,7 @@ export class KeyRules {
       const rules = this.#rules.get(change.family)
       if (rules === undefined) continue
       if (change.type === 'delete') checkUses(change, rules, outcome, items)
-      else {
+      if ('item' in change) {
         checkUnique(change, rules, outcome, items)
         checkReferences(change, rules, outcome, items)
       }
@@ -71,7 +71,7 @@ export class KeyRules {
     for (const change of changes) {
       const { family } = change
       const complete = this.#rules.get(family)?.complete
-      if (complete === undefined) continue
+      if (complete === undefined || change.type === 'require') continue
       const changed = outcome.get(family) ?? new Map<Id, Stored | undefined>()
       outcome.set(family, changed.set(getId(change), change.type === 'delete' ? undefined : complete(change.item)))
     }
@@ -96,7 +96,7 @@ function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
     unique.length + references.length + referrers.length > 0))
 }
 
-type Write = Exclude<Change, { readonly type: 'delete' }>
+type Write = Extract<Change, { readonly item: Stored }>
 
 function checkUnique (change: Write, { unique, complete }: Rules, outcome: Outcome, items: KeptItems): void {
   const { family } = change

@@ -248,10 +248,18 @@ t.test('what is wrong with a rule is told at definition', async t => {
   t.strictSame(Object.keys(more.definition.references ?? {}), ['customer', 'next'])
 })
 
-t.test('a family without rules asks nothing more of a storage', async t => {
+t.test('what is referred to is in the same storage', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(bills, { storage: memoryStorage() })
+  app.register(people, { storage: memoryStorage() })
+  await t.rejects(app.ready(), { code: 'FST_DEALBOOK_REFERENCE_STORAGE', message: /bills: "customer" refers to.*"people"/ })
+})
+
+t.test('what a family refers to is prepared with it', async t => {
   const prepared: string[] = []
   const storage = memoryStorage()
   const watched = { ...storage, prepare: async (shape: { name: string }) => { prepared.push(shape.name) } }
   await bills.service({ storage: { ...watched, ...{ find: async () => ({ items: [] }) } } as never }).find()
-  t.strictSame(prepared, ['people', 'bills', 'commands'], 'what is referred to is prepared with what refers to it')
+  t.strictSame(prepared, ['people', 'bills', 'commands'])
 })

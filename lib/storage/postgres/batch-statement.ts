@@ -59,7 +59,7 @@ export function writeBatch (batches: readonly TableBatch[], waits: boolean): str
     `refused AS MATERIALIZED (${parts.flatMap(({ refused }) => refused).join(' UNION ALL ')})`,
     ...parts.flatMap(({ done }) => done)
   ]
-  const complete = parts.flatMap(({ complete }) => complete).join(' AND ')
+  const complete = ['true', ...parts.flatMap(({ complete }) => complete)].join(' AND ')
   return `WITH ${ctes.join(', ')} ` +
     'SELECT "$n", revision, locked, broken FROM refused ' +
     `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END), false, NULL`
@@ -101,7 +101,7 @@ function writeTable (batch: TableBatch, p: number, settings: BatchSettings): Tab
   const refused = [...looks.refused]
   const done = [`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`]
 
-  if (types.has('replace') || types.has('delete')) {
+  if (types.has('replace') || types.has('delete') || types.has('require')) {
     given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
       `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} ` +
       // Whoever refers to an item minds only that it is deleted.
@@ -129,7 +129,8 @@ function writeTable (batch: TableBatch, p: number, settings: BatchSettings): Tab
     done.push(`delete${p} AS (DELETE FROM ${table} t USING done${p} d ` +
       `WHERE t.${id} = d.${id} AND d."$t" = 'delete' RETURNING 1)`)
   }
-  const complete = [...types].sort().map(type =>
+  // What is required is locked, and so stays as it was found.
+  const complete = [...types].filter(type => type !== 'require').sort().map(type =>
     `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
   return { given, refused, done, complete }
 }

@@ -42,7 +42,7 @@ export class TableWriter {
   encodeChange (change: Change, relations: Relations | undefined): Write {
     const { layout } = this
     const id = getId(change)
-    const item = change.type === 'delete' ? undefined : change.item
+    const item = 'item' in change ? change.item : undefined
     const record: Record<string, unknown> = {}
     const kept: string[] = []
     for (const column of listWritten(layout)) {
@@ -68,7 +68,7 @@ export class TableWriter {
       id,
       key: makeKey(layout, id),
       expected: change.type === 'insert' ? undefined : change.expected,
-      revision: item?.revision,
+      revision: change.type === 'require' ? change.expected : item?.revision,
       json: JSON.stringify(record).slice(1, -1),
       ...looks
     }
@@ -90,7 +90,7 @@ function listLooks (change: Change, relations: Relations): Looks {
     uses: looked.map(({ reference, id }) => makeKey(reference.to, id)),
     // What a column cannot have, it does not refer to.
     referrers: change.type === 'delete' ? relations.referrers.filter(({ column }) => canHave(column, id)) : [],
-    isReferred: change.type !== 'replace' && relations.referrers.length > 0
+    isReferred: (change.type === 'insert' || change.type === 'delete') && relations.referrers.length > 0
   }
 }
 

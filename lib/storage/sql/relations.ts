@@ -35,7 +35,7 @@ export function listRelations (layouts: readonly Layout[]): Map<string, Relation
 
 /** The references of an item that are to be looked at, with the ids: those that differ from what was there. */
 export function listLooked (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
-  if (change.type === 'delete') return []
+  if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
   return references.flatMap(reference => {
     const { field } = reference.column

@@ -19,7 +19,7 @@ export class Looks {
   constructor (readonly database: SqliteDatabase) {}
 
   list (change: Change, relations: Relations | undefined): readonly Look[] {
-    if (relations === undefined) return none
+    if (relations === undefined || change.type === 'require') return none
     const id = getId(change)
     if (change.type !== 'delete') {
       return listLooked(change, relations).map(({ reference, id: referred }) => () => {

@@ -9,16 +9,16 @@ import { ConflictError, DuplicateError } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import { isSpaced, sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
-import { prepareWrite } from './driver.js'
+import { prepareRead, prepareWrite } from './driver.js'
 import type { Look } from './looks.js'
 import { Looks } from './looks.js'
 
-/** One change as a statement that must touch exactly one row. */
+/** One change as a statement that must touch, or find, exactly one row. */
 export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
-  /** As it shall be; undefined where it is deleted. */
+  /** As it shall be; undefined where it is deleted, or only required. */
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
@@ -26,7 +26,10 @@ export interface Write {
 }
 
 function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
-  if (statement(parameters) === 1) return anchors.noteWrite(layout, type, id)
+  if (statement(parameters) === 1) {
+    if (type !== 'require') anchors.noteWrite(layout, type, id)
+    return
+  }
   const { family } = layout
   throw type === 'insert' ? new DuplicateError(family, id) : new ConflictError(family, id)
 }
@@ -48,6 +51,7 @@ export class TableWriter {
   readonly #asExpected: string
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
+  readonly #require: WriteStatement
   /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
   readonly #looks: Looks
@@ -66,6 +70,8 @@ export class TableWriter {
     this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
       `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
+    const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
+    this.#require = parameters => required.all(parameters).length
   }
 
   encodeChange (change: Change, relations: Relations | undefined): Write {
@@ -73,8 +79,9 @@ export class TableWriter {
     const { layout } = this
     const id = getId(change)
     const looks = this.#looks.list(change, relations)
-    if (type === 'delete') {
-      return { type, layout, id, looks, item: undefined, statement: this.#delete, parameters: [id, change.expected] }
+    if (type === 'delete' || type === 'require') {
+      const statement = type === 'delete' ? this.#delete : this.#require
+      return { type, layout, id, looks, item: undefined, statement, parameters: [id, change.expected] }
     }
     const { item } = change
     if (type === 'insert') {
