@@ -135,7 +135,8 @@ async function attempt (execution: Execution): Promise<Outcome> {
       const changes = makeChanges(family, decided, record, changedOthers)
       commit.isUnderWay = true
       return storage.commit(changes, ended)
-    }).catch(error => findOvertaker(error, storage, family, { ...execution.command, ...identity }, execution.grant))
+    }).catch(error =>
+      findOvertaker(error, storage, family, identity && { ...execution.command, ...identity }, execution.grant))
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined

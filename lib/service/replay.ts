@@ -42,12 +42,12 @@ export async function findOvertaker (
   refusal: unknown,
   storage: Storage,
   family: Family,
-  { row, ...command }: Command & Partial<CommandId>,
+  command: Command & CommandId | undefined,
   grant: Grant
 ): Promise<CommandRecord> {
   const isConstraint = refusal instanceof Problem && refusal.cause instanceof ConstraintError
-  const earlier = isConstraint && row !== undefined && command.id !== undefined
-    ? await findReplay(storage, family, { ...command, id: command.id, row }, grant)
+  const earlier = isConstraint && command !== undefined
+    ? await findReplay(storage, family, command, grant)
     : undefined
   if (earlier === undefined) throw refusal
   return earlier

@@ -108,9 +108,9 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
   'nothing is unique': ['unique number: what is exactly the same is refused, and nothing else',
     preparing(({ unique, ...shape }) => shape)],
   'texts are unique without regard to case': ['unique text: what is exactly the same is refused, and nothing else',
-    committing((storage, changes) => storage.commit(changes.map(change => change.type === 'delete'
-      ? change
-      : { ...change, item: lowerTexts(change.item) })))],
+    committing((storage, changes) => storage.commit(changes.map(change => 'item' in change
+      ? { ...change, item: lowerTexts(change.item) }
+      : change)))],
   'references are not looked at': ['reference: what is referred to must be there, absent and null refer to nothing',
     preparing(({ references, ...shape }) => shape)],
   'of two changes of one item the last is done': ['refusal: two changes of one item in one commit',

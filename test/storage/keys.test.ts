@@ -184,3 +184,22 @@ t.test('a copy of what clashes says where', async t => {
     code: 'FST_DEALBOOK_INVALID_COPY', message: /does not take one of orders from "1" to "2": unique number/
   })
 })
+
+t.test('postgres: a lock on what is referred to holds up only who refers to it, or deletes it', async t => {
+  const { open, schema } = await databases['postgres']?.(t) as Database
+  const storage = open()
+  const [book, persons] = [bills.service({ storage }), people.service({ storage })]
+  const ids: number[] = []
+  for (const name of ['Ann', 'Bob', 'Cat']) ids.push((await persons.create({ name })).item.id)
+  const [ann, bob, cat] = ids as [number, number, number]
+  await book.find()
+  await withClient(async client => {
+    await client.query(`BEGIN; SELECT FROM "${schema}".people WHERE id = ${ann} FOR UPDATE`)
+    const held = [book.create({ customer: ann }), persons.remove(ann)]
+    await Promise.all([book.create({ customer: bob }), persons.remove(cat), persons.run('edit', bob, { name: 'B' })])
+    await t.rejects(persons.remove(bob), { code: 'in-use' })
+    await client.query('ROLLBACK')
+    const [created, removed] = await Promise.allSettled(held)
+    t.not(created?.status, removed?.status, 'one of them wins')
+  })
+})
