@@ -70,7 +70,7 @@ t.test('a prefix with a parameter that is named like one of ours is an error at 
       await t.rejects(async () => await app.ready(), {
         code: 'FST_DEALBOOK_INVALID_OPTION',
         message: `fastify-dealbook, customers: the prefix "${prefix}" has a parameter "${name}", which is ours; ` +
-          'name it otherwise than id, command, extension, parameter, word'
+          'name it otherwise than id, command, extension, parameter'
       }, prefix)
     }
     const nested = Fastify()
