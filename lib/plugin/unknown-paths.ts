@@ -9,6 +9,7 @@ import type { SharedPaths } from '../mount/shared-paths.js'
 import { Problem } from '../problems.js'
 import type { Intent } from '../service/caller.js'
 import { intendToRead } from '../service/caller.js'
+import { addArticle } from '../values/article.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
 
@@ -83,13 +84,12 @@ function intendToLook ({ family }: Mount, text: string): Intent {
 }
 
 function explainWord (mount: Mount, [word, ...deeper]: readonly string[]): Problem {
-  const { singular } = mount.family
   const known = listWords(mount)
+  const item = addArticle(mount.family.singular)
   if (word === undefined || deeper.length > 0 || known.includes(word)) {
-    return new Problem('not-found', `There is nothing at this path of a ${singular}`)
+    return new Problem('not-found', `There is nothing at this path of ${item}`)
   }
-  const others = known.length === 0 ? '' : ` It has ${known.join(', ')}`
-  return new Problem('not-found', `A ${singular} has no "${shorten(word)}".${didYouMean(word, known)}${others}`)
+  return explainName(`"${shorten(word)}" of ${item}`, word, known)
 }
 
 function explainName (what: string, name: string, known: readonly string[]): Problem {

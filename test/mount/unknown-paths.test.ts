@@ -39,11 +39,11 @@ const unknown: Readonly<Record<string, readonly [request: InjectOptions, detail:
   'a version of what has none': [{ url: '/crm/rest/v1/customers' }, /^There is no version "v1" of customers\.$/],
   'an operation': [
     { method: 'PUT', url: `${home}/1/hodl` },
-    /^A deal has no "hodl"\. Did you mean "hold"\? It has operations, commands, hold, /
+    /^There is no "hodl" of a deal\. Did you mean "hold"\? There are operations, commands, hold, /
   ],
-  'a word': [{ url: `${home}/1/fly/` }, /^A deal has no "fly"\. It has/],
+  'a word': [{ url: `${home}/1/fly/` }, /^There is no "fly" of a deal\. There are/],
   'what is deeper': [{ url: `${home}/1/holds/2/3` }, /nothing at this path of a deal/],
-  'what only reading has': [{ url: '/crm/customers/1/orders' }, /^A customer has no "orders"\.$/],
+  'what only reading has': [{ url: '/crm/customers/1/orders' }, /^There is no "orders" of a customer\.$/],
   'a command': [
     { method: 'POST', url: '/crm/command/HoldDael/', payload: {} },
     /^There is no command "HoldDael"\. Did you mean "HoldDeal"\? There are HoldDeal, /
@@ -66,7 +66,7 @@ const unknown: Readonly<Record<string, readonly [request: InjectOptions, detail:
   ],
   'a body that is broken': [
     { method: 'PUT', url: `${home}/1/hodl`, headers: { 'content-type': 'application/json' }, payload: '{' },
-    /has no "hodl"/
+    /There is no "hodl"/
   ]
 }
 
@@ -121,7 +121,7 @@ t.test('the host keeps its own routes and handlers, before and after', async t =
       ['/crm/rest/legacy/deals', 'a proxy'],
       ['/crm/customers/1/orders', 'its own']
     ] as const) t.equal((await app.inject(url)).body, body, `${url}, ${order}`)
-    t.match((await app.inject(`${home}/1/fly`)).json().detail, 'A deal has no "fly"')
+    t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" of a deal')
     t.match((await app.inject('/crm/rest/v0/deals/1')).json().detail, 'There is no version "v0"')
     t.match((await app.inject('/crm/none')).json(), { error: 'Not Found', message: /Route GET/ }, 'as Fastify says it')
     await app.close()
@@ -186,7 +186,7 @@ t.test('what has ended says so at every path of its own', async t => {
 
 t.test('one that leaves the shared paths to others answers only below its own', async t => {
   const app = startApp(t, { unversioned: false })
-  t.match((await app.inject(`${home}/1/fly`)).json().detail, 'A deal has no "fly"')
+  t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" of a deal')
   for (const url of ['/crm/query/nope/1', '/crm/command/Nope']) {
     t.strictSame((await app.inject(url)).json(), { host: true }, url)
   }
