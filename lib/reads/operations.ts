@@ -13,6 +13,7 @@ import { keepGranted, listOffers } from '../pages/offers.js'
 import { notFound } from '../problems.js'
 import { intendToRead } from '../service/caller.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { sendOne } from './item.js'
 import type { Read } from './read.js'
@@ -104,7 +105,7 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     reason: said('Why it does not')
   })
   return describeRoute(mount, `list-${singular}-operations`, {
-    summary: `Read what can be done with a ${singular}`,
+    summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
     params: Type.Object({ id: describeId(mount) }),
     response: {
