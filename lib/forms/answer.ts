@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { send } from '../http/reply.js'
 import { readPreference } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describeAnswer, minimal } from '../openapi/answers.js'
+import { describeAnswer, describeItem, minimal } from '../openapi/answers.js'
 import { linkCommand } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
@@ -19,8 +19,9 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
 }
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
-  const { schema, singular } = mount.family
+  const { singular } = mount.family
   const headers = { 'content-location': `The address of the ${singular}` }
+  const schema = describeItem(mount)
   return {
     200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),
     204: minimal

@@ -7,8 +7,9 @@ import { compileParams, readParams } from '../family/params.js'
 import type { RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
-import { describeWriteProblems } from '../openapi/answers.js'
-import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Problem } from '../problems.js'
 import { invalidBody } from '../problems.js'
@@ -141,7 +142,7 @@ function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {
 }
 
 function describePut (mount: Mount): RouteSchema {
-  return describeRoute(mount, `update-${mount.family.singular}`, {
+  return describeRoute(mount, 'operations', `update-${mount.family.singular}`, {
     ...describeCommon(mount),
     summary: `Change a ${mount.family.singular}`,
     description: 'Without an action, the members as they are wanted.'
@@ -151,7 +152,7 @@ function describePut (mount: Mount): RouteSchema {
 function describePatch (mount: Mount): RouteSchema {
   const { singular, attributes, edit } = mount.family
   const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-  return describeRoute(mount, `patch-${singular}`, {
+  return describeRoute(mount, 'operations', `patch-${singular}`, {
     ...describeCommon(mount),
     summary: `Change members of a ${singular}`,
     description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
@@ -162,10 +163,18 @@ function describePatch (mount: Mount): RouteSchema {
 
 function describeCommon (mount: Mount): RouteSchema {
   const { schema, edit } = mount.family
+  const edited = edit?.params.schema.properties ?? {}
+  // Of the members together an example would be what nobody sends.
+  const example = Object.fromEntries(Object.entries(edited).flatMap(([name, { examples = [] }]) =>
+    (examples as unknown[]).slice(0, 1).map(value => [name, value])))
   return {
-    params: Type.Object({ id: describeId(mount) }),
+    params: Type.Object({ id: describeIdParameter(mount) }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: Type.Partial(Type.Object({ ...schema.properties, ...edit?.params.schema.properties })),
+    body: nameSchema(
+      mount,
+      `${nameItem(mount)}Changes`,
+      Type.Partial(Type.Object({ ...schema.properties, ...edited }), { examples: [example] })
+    ),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }
 }

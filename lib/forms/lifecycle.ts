@@ -7,15 +7,20 @@ import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
 import {
-  describeAnswer, describePreconditions, describeProblems, redirected, replayHeader, validatorHeaders
+  describeAnswer, describeLink, describePlace, redirected, replayHeader, validatorHeaders
 } from '../openapi/answers.js'
-import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import {
+  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
+} from '../openapi/parameters.js'
+import { describePreconditions, describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
+import { describeNew } from './envelope.js'
 import { makeWriteEndpoint } from './form.js'
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
@@ -26,7 +31,12 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
   const { family } = mount
-  const links = Type.Object({ self: Type.String(), collection: Type.String(), commands: Type.String() })
+  const self = describePlace(mount)
+  const links = Type.Object({
+    self: describeLink(self),
+    collection: describeLink(mount.prefix + mount.home),
+    commands: describeLink(`${self}/commands`)
+  })
   return makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
@@ -37,17 +47,19 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       key: readKey(request)
     }),
     answer: answerCreated,
-    schema: describeRoute(mount, `create-${family.singular}`, {
+    schema: describeRoute(mount, 'items', `create-${family.singular}`, {
       summary: `Create a ${family.singular}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
       headers: Type.Object({ ...keyHeader, ...preferHeader }),
       consumes: jsonOrForm,
-      body: params.schema,
+      body: describeNew(mount, params),
       response: {
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
-          schema: Type.Object({ ...family.schema.properties, links }),
+          schema: nameSchema(
+            mount, `Created${nameItem(mount)}`, Type.Object({ ...family.schema.properties, links })
+          ),
           headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
         }),
         303: redirected,
@@ -85,10 +97,10 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       params: readJsonParams(params, request)
     }),
     answer: ({ reply }) => reply.code(204).send(),
-    schema: describeRoute(mount, `delete-${family.singular}`, {
+    schema: describeRoute(mount, 'items', `delete-${family.singular}`, {
       summary: `Delete a ${family.singular}`,
       description: 'Its log stays.',
-      params: Type.Object({ id: describeId(mount) }),
+      params: Type.Object({ id: describeIdParameter(mount) }),
       headers: Type.Object(conditionHeaders),
       response: {
         204: { type: 'null', description: 'It is gone' },
