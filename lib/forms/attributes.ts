@@ -6,7 +6,10 @@ import type { CompiledOperation, Family } from '../family/family.js'
 import { compileParams, readParams } from '../family/params.js'
 import type { RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
+import type { ItemLinks } from '../mount/show-item.js'
+import { linkItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
+import { describeItemLinks } from '../openapi/answers.js'
 import { nameItem, nameSchema } from '../openapi/mark.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
@@ -17,6 +20,7 @@ import type { Command } from '../service/command.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { MemberFlaw } from '../values/json.js'
+import { escapePointer } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { getJsonBody } from './body.js'
@@ -30,9 +34,8 @@ import { makeWriteEndpoint } from './form.js'
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
-    const { family } = mount
-    if (family.operations.size === 0) return []
-    const read = compileReader(family)
+    if (mount.family.operations.size === 0) return []
+    const read = compileReader(mount)
     const common = { path: '/:id', read, answer: answerItem }
     return [
       makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
@@ -41,11 +44,13 @@ export const attributes: Form<'attributes'> = {
   }
 }
 
-function compileReader (family: Family): (request: FastifyRequest) => Command {
+function compileReader (mount: Mount): (request: FastifyRequest) => Command {
+  const { family } = mount
   const schema = compileParams(Type.Partial(family.schema))
   return request => {
     const target = readItemId(family, request)
-    const { members, removed } = splitNulls(family, request)
+    const { links, ...body } = getJsonBody(request)
+    const { members, removed } = splitNulls(family, request.method, body)
     const read = schema.read(members)
     // A member that is wrong may be just what is stored, from before a field became stricter; one that is unknown not.
     if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
@@ -56,6 +61,7 @@ function compileReader (family: Family): (request: FastifyRequest) => Command {
       target,
       params: {},
       interpret (current) {
+        refuseOtherLinks(links, linkItem(mount, request, current))
         const wanted = 'params' in read ? read.params : readParams(schema, omitSame(members, current))
         return interpret(family, current, wanted, removed)
       }
@@ -63,17 +69,26 @@ function compileReader (family: Family): (request: FastifyRequest) => Command {
   }
 }
 
+// An item may be sent back as it was shown; its links are for reading.
+function refuseOtherLinks (sent: unknown, links: ItemLinks): void {
+  if (sent === undefined) return
+  const detail = 'must be as it was read, or be left out'
+  if (typeof sent !== 'object' || sent === null) throw invalidBody([{ pointer: '/links', detail }])
+  const changed = Object.entries(sent).filter(([name, url]) => !Object.hasOwn(links, name) || links[name] !== url)
+  if (changed.length === 0) return
+  throw invalidBody(changed.map(([name]) => ({ pointer: `/links/${escapePointer(name)}`, detail })))
+}
+
 function omitSame (members: Members, current: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, current[name])))
 }
 
 // In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
-function splitNulls (family: Family, request: FastifyRequest): { members: Members, removed: string[] } {
-  const body = getJsonBody(request)
+function splitNulls (family: Family, method: string, body: Members): { members: Members, removed: string[] } {
   const removed = family.fields
     .filter(({ name, optional }) => optional && body[name] === null)
     .map(({ name }) => name)
-    .filter(name => request.method === 'PATCH' || isEdited(family, name))
+    .filter(name => method === 'PATCH' || isEdited(family, name))
   return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
 }
 
@@ -163,6 +178,7 @@ function describePatch (mount: Mount): RouteSchema {
 
 function describeCommon (mount: Mount): RouteSchema {
   const { schema, edit } = mount.family
+  const links = describeItemLinks(mount)
   const edited = edit?.params.schema.properties ?? {}
   // Of the members together an example would be what nobody sends.
   const example = Object.fromEntries(Object.entries(edited).flatMap(([name, { examples = [] }]) =>
@@ -173,7 +189,7 @@ function describeCommon (mount: Mount): RouteSchema {
     body: nameSchema(
       mount,
       `${nameItem(mount)}Changes`,
-      Type.Partial(Type.Object({ ...schema.properties, ...edited }), { examples: [example] })
+      Type.Partial(Type.Object({ ...schema.properties, ...edited, links }), { examples: [example] })
     ),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }

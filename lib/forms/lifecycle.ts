@@ -5,11 +5,9 @@ import { makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
-import {
-  describeAnswer, describeLink, describePlace, redirected, replayHeader, validatorHeaders
-} from '../openapi/answers.js'
-import { nameItem, nameSchema } from '../openapi/mark.js'
+import { describeAnswer, describeLinkedItem, redirected, replayHeader, validatorHeaders } from '../openapi/answers.js'
 import {
   conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
 } from '../openapi/parameters.js'
@@ -17,7 +15,6 @@ import { describePreconditions, describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
-import { makePicker } from '../values/json.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { describeNew } from './envelope.js'
@@ -31,12 +28,6 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
   const { family } = mount
-  const self = describePlace(mount)
-  const links = Type.Object({
-    self: describeLink(self),
-    collection: describeLink(mount.prefix + mount.home),
-    commands: describeLink(`${self}/commands`)
-  })
   return makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
@@ -57,9 +48,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       response: {
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
-          schema: nameSchema(
-            mount, `Created${nameItem(mount)}`, Type.Object({ ...family.schema.properties, links })
-          ),
+          schema: describeLinkedItem(mount),
           headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
         }),
         303: redirected,
@@ -74,13 +63,11 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
 
 /** The new item, where it is, and its validators. */
 async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply, choice } = exchange
+  const { mount, request, reply, choice } = exchange
   const created = outcome.item as Stored
-  const self = urls.item(request, created.id)
-  const links = { self, collection: urls.collection(request), commands: `${self}/commands` }
-  const document = { ...makePicker(family.members)(created), links }
+  const document = showItem(mount, request, created)
   reply
-    .header('location', self)
+    .header('location', mount.urls.item(request, created.id))
     .header('etag', makeEtag(created, document, choice.representation))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return await sendItem(exchange, 201, outcome, document)

@@ -83,6 +83,22 @@ export function describePage (mount: Mount, name: string, description: string, i
   })
 }
 
+/** An item as it is shown by itself, with links. */
+export function describeLinkedItem (mount: Mount): TObject {
+  const members = { ...mount.family.schema.properties, links: describeItemLinks(mount) }
+  return nameSchema(mount, `Linked${nameItem(mount)}`, Type.Object(members))
+}
+
+/** Where an item leads. */
+export function describeItemLinks (mount: Mount): TObject {
+  const self = describePlace(mount)
+  const links = { self: describeLink(self), collection: describeLink(mount.prefix + mount.home) }
+  const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
+  return nameSchema(
+    mount, `${nameItem(mount)}Links`, Type.Object(mount.family.writable ? { ...links, ...further } : links)
+  )
+}
+
 /** A command as it stands in a log, with the member that names its item. */
 export function describeEntry (mount: Mount): TObject {
   return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))

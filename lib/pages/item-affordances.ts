@@ -1,5 +1,6 @@
 import { logFields } from '../family/command-schema.js'
 import type { Family } from '../family/family.js'
+import type { NounOperation } from '../family/operation.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
 import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
@@ -7,12 +8,11 @@ import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import { nameRecord, showCommand } from '../service/record.js'
-import { isOffered } from '../service/refusal.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeForm } from './form-fields.js'
-import { mayOffer } from './may-offer.js'
+import { keepGranted, listOffers } from './offers.js'
 
 /** What people can do with an item now. */
 export async function affordItem (
@@ -26,10 +26,11 @@ export async function affordItem (
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
   const key = `${self} ${item.revision}`
-  const makeNounForm = (name: string, title: string, noun: string, { schema, isPartial }: Params): FormAffordance => {
+  const makeNounForm = ({ name, noun, summary }: NounOperation, { schema, isPartial }: Params): FormAffordance => {
+    const title = summary === undefined ? {} : { title: summary }
     // What is filled in shows what somebody else may be changing just now.
     const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-    const form = { name, title, action: `${self}/${noun}`, key, ...revision, schema }
+    const form = { name, ...title, action: `${self}/${noun}`, key, ...revision, schema }
     return makeForm(form, submission, isPartial ? item : undefined)
   }
 
@@ -37,14 +38,14 @@ export async function affordItem (
   const operations = [...family.operations.values()]
     .filter(({ operation }) => offered.has(operation.action))
     .filter(({ params }) => !params.isPartial || params.fields.some(isText))
-    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params))
+    .map(({ operation, params }) => makeNounForm(operation, params))
   const { deletion } = family.lifecycle ?? {}
   const remove = deletion !== undefined && offered.has(deletion.operation.action)
-    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params)
+    ? makeNounForm(deletion.operation, deletion.params)
     : undefined
   return {
     kinds: listKinds(family.fields),
-    up: { href: urls.collection(request), title: `All ${family.name}` },
+    trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
     others: linkOthers(representations, self),
     operations,
     ...(remove && { remove }),
@@ -59,26 +60,26 @@ export async function affordItem (
   }
 }
 
-// The actions that its state allows, and that the caller may do.
+// What its state allows, and the caller may do.
 async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
-  const { mount: { family: { operations, lifecycle }, forms }, request } = exchange
   // The forms of a page are sent to the nouns.
-  if (!forms.has('noun')) return new Set()
-  const allowed = [...operations.values()].filter(({ operation }) => isOffered(operation, item, error => {
-    request.log.error({ err: error, action: operation.action }, 'allowed failed for what a page offers')
-  }))
-  const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
-    .map(({ operation }) => operation.action)
-  const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))
-  return new Set(actions.filter((_, index) => offers[index]))
+  if (!exchange.mount.forms.has('noun')) return new Set()
+  const allowed = listOffers(exchange, item).filter(({ reason }) => reason === undefined)
+  const granted = await keepGranted(exchange, item, allowed)
+  return new Set(granted.map(({ operation }) => operation.action))
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
 export function affordEntry ({ mount, request }: Exchange, target: Id, self: string): ItemAffordances {
   const { family, urls, representations } = mount
+  const item = urls.item(request, target)
   return {
     kinds: listKinds(logFields),
-    up: { href: urls.item(request, target), title: `The ${family.singular}` },
+    trail: [
+      { kind: 'list', href: urls.collection(request), name: family.name },
+      { kind: 'item', href: item, name: String(target) },
+      { kind: 'log', href: `${item}/commands`, name: 'commands' }
+    ],
     others: linkOthers(representations, self),
     operations: []
   }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
-import type { Link, PageAffordances } from '../representations/representation.js'
+import type { Crumb, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import type { Submission } from './form-fields.js'
@@ -19,7 +19,7 @@ interface RowLinks {
   readonly fields: readonly Field[]
   readonly links: PagesAround
   /** What the page belongs to. */
-  readonly up?: Link
+  readonly trail?: readonly Crumb[]
   /** Where the item in this row is. */
   address (index: number): string
 }
@@ -31,13 +31,12 @@ export async function affordCollection (
   { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
   submission?: Submission
 ): Promise<PageAffordances> {
-  const { mount: { family: { fields, singular, lifecycle }, urls, makers }, request } = exchange
+  const { mount: { family: { fields, lifecycle }, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
   const rows = affordRows(exchange, parsed, { fields, links, address }, submission)
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const create = makeForm({
     name: 'create',
-    title: `Create a ${singular}`,
     action: urls.collection(request),
     key: makers.makeCommandId(),
     schema: lifecycle.params.schema
@@ -52,7 +51,7 @@ const dropped = ['page', 'gt', 'lt', 'after', 'before']
 export function affordRows (
   { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, links: { prev, next }, up, address }: RowLinks,
+  { fields, links: { prev, next }, trail = [], address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { urls, representations } = mount
@@ -65,7 +64,7 @@ export function affordRows (
   const others = representations.filter(each => each.interactive !== true && canShow(each, 'page'))
   return {
     kinds: listKinds(fields),
-    ...(up && { up }),
+    trail,
     others: others.map(({ name, rows }) => {
       // What goes line by line goes from the beginning to the end.
       const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort', 'after', 'before']

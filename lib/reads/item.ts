@@ -2,20 +2,22 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
-import { caching, send } from '../http/reply.js'
+import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describeAnswer, describeItem, notModified, validatorHeaders } from '../openapi/answers.js'
+import { showItem } from '../mount/show-item.js'
+import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Submission } from '../pages/form-fields.js'
 import { affordItem } from '../pages/item-affordances.js'
 import { notFound, preconditionFailed } from '../problems.js'
-import type { OneView } from '../representations/representation.js'
+import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
 import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import type { Read } from './read.js'
 import { addHint, parseFields, readHandler } from './read.js'
@@ -54,11 +56,11 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const item = await reader.get(intent.id as Id)
       return item === undefined ? undefined : { item, reader }
     },
-    represent (exchange, { fields = family.members, refused }, { item, reader }) {
+    represent (exchange, { fields, refused }, { item, reader }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
-        document: makePicker(fields)(item),
+        document: chooseMembers(exchange, fields, item),
         affordances: () => affordItem(exchange, item, reader, refused)
       }
       if (refused === undefined) return sendOne(exchange, item, view)
@@ -69,19 +71,33 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
   }
 }
 
-/** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (exchange: Exchange, item: Stored, view: OneView): FastifyReply | Promise<FastifyReply> {
+// To a person, the page itself leads on.
+function chooseMembers ({ mount, request, choice }: Exchange, fields: ItemQuery['fields'], item: Stored): Members {
+  if (fields === undefined && choice.representation.interactive !== true) return showItem(mount, request, item)
+  return makePicker(fields ?? mount.family.members)(item)
+}
+
+/**
+ * Answers with one resource, or with what the request's conditions ask for in its place.
+ *
+ * @param isPersonal whether it depends on who asks, of which the revision knows nothing
+ */
+export function sendOne (
+  exchange: Exchange,
+  item: Stored,
+  view: OneView | PageView,
+  isPersonal = exchange.choice.representation.interactive === true
+): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
   const etag = makeEtag(item, view.document, choice.representation)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
   }
-  // What a page offers depends on who asks, of which the revision knows nothing.
-  if (isGuarded && choice.representation.interactive === true) return send(exchange, view)
+  if (isGuarded && isPersonal) return send(exchange, view)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
   if (verdict === 'go') return send(exchange, view)
-  return reply.code(304).header('vary', 'Accept').header('cache-control', caching).send()
+  return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
 function describeRead (mount: Mount): Endpoint['schema'] {
@@ -95,7 +111,7 @@ function describeRead (mount: Mount): Endpoint['schema'] {
     response: {
       200: describeAnswer(mount, 'one', {
         description: `The ${family.singular}`,
-        schema: describeItem(mount),
+        schema: describeLinkedItem(mount),
         headers: validatorHeaders
       }),
       304: notModified,

@@ -74,13 +74,17 @@ async function loadLog (
     singular: 'command',
     members,
     emptyList: mount.emptyList,
+    mayBeLong: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: logFields,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
-      up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
+      trail: [
+        { kind: 'list', href: urls.collection(exchange.request), name: family.name },
+        { kind: 'item', href: urls.item(exchange.request, id), name: String(id) }
+      ],
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
   }, parsed, representation)

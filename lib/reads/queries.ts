@@ -75,13 +75,14 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
+    mayBeLong: family.hasLongItems,
     find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
     show: makePicker(members),
     afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: family.fields,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
-      up: { href: urls.collection(exchange.request), title: `All ${family.name}` },
+      trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
       address: index => urls.item(exchange.request, page.items[index]?.id as Id)
     })
   }, parsed, representation)

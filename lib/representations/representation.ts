@@ -43,6 +43,14 @@ export interface Link {
   readonly title: string
 }
 
+/** A place on the way to a page, from the outside. */
+export interface Crumb {
+  readonly kind: 'list' | 'item' | 'log'
+  readonly href: string
+  /** Of a list, its name; of an item, what it is called. */
+  readonly name: string
+}
+
 /** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, Kind>>
 
@@ -50,7 +58,7 @@ export type Kinds = Readonly<Record<string, Kind>>
 export interface ItemAffordances {
   readonly kinds: Kinds
   /** What the item belongs to. */
-  readonly up: Link
+  readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The operations that are allowed now. */
@@ -64,7 +72,7 @@ export interface ItemAffordances {
 export interface PageAffordances {
   readonly kinds: Kinds
   /** What the page belongs to. */
-  readonly up?: Link
+  readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
   /** Its number; undefined where it is read from a place. */
@@ -97,7 +105,8 @@ export interface Refusal {
 /** A form that POSTs what a person enters. */
 export interface FormAffordance {
   readonly name: string
-  readonly title: string
+  /** What a definition says of it. */
+  readonly title?: string
   readonly action: string
   readonly fields: readonly FormField[]
   /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
@@ -109,7 +118,10 @@ export interface FormAffordance {
 /** A field of a form. */
 export interface FormField {
   readonly name: string
+  /** The name of the member that it is about. */
   readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has'
   readonly kind: Kind
   readonly required: boolean
   readonly description?: string

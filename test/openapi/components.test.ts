@@ -51,14 +51,15 @@ t.test('the document of customers and deals is small, and its parts have names',
   t.strictSame(Object.keys(schemas).filter(name => !name.endsWith('Filter')).sort(), [
     'Customer', 'CustomerList', 'CustomerPage',
     'Deal', 'DealAction', 'DealChanges', 'DealCommand', 'DealEntry', 'DealEntryPage', 'DealList', 'DealPage',
-    'NewDeal', 'CreatedDeal', 'UnchangedDeal', 'DeleteDealParams', 'DeleteDealProperties',
+    'NewDeal', 'LinkedDeal', 'DealLinks', 'DealOperation', 'DealOperations', 'UnchangedDeal',
+    'LinkedCustomer', 'CustomerLinks', 'DeleteDealParams', 'DeleteDealProperties',
     ...actions.flatMap(action => ['Params', 'Action', 'Command', 'Properties'].map(end => action + end)),
     'AnyCommand', 'PageLinks', 'Problem'
   ].sort())
   for (const name of ['DealId', 'CommandId', 'IfMatch', 'IdempotencyKey', 'Prefer', 'page', 'Deal.min-price']) {
     t.ok(parameters[name], name)
   }
-  for (const name of ['Deal', 'DealPage', 'BadRequest', 'NotFound', 'Conflict', 'NotModified', 'NoContent']) {
+  for (const name of ['LinkedDeal', 'DealPage', 'BadRequest', 'NotFound', 'Conflict', 'NotModified', 'NoContent']) {
     t.ok(responses[name], name)
   }
   t.ok(headers['Etag'])
@@ -121,7 +122,7 @@ t.test('what differs has names of its own, in the order of the mounts', async t 
   })
   t.strictSame(
     Object.keys(schemas).filter(name => /^(Deal|EditDealParams|Customer|Problem|HoldDealParams)(\w*\d)?$/.test(name) &&
-      !/Page|List|Action|Changes|Command|Entry/.test(name)).sort(),
+      !/Page|List|Link|Operation|Action|Changes|Command|Entry/.test(name)).sort(),
     ['Customer', 'Deal', 'DealV2',
       'EditDealParams', 'EditDealParamsThirdV2', 'EditDealParamsV2', 'HoldDealParams', 'Problem']
   )
