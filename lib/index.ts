@@ -8,33 +8,34 @@ export type { Deal } from './deals/fields.js'
 export { defineOperation } from './deals/operation.js'
 export type { DefinedOperation, OpenOperation } from './deals/operation.js'
 export { errorCodes } from './errors.js'
+export type { AnyFamily } from './family/compiled.js'
 export type {
   AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
   QueryDefinition, ServiceMembers
 } from './family/definition.js'
 export type { FamilyExtension } from './family/extension.js'
-export type { Context, Operation } from './family/operation.js'
+export type { Context, ItemAndOthers, Operation, OtherItem } from './family/operation.js'
 export type { FormName } from './forms/forms.js'
 export { copyStorage } from './plugin/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './plugin/copy-storage.js'
 export { defineFamily, defineQuery } from './plugin/define-family.js'
-export type { AnyFamily, FamilyPlugin } from './plugin/define-family.js'
+export type { FamilyPlugin } from './plugin/define-family.js'
 export { loadItems } from './plugin/load-items.js'
 export type { LoadOptions } from './plugin/load-items.js'
 export type { FamilyOptions } from './plugin/options.js'
 export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
+export type {
+  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, PageAffordances, Refusal
+} from './representations/affordances.js'
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
 export { html } from './representations/html/html.js'
 export type { HtmlOptions } from './representations/html/layout.js'
 export type { Texts } from './representations/html/texts.js'
 export { json, ndjson } from './representations/json.js'
-export type {
-  Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView,
-  Refusal, Representation, Rows, View
-} from './representations/representation.js'
+export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export { prune } from './service/prune.js'

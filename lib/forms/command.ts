@@ -6,6 +6,7 @@ import {
 } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
+import { addArticle } from '../values/article.js'
 import { answerCommand } from './answer.js'
 import { compileItemEnvelope, describeActions } from './envelope.js'
 import type { Form } from './form.js'
@@ -24,7 +25,7 @@ export const command: Form<'command'> = {
       read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
       schema: describeRoute(mount, 'commands', `put-${family.singular}-command`, {
-        summary: `Command a ${family.singular}, under an id that the client chooses`,
+        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
         params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),

@@ -15,6 +15,7 @@ import { describePreconditions, describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { describeNew } from './envelope.js'
@@ -39,7 +40,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
     }),
     answer: answerCreated,
     schema: describeRoute(mount, 'items', `create-${family.singular}`, {
-      summary: `Create a ${family.singular}`,
+      summary: `Create ${addArticle(family.singular)}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
       headers: Type.Object({ ...keyHeader, ...preferHeader }),
@@ -85,7 +86,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
     }),
     answer: ({ reply }) => reply.code(204).send(),
     schema: describeRoute(mount, 'items', `delete-${family.singular}`, {
-      summary: `Delete a ${family.singular}`,
+      summary: `Delete ${addArticle(family.singular)}`,
       description: 'Its log stays.',
       params: Type.Object({ id: describeIdParameter(mount) }),
       headers: Type.Object(conditionHeaders),

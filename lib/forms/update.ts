@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
+import { addArticle } from '../values/article.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { hasMember } from './body.js'
 import { compileItemEnvelope, describeActions } from './envelope.js'
@@ -21,7 +22,7 @@ export const update: Form<'update'> = {
       read: compileItemEnvelope(family),
       answer: answerItem,
       schema: describeRoute(mount, 'operations', `update-${family.singular}`, {
-        summary: `Change a ${family.singular}`,
+        summary: `Change ${addArticle(family.singular)}`,
         description: 'With an action, the operation that it names.',
         params: Type.Object({ id: describeIdParameter(mount) }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),

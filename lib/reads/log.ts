@@ -20,6 +20,7 @@ import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import { nameRecord, readTarget, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
@@ -79,7 +80,11 @@ async function loadLog (
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: (exchange, page) => affordRows(exchange, parsed, {
+      grammar: mount.logGrammar,
       fields: logFields,
+      columns: members,
+      title: 'id',
+      isCountable: true,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
       trail: [
         { kind: 'list', href: urls.collection(exchange.request), name: family.name },
@@ -160,7 +165,7 @@ function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['sc
   const { singular } = mount.family
   const part = operation?.noun ?? 'commands'
   return describeRoute(mount, 'commands', `list-${singular}-${part}`, {
-    summary: `Read the ${operation?.noun ?? 'log'} of a ${singular}`,
+    summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
       `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
     params: Type.Object({ id: describeIdParameter(mount) }),
@@ -178,8 +183,8 @@ function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['
   const { singular } = mount.family
   return describeRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
     summary: operation === undefined
-      ? `Read a command of a ${singular}`
-      : `Read one of the ${operation.noun} of a ${singular}`,
+      ? `Read a command of ${addArticle(singular)}`
+      : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
     params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
     response: describeEntryAnswers(mount, describeCommand(mount))
