@@ -17,6 +17,7 @@ export interface RouteSchema extends FastifySchema {
   readonly hide?: boolean
   /** The media types of the body, where it is not only JSON. */
   readonly consumes?: readonly string[]
+  readonly [extension: `x-${string}`]: unknown
 }
 
 /** One method on one path. Several endpoints may stand on one path, each with its own method. */
@@ -36,6 +37,8 @@ export interface RouteSettings {
   readonly bodyLimit: number
   /** Called first. With each route and not in the scope, so that there are only hooks of the host's. */
   readonly onRequest: onRequestHookHandler
+  /** Of the route that comes after all others on a path, and is in no document. */
+  readonly lastConfig: object
 }
 
 /**
@@ -94,6 +97,7 @@ function mountPath (
     method: others,
     url,
     schema: hidden,
+    config: settings.lastConfig as NonNullable<RouteOptions['config']>,
     exposeHeadRoute: false,
     // Before the body is looked at, so that its faults do not hide this one.
     onRequest: async (request, reply) => {

@@ -24,6 +24,7 @@ import type { Mount } from '../mount/mount.js'
 import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
+import { swaggerConfig } from '../openapi/document.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
@@ -141,7 +142,11 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    const settings = {
+      bodyLimit: options.bodyLimit ?? 1_048_576,
+      onRequest: queuePipelined(maxPipelined),
+      lastConfig: swaggerConfig
+    }
     mountEndpoints(app, endpoints, settings)
     mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
