@@ -13,17 +13,18 @@ import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
 import type { KnownFields } from '../family/known-fields.js'
-import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
+import { writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
-import { announceRetirement, retire } from '../http/retirement.js'
+import { announceRetirement } from '../http/retirement.js'
 import type { Endpoint } from '../http/routes.js'
-import { mountEndpoints, mountUnknown } from '../http/routes.js'
+import { mountEndpoints } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
 import type { Mount } from '../mount/mount.js'
 import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
+import { swaggerConfig } from '../openapi/document.js'
 import { findWayOn } from '../pages/site.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
@@ -35,8 +36,9 @@ import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
-import { checkOthers, makeMount } from './make-mount.js'
+import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
+import { mountUnknownPaths } from './unknown-paths.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -135,6 +137,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     app.addHook('onReady', async () => {
       if (typeof storage !== 'function') checkMappedFamilies(storage)
       checkOthers(mount)
+      checkReferences(mount)
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
@@ -143,14 +146,14 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    const settings = {
+      bodyLimit: options.bodyLimit ?? 1_048_576,
+      onRequest: queuePipelined(maxPipelined),
+      lastConfig: swaggerConfig
+    }
     mountEndpoints(app, endpoints, settings)
     mountHome(app, mount, settings, options.home)
-    if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
-      retire(reply, mount.retirement)
-      return explainUnknownWord(mount, request)
-    })
+    mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }
 

@@ -77,9 +77,8 @@ t.test('the home is negotiated like everything else', async t => {
     t.equal(answer.headers['content-type'], `${type}; charset=utf-8`)
     t.equal(answer.headers.vary, 'Accept')
   }
-  const head = await app.inject({ method: 'HEAD', url: '/crm/' })
-  t.strictSame([head.statusCode, head.body], [200, ''])
-  t.equal((await app.inject({ method: 'POST', url: '/crm/' })).statusCode, 404, 'other methods are the host\'s')
+  t.equal((await app.inject({ method: 'HEAD', url: '/crm/' })).statusCode, 200)
+  t.equal((await app.inject({ method: 'POST', url: '/crm/' })).statusCode, 404, 'other methods are for the host')
   t.equal((await app.inject('/crm/else')).statusCode, 404, 'and so is every other path')
   t.equal((await app.inject('/crmx')).statusCode, 404)
 })
