@@ -16,6 +16,7 @@ import type { Problem } from '../problems.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
 import type { Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import type { MemberFlaw } from '../values/json.js'
 import { escapePointer } from '../values/json.js'
@@ -157,7 +158,7 @@ function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {
 function describePut (mount: Mount): RouteSchema {
   return describeRoute(mount, `update-${mount.family.singular}`, {
     ...describeCommon(mount),
-    summary: `Change a ${mount.family.singular}`,
+    summary: `Change ${addArticle(mount.family.singular)}`,
     description: 'Without an action, the members as they are wanted.'
   })
 }
@@ -167,7 +168,7 @@ function describePatch (mount: Mount): RouteSchema {
   const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
   return describeRoute(mount, `patch-${singular}`, {
     ...describeCommon(mount),
-    summary: `Change members of a ${singular}`,
+    summary: `Change members of ${addArticle(singular)}`,
     description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
       'the others must be as they are.',
     consumes: ['application/merge-patch+json', 'application/json']

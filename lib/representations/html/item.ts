@@ -33,9 +33,9 @@ async function renderLog (
   texts: Texts,
   { entries: items, kinds, href }: NonNullable<ItemAffordances['log']>
 ): Promise<Markup> {
-  const members = ['createdAt', 'action', 'params', 'revision']
+  const columns = ['createdAt', 'action', 'params', 'revision']
   return markup`<h2>${texts.log}</h2>
-${await renderTable({ texts, caption: texts.log, items, members, kinds })}
+${await renderTable({ texts, caption: texts.log, items, columns, kinds })}
 <p><a href="${href}">${texts.wholeLog}</a></p>`
 }
 

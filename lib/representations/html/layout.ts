@@ -2,6 +2,7 @@ import type { Crumb, Link } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
 import type { Texts } from './texts.js'
+import { shorten } from './values.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {
@@ -37,7 +38,7 @@ export function makeLayout (
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${texts.pageTitle(shorten(heading), title)}</title>
+<title>${texts.pageTitle(shorten(heading, maxTitle), title)}</title>
 <style>${sheet}</style>
 </head>
 <body>
@@ -56,15 +57,14 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
   }
 }
 
+// Of a title, the beginning tells enough.
+const maxTitle = 60
+
 function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
   if (kind === 'log') return texts.log
-  return kind === 'list' ? texts.label(name) : shorten(name)
+  return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
 }
 
 function renderOther ({ href, title }: Link, index: number): Markup {
   return markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`
-}
-
-function shorten (text: string): string {
-  return text.length > 60 ? `${[...text].slice(0, 57).join('')}…` : text
 }
