@@ -45,6 +45,8 @@ const operationRules: Rules<Operation> = {
   action: { kind: 'text', example: 'PayInvoice' },
   summary: { kind: 'text' },
   params: { kind: 'schema' },
+  danger: { kind: 'boolean' },
+  final: { kind: 'boolean' },
   changes: { kind: 'texts' },
   allowed: { kind: 'function' },
   apply: { kind: 'function', example: 'invoice => ({ ...invoice, paid: true })' }

@@ -145,7 +145,9 @@ function compileLifecycle (
         name: 'delete',
         noun: 'deletions',
         action: nameAction('Delete', singular),
-        summary: `Delete a ${singular}`
+        summary: `Delete a ${singular}`,
+        danger: true,
+        final: true
       },
       params: compileParams(Type.Object({}))
     },

@@ -3,9 +3,11 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
 import type { CompiledOperation, Family } from '../family/family.js'
+import type { Context, Operation } from '../family/operation.js'
 import { compileParams, readParams } from '../family/params.js'
 import type { RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
+import { hasAllWords } from '../mount/requests.js'
 import { readItemId } from '../mount/urls.js'
 import { describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
@@ -28,6 +30,12 @@ import { makeWriteEndpoint } from './form.js'
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
+  makeWriter: ({ family, urls, makers }) => (request, { operation, item, params }) => {
+    if (item === undefined || !hasAllWords(operation)) return undefined
+    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined }
+    const body = findPatch(family, item, { operation, params, context })
+    return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
+  },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
@@ -37,6 +45,26 @@ export const attributes: Form<'attributes'> = {
       makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
       makeWriteEndpoint(mount, { ...common, method: 'PATCH', schema: describePatch(mount) })
     ]
+  }
+}
+
+/** The members that say the same as an operation does; undefined where none do. */
+function findPatch (
+  family: Family,
+  item: Stored,
+  { operation, params, context }: { operation: Operation<Members>, params: Members, context: Context }
+): Members | undefined {
+  try {
+    const after = operation.apply(Object.freeze({ ...item }), params, context)
+    const names = family.ownFields.map(({ name }) => name).filter(name => !isDeepStrictEqual(after[name], item[name]))
+    const wanted = Object.fromEntries(names.map(name => [name, after[name]]).filter(([, value]) => value !== undefined))
+    const removed = names.filter(name => after[name] === undefined)
+    const meant = interpret(family, item, wanted, removed)
+    if (meant.action !== operation.action || !isDeepStrictEqual(meant.params, params)) return undefined
+    return { ...wanted, ...Object.fromEntries(removed.map(name => [name, null])) }
+  } catch {
+    // What is refused cannot be said so.
+    return undefined
   }
 }
 

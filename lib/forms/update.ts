@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { hasAllWords } from '../mount/requests.js'
 import { describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
@@ -11,6 +12,9 @@ import { makeWriteEndpoint } from './form.js'
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {
   name: 'update',
+  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || !hasAllWords(operation)
+    ? undefined
+    : { method: 'PUT', url: urls.item(request, item.id), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

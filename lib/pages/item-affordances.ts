@@ -1,76 +1,97 @@
 import { logFields } from '../family/command-schema.js'
-import type { Family } from '../family/family.js'
+import { ServiceFields } from '../family/fields.js'
+import type { NounOperation } from '../family/operation.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
+import type { Feedback } from '../representations/item-view.js'
 import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
-import type { Reader } from '../service/reader.js'
-import { nameRecord, showCommand } from '../service/record.js'
-import { isOffered } from '../service/refusal.js'
 import type { Id, Stored } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, isText, makeForm } from './form-fields.js'
-import { mayOffer } from './may-offer.js'
+import { explainRefusal, makeForm } from './form-fields.js'
+import { judgeOperations } from './judge-operations.js'
+import { showEntry } from './log-entries.js'
+import { listRequests } from './sample-requests.js'
+
+/** What the page of an item shows besides it. */
+export interface ItemPage {
+  /** The newest entries of its log. */
+  readonly entries: readonly CommandRecord[]
+  /** Who reads it. */
+  readonly principal: string | undefined
+  /** The form that was refused. */
+  readonly submission?: Submission | undefined
+  /** What has just been done. */
+  readonly feedback?: Feedback | undefined
+}
 
 /** What people can do with an item now. */
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  reader: Reader,
-  submission?: Submission
+  { entries, principal, submission, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
-  const { family, urls, preconditions, representations } = mount
+  const { family, urls } = mount
   const self = urls.item(request, item.id)
-  // The same form of the same revision has the same key, so that what is sent twice is done once.
-  const key = `${self} ${item.revision}`
-  const makeNounForm = (name: string, title: string, noun: string, { schema, isPartial }: Params): FormAffordance => {
-    // What is filled in shows what somebody else may be changing just now.
-    const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-    const form = { name, title, action: `${self}/${noun}`, key, ...revision, schema }
-    return makeForm(form, submission, isPartial ? item : undefined)
-  }
+  const makeNounForm = ({ operation, params }: { operation: NounOperation, params: Params }) =>
+    makeOperationForm(exchange, item, operation, params, submission)
 
-  const offered = await listOffered(exchange, item)
-  const operations = [...family.operations.values()]
-    .filter(({ operation }) => offered.has(operation.action))
-    .filter(({ params }) => !params.isPartial || params.fields.some(isText))
-    .map(({ operation: { name, summary = name, noun }, params }) => makeNounForm(name, summary, noun, params))
-  const { deletion } = family.lifecycle ?? {}
-  const remove = deletion !== undefined && offered.has(deletion.operation.action)
-    ? makeNounForm('delete', `Delete this ${family.singular} for good`, deletion.operation.noun, deletion.params)
-    : undefined
+  const offers = await judgeOperations(exchange, item)
+  const operations = offers.operations.map(makeNounForm)
+  const remove = offers.deletion && makeNounForm(offers.deletion)
+  const state = family.state?.(item)
   return {
-    kinds: listKinds(family.fields),
-    up: { href: urls.collection(request), title: `All ${family.name}` },
-    others: linkOthers(representations, self),
+    ...placeItem(exchange, item.id),
+    ...(state === undefined ? {} : { state }),
     operations,
+    unavailable: offers.unavailable,
     ...(remove && { remove }),
     ...(family.writable && {
-      log: {
-        href: `${self}/commands`,
-        entries: await findLastChanges(family, reader, item),
-        kinds: listKinds(logFields)
-      }
+      log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
     }),
+    ...(feedback && { feedback: { ...feedback, current: item.revision } }),
     ...explainRefusal(mount, submission, remove === undefined ? operations : [...operations, remove])
   }
 }
 
-// The actions that its state allows, and that the caller may do.
-async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
-  const { mount: { family: { operations, lifecycle }, forms }, request } = exchange
-  // The forms of a page are sent to the nouns.
-  if (!forms.has('noun')) return new Set()
-  const allowed = [...operations.values()].filter(({ operation }) => isOffered(operation, item, error => {
-    request.log.error({ err: error, action: operation.action }, 'allowed failed for what a page offers')
-  }))
-  const actions = [...allowed, ...(lifecycle === undefined ? [] : [lifecycle.deletion])]
-    .map(({ operation }) => operation.action)
-  const offers = await Promise.all(actions.map(action => mayOffer(exchange, action, item)))
-  return new Set(actions.filter((_, index) => offers[index]))
+const technical = ['id', ...Object.keys(ServiceFields.properties)]
+
+/** Where an item is, and of which members it is made. */
+export function placeItem (
+  { mount: { family, urls, representations }, request }: Exchange,
+  id: Id
+): Pick<ItemAffordances, 'kinds' | 'technical' | 'up' | 'others'> {
+  return {
+    kinds: listKinds(family.fields),
+    technical,
+    up: { href: urls.collection(request), title: `All ${family.name}` },
+    others: linkOthers(representations, urls.item(request, id))
+  }
+}
+
+/** The form of an operation, which is sent to its noun. */
+export function makeOperationForm (
+  exchange: Exchange,
+  item: Stored,
+  operation: NounOperation,
+  params: Params,
+  submission: Submission | undefined
+): FormAffordance {
+  const { mount: { family: { singular }, urls, preconditions }, request } = exchange
+  const { name, noun, summary = name, danger = false, final = false } = operation
+  const { schema, isPartial } = params
+  const self = urls.item(request, item.id)
+  // The same form of the same revision has the same key, so that what is sent twice is done once.
+  const key = `${self} ${item.revision}`
+  // What is filled in shows what somebody else may be changing just now.
+  const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
+  const action = `${self}/${noun}`
+  const entered = submission?.action === action ? submission.entered : undefined
+  const requests = listRequests(exchange, { operation, item }, { params, entered, key })
+  const form = { name, singular, title: summary, danger, final, action, key, ...revision, schema, requests }
+  return makeForm(form, submission, isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
@@ -78,9 +99,11 @@ export function affordEntry ({ mount, request }: Exchange, target: Id, self: str
   const { family, urls, representations } = mount
   return {
     kinds: listKinds(logFields),
+    technical: [],
     up: { href: urls.item(request, target), title: `The ${family.singular}` },
     others: linkOthers(representations, self),
-    operations: []
+    operations: [],
+    unavailable: []
   }
 }
 
@@ -88,20 +111,4 @@ function linkOthers (representations: readonly Representation[], self: string): 
   return representations
     .filter(each => each.interactive !== true && each.one !== undefined)
     .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
-}
-
-const shownChanges = 10
-
-// What changed nothing is in the whole log; here the page stays the same as long as the revision does. Each revision is
-// one change, which is found by it among any number of other entries.
-async function findLastChanges (family: Family, reader: Reader, { id, revision }: Stored): Promise<Members[]> {
-  const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
-  const { items } = await reader.findLog(id, {
-    where: [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: ['done'] }],
-    order: [{ field: 'revision', descending: true }, { field: 'id', descending: false }],
-    offset: 0,
-    limit: shownChanges,
-    count: false
-  })
-  return (items as CommandRecord[]).map(entry => showCommand(family, entry, nameRecord(entry, reader.principal)))
 }

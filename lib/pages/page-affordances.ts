@@ -1,12 +1,14 @@
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
+import type { Feedback, LogEntry } from '../representations/item-view.js'
 import type { Link, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
+import { listRequests } from './sample-requests.js'
 
 /** The addresses of the pages around one. */
 interface PagesAround {
@@ -20,6 +22,8 @@ interface RowLinks {
   readonly links: PagesAround
   /** What the page belongs to. */
   readonly up?: Link
+  /** The same as entries of a log. */
+  readonly timeline?: readonly LogEntry[]
   /** Where the item in this row is. */
   address (index: number): string
 }
@@ -29,18 +33,25 @@ export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
   { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
-  submission?: Submission
+  submission?: Submission,
+  feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount: { family: { fields, singular, lifecycle }, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const rows = affordRows(exchange, parsed, { fields, links, address }, submission)
+  const rows = { ...affordRows(exchange, parsed, { fields, links, address }, submission), ...(feedback && { feedback }) }
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
+  const { params } = lifecycle
+  const action = urls.collection(request)
+  const key = makers.makeCommandId()
+  const entered = submission?.action === action ? submission.entered : undefined
   const create = makeForm({
     name: 'create',
+    singular,
     title: `Create a ${singular}`,
-    action: urls.collection(request),
-    key: makers.makeCommandId(),
-    schema: lifecycle.params.schema
+    action,
+    key,
+    schema: params.schema,
+    requests: listRequests(exchange, { operation: undefined, item: undefined }, { params, entered, key })
   }, submission)
   return { ...rows, create }
 }
@@ -52,7 +63,7 @@ const dropped = ['page', 'gt', 'lt', 'after', 'before']
 export function affordRows (
   { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, links: { prev, next }, up, address }: RowLinks,
+  { fields, links: { prev, next }, up, timeline, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { urls, representations } = mount
@@ -66,6 +77,7 @@ export function affordRows (
   return {
     kinds: listKinds(fields),
     ...(up && { up }),
+    ...(timeline && { timeline }),
     others: others.map(({ name, rows }) => {
       // What goes line by line goes from the beginning to the end.
       const without = rows === undefined ? ['format'] : ['format', 'page', 'maxpagesize', 'sort', 'after', 'before']

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
+import type { Family } from '../family/family.js'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import { caching, send } from '../http/reply.js'
@@ -8,27 +9,37 @@ import type { Exchange, Mount } from '../mount/mount.js'
 import { describeAnswer, describeHeaders, describeProblems, validatorHeaders } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeId } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Submission } from '../pages/form-fields.js'
+import type { Question } from '../pages/confirmation.js'
+import { affordConfirmation } from '../pages/confirmation.js'
+import type { RefusedForm } from '../pages/form-fields.js'
+import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
+import { findNewest, tellFeedback } from '../pages/log-entries.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import type { OneView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
-import type { Reader } from '../service/reader.js'
+import type { CommandRecord } from '../service/command.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
-import type { Read } from './read.js'
+import { splitFeedback } from './feedback.js'
+import type { Loading, Read } from './read.js'
 import { addHint, parseFields, readHandler } from './read.js'
 
-/** Which members are wanted, and the form that the item is shown around where it was refused. */
+/** Which members are wanted, and what a page is to show besides them. */
 interface ItemQuery {
   readonly fields: readonly string[] | undefined
-  readonly refused?: Submission
+  /** The command that a page is to tell of. */
+  readonly command?: string
+  /** The form that the item is shown around, where it was refused. */
+  readonly refused?: RefusedForm
+  /** What is to be asked before it is done. */
+  readonly question?: Question
 }
 
 interface LoadedItem {
   readonly item: Stored
-  /** For what else its page shows. */
-  readonly reader: Reader
+  /** What its page shows besides it. */
+  readonly page: ItemPage
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -48,19 +59,25 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
     },
-    parse: (search, representation) => ({ fields: parseFields(grammar, search, representation) }),
-    async load ({ reader, intent }) {
-      const item = await reader.get(intent.id as Id)
-      return item === undefined ? undefined : { item, reader }
+    parse (search, representation) {
+      const { rest, ...asked } = splitFeedback(search, representation)
+      return { fields: parseFields(grammar, rest, representation), ...asked }
     },
-    represent (exchange, { fields = family.members, refused }, { item, reader }) {
+    async load ({ reader, intent, query, representation }) {
+      const item = await reader.get(intent.id as Id)
+      return item && { item, page: await loadItemPage(family, { reader, item, query, representation }) }
+    },
+    represent (exchange, { fields = family.members, refused, question }, { item, page }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: makePicker(fields)(item),
-        affordances: () => affordItem(exchange, item, reader, refused)
+        affordances: async () => question === undefined
+          ? await affordItem(exchange, item, page)
+          : affordConfirmation(exchange, item, question)
       }
-      if (refused === undefined) return sendOne(exchange, item, view)
+      if (question !== undefined) return send(exchange, view)
+      if (refused === undefined) return sendOne(exchange, item, view, page.entries.find(isRefused)?.id)
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
@@ -68,10 +85,38 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
   }
 }
 
-/** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (exchange: Exchange, item: Stored, view: OneView): FastifyReply | Promise<FastifyReply> {
+type ItemLoading = Pick<Loading<ItemQuery>, 'reader' | 'query' | 'representation'> & { readonly item: Stored }
+
+async function loadItemPage (
+  family: Family,
+  { reader, item, query: { command, refused }, representation }: ItemLoading
+): Promise<ItemPage> {
+  const { principal } = reader
+  if (representation.interactive !== true || !family.writable) return { entries: [], principal, submission: refused }
+  const [entries, told] = await Promise.all([
+    findNewest(reader, item),
+    command === undefined ? undefined : reader.getFromLog(item.id, command)
+  ])
+  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+}
+
+function isRefused ({ outcome }: CommandRecord): boolean {
+  return outcome === 'refused'
+}
+
+/**
+ * Answers with one resource, or with what the request's conditions ask for in its place.
+ *
+ * @param also what the answer shows that is not in the resource
+ */
+export function sendOne (
+  exchange: Exchange,
+  item: Stored,
+  view: OneView,
+  also?: string
+): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(item, view.document, choice.representation)
+  const etag = makeEtag(item, view.document, choice.representation, also)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))

@@ -11,6 +11,7 @@ import {
 import { commandIdSchema, describeId, describePaging } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import { affordEntry } from '../pages/item-affordances.js'
+import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { notFound } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -79,6 +80,7 @@ async function loadLog (
       fields: logFields,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
       up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
+      timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
   }, parsed, representation)

@@ -68,6 +68,13 @@ export class Reader {
     return await this.#getRecord(command, ({ family }) => family === this.#family.name)
   }
 
+  /** A command that the reader gave himself, whatever became of its item. Without a name, nobody is known again. */
+  async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
+    if (this.principal === undefined && this.#where.length > 0) return undefined
+    const record = await this.getCommand(command)
+    return record?.principal === this.principal ? record : undefined
+  }
+
   /** The reader's own command of this id, or the one of this row. */
   async #getRecord (
     command: string,
