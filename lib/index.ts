@@ -29,10 +29,11 @@ export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
 export { html } from './representations/html/html.js'
 export type { HtmlOptions } from './representations/html/layout.js'
+export type { Texts } from './representations/html/texts.js'
 export { json, ndjson } from './representations/json.js'
 export type {
-  FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView, Refusal,
-  Representation, Rows, View
+  Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView,
+  Refusal, Representation, Rows, View
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'

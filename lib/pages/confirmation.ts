@@ -20,12 +20,13 @@ export function affordConfirmation (
   item: Stored,
   { command, after, sent }: Question
 ): ItemAffordances {
-  const { family } = exchange.mount
+  const { mount: { family, urls }, request } = exchange
+  const self = urls.item(request, item.id)
   const { lifecycle, operations } = family
   const action = command.action as string
   const { operation, params } = operations.get(action) ?? (lifecycle as NonNullable<typeof lifecycle>).deletion
   const { revision, ...form } = makeOperationForm(exchange, item, operation, params, {
-    action: `${exchange.mount.urls.item(exchange.request, item.id)}/${operation.noun}`,
+    action: `${self}/${operation.noun}`,
     entered: sent.entries
   })
   const entered = [
@@ -40,6 +41,7 @@ export function affordConfirmation (
     unavailable: [],
     confirm: {
       form,
+      item: self,
       entered,
       params: showParams(family, action, command.params),
       changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after))

@@ -77,9 +77,10 @@ function describeField ({ name, kind, values }: Field, schema: TSchema): Omit<Fo
 
 /** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
-  return fields.flatMap(field => listFilterInputs(field).map(({ name, label }) => ({
+  return fields.flatMap(field => listFilterInputs(field).map(({ name, bound }) => ({
     name,
-    label,
+    label: field.name,
+    ...(bound === undefined ? {} : { bound }),
     // A moment is asked for by its day.
     kind: field.kind === 'date-time' ? 'date' as const : field.kind,
     required: false,
@@ -88,13 +89,13 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
   })))
 }
 
-function listFilterInputs (field: Field): { name: string, label: string }[] {
+function listFilterInputs (field: Field): Pick<FormField, 'name' | 'bound'>[] {
   const { name, kind } = field
   if (kind === 'json') return []
-  if (!isOrdered(field)) return [{ name, label: name }]
+  if (!isOrdered(field)) return [{ name }]
   // Nobody knows a part of an id by heart.
-  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, label: `${name} has` }]
-  return [{ name: `min-${name}`, label: `${name} from` }, { name: `max-${name}`, label: `${name} to` }]
+  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, bound: 'has' }]
+  return [{ name: `min-${name}`, bound: 'from' }, { name: `max-${name}`, bound: 'to' }]
 }
 
 function restoreEntered (name: string, { entered, problem }: Entered = {}): { value?: string, error?: string } {

@@ -62,11 +62,11 @@ const technical = ['id', ...Object.keys(ServiceFields.properties)]
 export function placeItem (
   { mount: { family, urls, representations }, request }: Exchange,
   id: Id
-): Pick<ItemAffordances, 'kinds' | 'technical' | 'up' | 'others'> {
+): Pick<ItemAffordances, 'kinds' | 'technical' | 'trail' | 'others'> {
   return {
     kinds: listKinds(family.fields),
     technical,
-    up: { href: urls.collection(request), title: `All ${family.name}` },
+    trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
     others: linkOthers(representations, urls.item(request, id))
   }
 }
@@ -80,7 +80,8 @@ export function makeOperationForm (
   submission: Submission | undefined
 ): FormAffordance {
   const { mount: { family: { singular }, urls, preconditions }, request } = exchange
-  const { name, noun, summary = name, danger = false, final = false } = operation
+  const { name, noun, summary, danger = false, final = false } = operation
+  const title = summary === undefined ? {} : { title: summary }
   const { schema, isPartial } = params
   const self = urls.item(request, item.id)
   // The same form of the same revision has the same key, so that what is sent twice is done once.
@@ -90,17 +91,22 @@ export function makeOperationForm (
   const action = `${self}/${noun}`
   const entered = submission?.action === action ? submission.entered : undefined
   const requests = listRequests(exchange, { operation, item }, { params, entered, key })
-  const form = { name, singular, title: summary, danger, final, action, key, ...revision, schema, requests }
+  const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }
   return makeForm(form, submission, isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
 export function affordEntry ({ mount, request }: Exchange, target: Id, self: string): ItemAffordances {
   const { family, urls, representations } = mount
+  const item = urls.item(request, target)
   return {
     kinds: listKinds(logFields),
     technical: [],
-    up: { href: urls.item(request, target), title: `The ${family.singular}` },
+    trail: [
+      { kind: 'list', href: urls.collection(request), name: family.name },
+      { kind: 'item', href: item, name: String(target) },
+      { kind: 'log', href: `${item}/commands`, name: 'commands' }
+    ],
     others: linkOthers(representations, self),
     operations: [],
     unavailable: []

@@ -2,7 +2,7 @@ import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { Feedback, LogEntry } from '../representations/item-view.js'
-import type { Link, PageAffordances } from '../representations/representation.js'
+import type { Crumb, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import type { Submission } from './form-fields.js'
@@ -21,7 +21,7 @@ interface RowLinks {
   readonly fields: readonly Field[]
   readonly links: PagesAround
   /** What the page belongs to. */
-  readonly up?: Link
+  readonly trail?: readonly Crumb[]
   /** The same as entries of a log. */
   readonly timeline?: readonly LogEntry[]
   /** Where the item in this row is. */
@@ -47,7 +47,6 @@ export async function affordCollection (
   const create = makeForm({
     name: 'create',
     singular,
-    title: `Create a ${singular}`,
     action,
     key,
     schema: params.schema,
@@ -63,7 +62,7 @@ const dropped = ['page', 'gt', 'lt', 'after', 'before']
 export function affordRows (
   { mount, request, suffix }: Exchange,
   parsed: ParsedQuery,
-  { fields, links: { prev, next }, up, timeline, address }: RowLinks,
+  { fields, links: { prev, next }, trail = [], timeline, address }: RowLinks,
   submission?: Submission
 ): PageAffordances {
   const { urls, representations } = mount
@@ -76,7 +75,7 @@ export function affordRows (
   const others = representations.filter(each => each.interactive !== true && canShow(each, 'page'))
   return {
     kinds: listKinds(fields),
-    ...(up && { up }),
+    trail,
     ...(timeline && { timeline }),
     others: others.map(({ name, rows }) => {
       // What goes line by line goes from the beginning to the end.

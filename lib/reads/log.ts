@@ -79,7 +79,10 @@ async function loadLog (
     afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: logFields,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
-      up: { href: urls.item(exchange.request, id), title: `The ${family.singular}` },
+      trail: [
+        { kind: 'list', href: urls.collection(exchange.request), name: family.name },
+        { kind: 'item', href: urls.item(exchange.request, id), name: String(id) }
+      ],
       timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })

@@ -79,7 +79,7 @@ async function loadQuery (
     afford: (exchange, page) => affordRows(exchange, parsed, {
       fields: family.fields,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
-      up: { href: urls.collection(exchange.request), title: `All ${family.name}` },
+      trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
       address: index => urls.item(exchange.request, page.items[index]?.id as Id)
     })
   }, parsed, representation)

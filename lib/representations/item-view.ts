@@ -44,6 +44,8 @@ export interface LogEntry extends Feedback {
 
 /** What is asked about before it is done. */
 export interface Confirmation {
+  /** Where the item is. */
+  readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
   /** What is sent along, field by field. */

@@ -44,6 +44,14 @@ export interface Link {
   readonly title: string
 }
 
+/** A place on the way to a page, from the outside. */
+export interface Crumb {
+  readonly kind: 'list' | 'item' | 'log'
+  readonly href: string
+  /** Of a list, its name; of an item, what it is called. */
+  readonly name: string
+}
+
 /** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, Kind>>
 
@@ -51,7 +59,7 @@ export type Kinds = Readonly<Record<string, Kind>>
 export interface ItemAffordances {
   readonly kinds: Kinds
   /** What the item belongs to. */
-  readonly up: Link
+  readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The state in a word. */
@@ -76,7 +84,7 @@ export interface ItemAffordances {
 export interface PageAffordances {
   readonly kinds: Kinds
   /** What the page belongs to. */
-  readonly up?: Link
+  readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
   /** Its number; undefined where it is read from a place. */
@@ -116,7 +124,8 @@ export interface FormAffordance {
   readonly name: string
   /** What it is done to. */
   readonly singular: string
-  readonly title: string
+  /** What a definition says of it. */
+  readonly title?: string
   /** Whether the person is asked first. */
   readonly danger?: boolean
   /** Whether the person is asked first, and told that nothing takes it back. */
@@ -136,7 +145,10 @@ export interface FormAffordance {
 /** A field of a form. */
 export interface FormField {
   readonly name: string
+  /** The name of the member that it is about. */
   readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has'
   readonly kind: Kind
   readonly required: boolean
   readonly description?: string

@@ -285,7 +285,11 @@ t.test('what a host sets', async t => {
     [{ css: 'a {} </style><script>' }, /"css" must not contain "<\/style"/],
     [{ css: '</STYLE >' }, /must not contain/],
     [{ css: 1 }, /"css" must be a string/],
-    [{ titel: 'x' }, /unknown option "titel"/]
+    [{ titel: 'x' }, /unknown option "titel"/],
+    [{ texts: 'x' }, /"texts" must be an object/],
+    [{ texts: { yess: 'ja' } }, /unknown text "yess"\. Did you mean "yes"\?/],
+    [{ texts: { yes: () => 'ja' } }, /the text "yes" must be a string/],
+    [{ texts: { label: 'Name' } }, /the text "label" must be a function/]
   ] as const) t.throws(() => html(options as object), { code: 'FST_DEALBOOK_INVALID_HTML_OPTION', message })
 
   await t.test('its CSS is let in by the policy', needsBrowser, async t => {
@@ -301,12 +305,32 @@ t.test('what a host sets', async t => {
   })
 })
 
+t.test('a host says what the pages say', async t => {
+  const names: Record<string, string> = { deals: 'Geschäfte', deal: 'Geschäft', price: 'Preis', held: 'Angehalten' }
+  const german = html({
+    texts: {
+      lang: 'de',
+      label: name => names[name] ?? name,
+      from: label => `${label} ab`,
+      no: 'nein',
+      create: singular => `${singular} anlegen`,
+      next: undefined as never
+    }
+  })
+  const app = await wholeApp(t, { representations: [json, german] })
+  await createDeal(app)
+  const { body } = await app.inject({ url: home, headers: { accept: 'text/html' } })
+  for (const text of ['<html lang="de">', '<h1>Geschäfte</h1>', 'Preis ab', '>nein<', 'Geschäft anlegen']) {
+    t.match(body, text)
+  }
+})
+
 t.test('people are shown the page where a program is told what is missing', async t => {
   const app = await dealsApp(memoryStorage(), { emptyList: 'not-found' })
   t.teardown(() => app.close())
   const page = await app.inject({ url: home, headers: { accept: 'text/html' } })
   t.equal(page.statusCode, 404)
-  t.match(page.body, 'Create a deal', 'the first can be made')
+  t.match(page.body, 'New deal', 'the first can be made')
   const refused = await app.inject({
     method: 'POST',
     url: home,

@@ -85,7 +85,7 @@ t.test('a person finds customers', needsBrowser, async t => {
 
   await click(tab.locator('tbody a').first())
   t.equal(await shownValue(tab, 'Id'), first[0])
-  await click(tab.getByRole('link', { name: 'All customers' }))
+  await click(tab.getByRole('link', { name: 'Customers', exact: true }))
   t.equal(new URL(tab.url()).pathname, '/customers')
 })
 
@@ -111,7 +111,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await tab.getByText('There are none.').count(), 1)
 
   // Too much for a number that is kept exactly, which only the server knows.
-  const create = () => formOf(tab, 'What it starts with')
+  const create = () => formOf(tab, 'New deal')
   await create().getByLabel('Name').fill('Ten tons of "tea" & <more>')
   await create().getByLabel('Price').fill('99999999999999999999')
   await create().getByLabel('Completion date').fill('2027-03-31')
@@ -176,7 +176,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.strictSame(await late.locator('tbody tr').count(), 5, 'the refusal is in the log too')
   await click(late.locator('tbody a').first())
   t.equal(await shownValue(late, 'Action'), 'CreateDeal')
-  await click(late.getByRole('link', { name: 'The deal', exact: true }))
+  await click(late.locator('.trail a').nth(1))
   await submit(formOf(late, 'Delete this deal for good'))
   t.equal(late.url(), `${address}${home}`)
   t.equal(await countOf(app), 0)
@@ -238,7 +238,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   })
   const tab = await openTab(browser)
   await tab.goto(`${address}${home}`)
-  const create = formOf(tab, 'What it starts with')
+  const create = formOf(tab, 'New deal')
   await create.getByLabel('Name').fill('Once')
   await create.getByLabel('Price').fill('1')
   const sent = new URLSearchParams({

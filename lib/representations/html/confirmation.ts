@@ -8,18 +8,18 @@ import { renderChanges, renderGiven } from './timeline.js'
 /** Renders the page that asks before something is done, with all that is known of it. */
 export function renderConfirmation (
   texts: Texts,
-  { form, entered, params, changes }: NonNullable<ItemAffordances['confirm']>,
-  item: { readonly title: string, readonly href: string }
+  title: string,
+  { form, item, entered, params, changes }: NonNullable<ItemAffordances['confirm']>
 ): Markup {
   const { action } = form
-  return markup`<p dir="auto"><a href="${item.href}">${item.title}</a></p>
+  return markup`<p dir="auto"><a href="${item}">${title}</a></p>
 ${renderWarning(texts, form)}
 ${renderPart(texts.whatChanges, renderChanges(texts, changes))}
 ${renderPart(texts.yourEntries, renderGiven(texts, params))}
 <form method="post" action="${action}" class="confirm">
 ${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
 `)}<button type="submit" class="danger">${nameForm(texts, form)}</button>
-<a href="${item.href}">${texts.leave}</a>
+<a href="${item}">${texts.leave}</a>
 </form>`
 }
 

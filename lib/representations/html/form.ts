@@ -1,18 +1,20 @@
 import type { FormAffordance, FormField } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
-import { toLabel, toSentence } from './values.js'
+import type { Texts } from './texts.js'
 
-/** Renders a form that POSTs, with what was entered and what was wrong with it. */
-export function renderForm (form: FormAffordance, isDangerous = false): Markup {
-  const { name, title, action, fields, key, revision } = form
-  return markup`<form method="post" action="${action}" aria-labelledby="${name}.title">
-<h3 id="${name}.title">${title}</h3>
-<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}
-${fields.map(field => renderField(field, name))}
-<button type="submit"${isDangerous && markup` class="danger"`}>${toLabel(name)}</button>
-</form>`
+/** Renders everything of a form but its title and its button. */
+export function renderInputs (texts: Texts, form: FormAffordance): Markup {
+  const { name, fields, key, revision } = form
+  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst(form) && markup`
+<input type="hidden" name="_confirm" value="ask">`}
+${fields.map(field => renderField(texts, field, name))}`
+}
+
+/** Whether a person is asked before it is done. */
+export function asksFirst ({ danger, final }: FormAffordance): boolean {
+  return danger === true || final === true
 }
 
 const filterForm = 'filter'
@@ -23,19 +25,20 @@ const filterForm = 'filter'
  * @param kept parameters to send along
  */
 export function renderFilterForm (
+  texts: Texts,
   fields: readonly FormField[],
   action: string,
   kept: readonly (readonly [name: string, value: string])[]
 ): Markup {
   const isUsed = fields.some(({ value }) => value !== undefined && value !== '')
-  const clear = isUsed && markup`<a href="${action}">Clear</a>`
+  const clear = isUsed && markup`<a href="${action}">${texts.clearFilter}</a>`
   return markup`<details${isUsed && markup` open`}>
-<summary>Filter</summary>
+<summary>${texts.filter}</summary>
 <form method="get" action="${action}">
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filters">
-${fields.map(field => renderField(field, filterForm))}
-<div class="field apply"><button type="submit">Apply</button>${clear}</div>
+${fields.map(field => renderField(texts, field, filterForm))}
+<div class="field apply"><button type="submit">${texts.applyFilter}</button>${clear}</div>
 </div>
 </form>
 </details>`
@@ -46,34 +49,41 @@ export function toFieldId (form: string, name: string): string {
   return `${form}-${name.replaceAll('.', '-')}`
 }
 
-function renderField (field: FormField, form: string): Markup {
-  const { name, label, description, was, error } = field
+/** What a field is called. */
+export function labelField (texts: Texts, { label, bound }: Pick<FormField, 'label' | 'bound'>): string {
+  const name = texts.label(label)
+  return bound === undefined ? name : texts[bound](name)
+}
+
+function renderField (texts: Texts, field: FormField, form: string): Markup {
+  const { name, description, was, error } = field
+  const label = labelField(texts, field)
   const id = toFieldId(form, name)
   const hint = description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`
   const message = error !== undefined &&
-    markup`<span class="error" id="${id}-error">${toSentence(toLabel(label), error)}</span>`
+    markup`<span class="error" id="${id}-error">${texts.sentence(label, error)}</span>`
   return markup`<div class="field">
-<label for="${id}">${toLabel(label)}</label>
+<label for="${id}">${label}</label>
 ${hint}
-${renderControl(field, id, form)}${was !== undefined && markup`
+${renderControl(texts, field, id, form)}${was !== undefined && markup`
 <input type="hidden" name="_was.${name}" value="${was}">`}
 ${message}
 </div>`
 }
 
-function renderControl (field: FormField, id: string, form: string): Markup {
+function renderControl (texts: Texts, field: FormField, id: string, form: string): Markup {
   const { name, kind, required, values, value, maxLength } = field
   const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${renderAria(field, id)}`
   const choices = values ?? (kind === 'boolean' ? ['true', 'false'] : undefined)
   if (choices !== undefined) {
-    const options = choices.map(choice => renderOption(choice, field))
-    const empty = required ? 'choose' : form === filterForm ? 'any' : 'none'
+    const options = choices.map(choice => renderOption(texts, choice, field))
+    const empty = required ? texts.choose : form === filterForm ? texts.any : texts.chooseNone
     return markup`<select ${attributes}><option value="">${empty}</option>${options}</select>`
   }
   // In an input, line ends would be dropped.
   if (kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))) {
     // A first line feed in a textarea would be dropped.
-    return markup`<textarea ${attributes}${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
+    return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
 ${value}</textarea>`
   }
   return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`
@@ -87,17 +97,24 @@ function renderAria ({ description, error }: FormField, id: string): Markup {
   return markup`${reference}${error !== undefined && markup` aria-invalid="true"`}`
 }
 
-function renderOption (choice: string, { kind, value }: FormField): Markup {
-  const text = kind !== 'boolean' ? choice : choice === 'true' ? 'yes' : 'no'
+function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
+  const text = kind !== 'boolean' ? choice : choice === 'true' ? texts.yes : texts.no
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 
-function renderType ({ kind, minimum, maxLength }: FormField): Markup {
+function renderType ({ kind, value = '', minimum, maxLength }: FormField): Markup {
+  // What was entered and is no such value would not be shown again.
+  const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
+  const isNumber = number.test(value)
   const min = minimum !== undefined && markup` min="${minimum}"`
   switch (kind) {
-    case 'integer': return markup`type="number" step="1" inputmode="numeric"${min}`
-    case 'number': return markup`type="number" step="any" inputmode="decimal"${min}`
-    case 'date': return markup`type="date"`
-    default: return markup`type="text"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
+    case 'integer': return isNumber ? markup`type="number" step="1"${min} inputmode="numeric"` : asText('numeric')
+    case 'number': return isNumber ? markup`type="number" step="any"${min} inputmode="decimal"` : asText('decimal')
+    case 'date': return day.test(value) ? markup`type="date"` : asText('text')
+    default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
   }
 }
+
+// As browsers take them (HTML, 2.3.4 and 2.3.5).
+const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
+const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

@@ -2,16 +2,22 @@ import { createHash } from 'node:crypto'
 import { errorCodes } from '../../errors.js'
 import type { Members } from '../../values/json.js'
 import type { Representation } from '../representation.js'
+import { replaceTexts } from './english.js'
+import { renderConfirmation } from './confirmation.js'
 import { renderItem } from './item.js'
+import { itemStyle } from './item-style.js'
 import type { HtmlOptions } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
+import { tellOutcome } from './message.js'
+import { nameForm } from './operation.js'
 import { renderProblem } from './refusal.js'
+import { script } from './script.js'
 import { style } from './style.js'
-import { toLabel } from './values.js'
+import type { Texts } from './texts.js'
 
 /**
- * The API as pages that people can use, without scripts: lists with filters, items with a form for each operation that
+ * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each operation that
  * is allowed now.
  *
  * @example
@@ -21,54 +27,68 @@ import { toLabel } from './values.js'
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
   // Browsers read every line end as a line feed, and hash what they read.
-  const css = (style + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  const layOut = makeLayout(options, css)
+  const css = (style + itemStyle + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  const texts = replaceTexts(options.texts)
+  const layOut = makeLayout(options, texts, css, script)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(css), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       const affordances = await view.affordances?.()
-      return layOut({
-        heading: makeHeading(view.name, view.document),
-        content: await renderItem(view, affordances),
-        up: affordances?.up,
-        others: affordances?.others
-      })
+      const title = makeHeading(texts, view.name, view.document)
+      return layOut(affordances?.confirm === undefined
+        ? {
+            heading: title,
+            state: affordances?.state,
+            message: affordances && tellOutcome(texts, affordances),
+            content: await renderItem(texts, view, affordances),
+            trail: affordances?.trail,
+            others: affordances?.others
+          }
+        : {
+            heading: texts.ask(nameForm(texts, affordances.confirm.form)),
+            content: renderConfirmation(texts, title, affordances.confirm),
+            trail: affordances.trail
+          })
     },
     page: async view => {
       const affordances = await view.affordances?.()
       return layOut({
-        heading: toLabel(view.name),
-        content: await renderList(view, affordances),
-        up: affordances?.up,
+        heading: texts.label(view.name),
+        message: affordances && tellOutcome(texts, affordances),
+        content: await renderList(texts, view, affordances),
+        trail: affordances?.trail,
         others: affordances?.others
       })
     },
-    problem: ({ document }) => layOut({ heading: String(document.title), content: renderProblem(document) })
+    problem: ({ document }) => layOut({ heading: String(document.title), content: renderProblem(texts, document) })
   }
 }
 
-function makePolicy (css: string): string {
-  const hash = createHash('sha256').update(css).digest('base64')
+function makePolicy (css: string, script: string): string {
+  const hash = (text: string) => createHash('sha256').update(text).digest('base64')
   return "default-src 'none'; " +
-    `style-src 'sha256-${hash}'; ` +
+    `style-src 'sha256-${hash(css)}'; ` +
+    `script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-function makeHeading (name: string, { name: own, id }: Members): string {
+function makeHeading (texts: Texts, name: string, { name: own, id }: Members): string {
   const title = own ?? id
-  return title === undefined ? toLabel(name) : `${toLabel(name)} ${String(title)}`
+  return texts.item(texts.label(name), title === undefined ? undefined : String(title))
 }
 
-const optionNames: readonly string[] = ['title', 'home', 'css'] satisfies (keyof HtmlOptions)[]
+const kinds: Readonly<Record<keyof HtmlOptions, string>> =
+  { title: 'a string', home: 'a string', css: 'a string', texts: 'an object' }
 
 function checkOptions (options: HtmlOptions): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (!optionNames.includes(name)) fail(`unknown option "${name}"; there are ${optionNames.join(', ')}`)
-    if (value !== undefined && typeof value !== 'string') fail(`the option "${name}" must be a string`)
+  for (const [name, value] of Object.entries(options) as [keyof HtmlOptions, unknown][]) {
+    if (!Object.hasOwn(kinds, name)) fail(`unknown option "${name}"; there are ${Object.keys(kinds).join(', ')}`)
+    const isRight = value === undefined || (value !== null && kinds[name].endsWith(` ${typeof value}`))
+    if (!isRight) fail(`the option "${name}" must be ${kinds[name]}`)
   }
   // It would end the style element, and the rest would be markup.
   if (/<\/style/i.test(options.css ?? '')) fail('the option "css" must not contain "</style"')

@@ -3,7 +3,7 @@ import type { ItemAffordances, Kinds, OneView } from '../representation.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderMessage } from './message.js'
-import { renderOperation } from './operation.js'
+import { nameForm, renderOperation } from './operation.js'
 import { renderRefusal } from './refusal.js'
 import type { Texts } from './texts.js'
 import { renderTimeline } from './timeline.js'
@@ -40,7 +40,7 @@ function renderUnavailable (texts: Texts, singular: string, { unavailable, state
   return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
 <dl>
 ${unavailable.map(({ name, reason }) =>
-  markup`<dt>${texts.submit(texts.label(name), texts.label(singular))}</dt><dd dir="auto">${
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${
     reason === '' ? texts.notNow(texts.label(singular), state) : reason}</dd>
 `)}</dl>`
 }

@@ -1,6 +1,7 @@
-import type { Link } from '../representation.js'
+import type { Crumb, Link } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
+import type { Texts } from './texts.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {
@@ -10,41 +11,61 @@ export interface HtmlOptions {
   readonly home?: string
   /** CSS after ours. */
   readonly css?: string
+  /** What the pages say, in the place of our words. */
+  readonly texts?: Partial<Texts>
 }
 
 interface PageParts {
   readonly heading: string
+  /** The state of what it is about. */
+  readonly state?: string | undefined
+  /** What has just happened, for the title. */
+  readonly message?: string | undefined
   readonly content: Content
   /** What the page belongs to. */
-  readonly up?: Link | undefined
+  readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
 }
 
 /** Makes the function that puts content into a whole page. */
-export function makeLayout ({ title = 'Dealbook', home }: HtmlOptions, css: string): (parts: PageParts) => string {
+export function makeLayout (
+  { title = 'Dealbook', home }: HtmlOptions,
+  texts: Texts,
+  css: string,
+  script: string
+): (parts: PageParts) => string {
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
-  const sheet = new Markup(css)
-  return ({ heading, content, up, others = [] }) => {
-    const page = markup`<html lang="en">
+  const [sheet, code] = [new Markup(css), new Markup(script)]
+  return ({ heading, state, message, content, trail = [], others = [] }) => {
+    const said = message === undefined ? shorten(heading) : `${message} ${shorten(heading)}`
+    const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${shorten(heading)} - ${title}</title>
+<title>${texts.pageTitle(said, title)}</title>
 <style>${sheet}</style>
 </head>
 <body>
-<header><strong>${name}</strong>${up && markup`
-<nav aria-label="Up"><a href="${up.href}">${up.title}</a></nav>`}</header>
+<header><strong>${name}</strong>${trail.length > 0 && markup`
+<nav class="trail" aria-label="${texts.trail}"><ol>
+${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
+`)}</ol></nav>`}</header>
 <main>
-<h1>${heading}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
 ${content}
 </main>
-${others.length > 0 && markup`<footer>This as ${others.map(renderOther)}</footer>
-`}</body>
+${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
+`}<script>${code}</script>
+</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`
   }
+}
+
+function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
+  if (kind === 'log') return texts.log
+  return kind === 'list' ? texts.label(name) : shorten(name)
 }
 
 function renderOther ({ href, title }: Link, index: number): Markup {

@@ -1,4 +1,5 @@
 import type { Feedback } from '../item-view.js'
+import type { ItemAffordances } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
@@ -12,10 +13,19 @@ export function tellDone (texts: Texts, { name, participle, outcome }: Feedback)
 }
 
 /** The message on the page that follows. */
-export function tellFeedback (texts: Texts, feedback: Feedback): string {
+function tellFeedback (texts: Texts, feedback: Feedback): string {
   const { name, outcome, revision } = feedback
   const done = tellDone(texts, feedback)
   return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
+}
+
+/** What has just happened, for the title of a page; undefined where nothing has. */
+export function tellOutcome (
+  texts: Texts,
+  { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
+): string | undefined {
+  if (refused !== undefined) return texts.notDone
+  return feedback && tellFeedback(texts, feedback)
 }
 
 /** Renders the message. It has the focus, so that nobody has to look for it. */

@@ -20,6 +20,8 @@ header {
   border-bottom: 1px solid var(--line); padding-bottom: .5rem
 }
 a { color: var(--accent) }
+.trail ol { display: flex; flex-wrap: wrap; margin: 0; padding: 0; list-style: none }
+.trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
 a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible,
 textarea:focus-visible, summary:focus-visible, .wide:focus-visible {
   outline: 3px solid var(--accent); outline-offset: 2px

@@ -4,9 +4,11 @@ import { writeInTurns } from '../in-turns.js'
 import type { Kinds, PageAffordances } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
-import { renderValue, toLabel } from './values.js'
+import type { Texts } from './texts.js'
+import { renderValue } from './values.js'
 
-interface Table {
+export interface Table {
+  readonly texts: Texts
   readonly caption: string
   readonly items: readonly Members[]
   readonly members: readonly string[]
@@ -16,11 +18,11 @@ interface Table {
 }
 
 export async function renderTable (table: Table): Promise<Markup> {
-  const { caption, items, members, affordances } = table
+  const { texts, caption, items, members, affordances } = table
   const rows = await writeInTurns(items, (item, index) => renderRow(table, item, affordances?.address(index)))
   return markup`<section class="wide" aria-label="${caption}" tabindex="0">
 <table>
-<thead><tr>${members.map(member => renderHeading(member, affordances))}</tr></thead>
+<thead><tr>${members.map(member => renderHeading(texts, member, affordances))}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>
@@ -28,23 +30,23 @@ ${rows}</tbody>
 }
 
 // The first cell leads to the item.
-function renderRow ({ members, kinds }: Table, item: Members, href: string | undefined): Markup {
+function renderRow ({ texts, members, kinds }: Table, item: Members, href: string | undefined): Markup {
   const cells = members.map((member, column) =>
-    renderCell(item[member], kinds[member], column === 0 ? href : undefined))
+    renderCell(texts, item[member], kinds[member], column === 0 ? href : undefined))
   return markup`<tr>${cells}</tr>
 `
 }
 
-function renderCell (value: unknown, kind: Kind | undefined, href: string | undefined): Markup {
+function renderCell (texts: Texts, value: unknown, kind: Kind | undefined, href: string | undefined): Markup {
   const className = chooseClass(value, kind)
-  const shown = renderValue(value, kind)
+  const shown = renderValue(texts, value, kind)
   const content = href === undefined ? shown : markup`<a href="${href}">${shown}</a>`
   return markup`<td${className !== undefined && markup` class="${className}"`}>${content}</td>`
 }
 
 // The first click sorts upwards, the second downwards.
-function renderHeading (member: string, affordances: PageAffordances | undefined): Markup {
-  const label = toLabel(member)
+function renderHeading (texts: Texts, member: string, affordances: PageAffordances | undefined): Markup {
+  const label = texts.label(member)
   if (affordances === undefined || !affordances.sortable.includes(member)) return markup`<th scope="col">${label}</th>`
   const { sort } = affordances
   const order = sort === member ? 'ascending' : sort === `-${member}` ? 'descending' : undefined

@@ -1,0 +1,85 @@
+import { errorCodes } from '../../errors.js'
+import { didYouMean } from '../../values/nearest.js'
+import { itemEnglish } from './item-texts.js'
+import type { Texts } from './texts.js'
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+/** What the pages say where a host says nothing. */
+export const english: Texts = {
+  ...itemEnglish,
+  lang: 'en',
+  label,
+  date,
+  moment: text => `${date(text)}, ${text.slice(11, 19)} UTC`,
+  number: String,
+  yes: 'yes',
+  no: 'no',
+  absent: 'none',
+  pageTitle: (heading, application) => `${heading} - ${application}`,
+  trail: 'Where you are',
+  otherFormats: 'This as ',
+  filter: 'Filter',
+  applyFilter: 'Apply',
+  clearFilter: 'Clear',
+  from: label => `${label} from`,
+  to: label => `${label} to`,
+  has: label => `${label} has`,
+  any: 'any',
+  emptyList: 'There are none.',
+  emptyPage: 'There are none on this page.',
+  noMatches: 'There are none that match.',
+  pages: 'Pages',
+  pageNumber: page => `Page ${page}`,
+  total: total => `${total} in all`,
+  previous: 'Previous',
+  next: 'Next',
+  create: singular => `New ${lowerFirst(singular)}`,
+  choose: 'choose',
+  chooseNone: 'none',
+  item: (singular, title) => title === undefined ? singular : `${singular} ${title}`,
+  status: status => `Status ${status}`,
+  invalid: 'Some of what you entered is not right.',
+  entered: 'You had entered:',
+  more: count => `and ${count} more`,
+  it: 'It',
+  sentence: (subject, detail) => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
+  changedMeanwhile: 'Somebody changed it in the meantime.',
+  changedMeanwhileDetail: 'Nothing was done. This is how it is now.'
+}
+
+// createdAt -> Created at, min-age -> Min age
+function label (name: string): string {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`)
+    .replace(/[-_.]/g, ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+function lowerFirst (text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
+// 2026-03-31 -> 31 Mar 2026, which no country reads as another day.
+function date (text: string): string {
+  return `${Number(text.slice(8, 10))} ${months[Number(text.slice(5, 7)) - 1]} ${text.slice(0, 4)}`
+}
+
+/** The texts with those of a host in their places; one that is unknown or no such text is an error that names it. */
+export function replaceTexts (own: Partial<Texts> = {}): Texts {
+  for (const [name, text] of Object.entries(own)) {
+    if (!Object.hasOwn(english, name)) {
+      const known = Object.keys(english)
+      fail(`unknown text "${name}".${didYouMean(name, known)} There are ${known.join(', ')}`)
+    }
+    const kind: string = typeof english[name as keyof Texts]
+    const given: string = typeof text
+    if (text !== undefined && given !== kind) fail(`the text "${name}" must be a ${kind}`)
+  }
+  const given = Object.entries(own).filter(([, text]) => text !== undefined)
+  return { ...english, ...Object.fromEntries(given) }
+}
+
+function fail (flaw: string): never {
+  throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
+}

@@ -1,0 +1,78 @@
+import type { ItemTexts } from './item-texts.js'
+
+/**
+ * Every word that the pages say by themselves. A host replaces those it likes, all of them for another language:
+ * `html({ texts: { lang: 'de', yes: 'ja', label: name => names[name] ?? name } })`. What is said of a request that was
+ * refused is the problem's, as every representation has it.
+ */
+export interface Texts extends ItemTexts {
+  /** The language of the pages, as in `<html lang>`. */
+  readonly lang: string
+
+  // Names and values.
+
+  /** A field, an operation or a family as people read it: createdAt -> Created at. Other texts are given labels. */
+  readonly label: (name: string) => string
+  /** `2026-03-31` */
+  readonly date: (text: string) => string
+  /** `2026-03-31T12:00:00.000Z` */
+  readonly moment: (text: string) => string
+  readonly number: (value: number) => string
+  readonly yes: string
+  readonly no: string
+  /** In the place of a value that is not there. */
+  readonly absent: string
+
+  // Around every page.
+
+  /** The title of a page in the browser. */
+  readonly pageTitle: (heading: string, application: string) => string
+  /** What the way from the outside to a page is called. */
+  readonly trail: string
+  /** Before the links to other representations. */
+  readonly otherFormats: string
+
+  // Lists.
+
+  readonly filter: string
+  readonly applyFilter: string
+  readonly clearFilter: string
+  /** The label of a field for the least value, for the greatest, and for a part of a text. */
+  readonly from: (label: string) => string
+  readonly to: (label: string) => string
+  readonly has: (label: string) => string
+  /** The choice of a filter that lets everything through. */
+  readonly any: string
+  readonly emptyList: string
+  readonly emptyPage: string
+  readonly noMatches: string
+  readonly pages: string
+  readonly pageNumber: (page: number) => string
+  readonly total: (total: number) => string
+  readonly previous: string
+  readonly next: string
+  /** Above the form for a new item. */
+  readonly create: (singular: string) => string
+
+  // Forms.
+
+  /** The empty choice of what must be chosen, and of what need not. */
+  readonly choose: string
+  readonly chooseNone: string
+  // Items.
+
+  readonly item: (singular: string, title: string | undefined) => string
+
+  // What was refused.
+
+  readonly status: (status: number) => string
+  readonly invalid: string
+  readonly entered: string
+  readonly more: (count: number) => string
+  /** The subject where nothing smaller than the whole is wrong. */
+  readonly it: string
+  readonly sentence: (subject: string, detail: string) => string
+  /** The title of a problem and its detail. */
+  readonly changedMeanwhile: string
+  readonly changedMeanwhileDetail: string
+}
