@@ -12,6 +12,26 @@ export function makeTables (rows, [first, ...others]) {
   return parts.join('\n\n')
 }
 
+/** For who reads no tables: ours on SQLite beside the expert, with the first two numbers of connections. */
+export function makeSummary (rows, numbers) {
+  const cpuOf = (name, scenario, number) =>
+    rows.find(row => row.server.name === name && row.scenario === scenario && row.connections === number)?.cpu
+  const shown = numbers.slice(0, 2)
+  const lines = ['page', 'one', 'operation'].map(scenario => {
+    const ratios = shown.map(number =>
+      ratio(cpuOf('ours-sqlite', scenario, number), cpuOf('expert', scenario, number)))
+    return `| ${[scenarios[scenario].title, ...ratios].join(' | ')} |`
+  })
+  return [
+    'CPU time of the server per request, on SQLite with 100,000 customers, as a multiple of that of routes which were',
+    'written by hand for just these requests:',
+    '',
+    `| | ${shown.map(count).join(' | ')} |`,
+    `|---|${shown.map(() => '--:|').join('')}`,
+    ...lines
+  ].join('\n')
+}
+
 function compare (rows) {
   const lines = byScenario(rows).flatMap(([scenario, group]) => group.map((row, index) => {
     const cpuOf = name => group.find(({ server }) => server.name === name)?.cpu
@@ -52,7 +72,7 @@ function byScenario (rows) {
 }
 
 function ratio (value, base) {
-  return base === undefined ? '–' : (value / base).toFixed(2)
+  return value === undefined || base === undefined ? '–' : (value / base).toFixed(2)
 }
 
 /** Two columns of words, then figures; padded, so that it can be read as it stands. */

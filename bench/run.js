@@ -3,7 +3,7 @@ import { runContest } from './contest.js'
 import { describeRun, keepPlot, keepText } from './keep.js'
 import { readOptions } from './options.js'
 import { plotBars } from './plot.js'
-import { makeTables } from './report.js'
+import { makeSummary, makeTables } from './report.js'
 import { scenarios } from './scenarios.js'
 
 const args = process.argv.slice(2)
@@ -22,7 +22,7 @@ if (options.write) {
   const plot = 'CPU time of the server per request, for each contender and scenario'
   keepPlot('bench', plotRun())
   keepText('bench/README.md', 'tables', `![${plot}](../docs/bench.svg)\n\n${report}`)
-  keepText('README.md', 'bench', `![${plot}](docs/bench.svg)\n\nOne run: ${how}.`)
+  keepText('README.md', 'bench', `${makeSummary(rows, options.connections)}\n\nOne run: ${how}.`)
 }
 
 function plotRun () {

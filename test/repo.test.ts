@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
+import { forms } from '../lib/forms/forms.js'
 import { errorCodes, problemCodes } from '../lib/index.js'
 import { pages } from './docs/pages.js'
 
-const readme = pages.get('README.md') as string
 const documentation = [...pages.values()].join('\n')
 const entries = [
   'lib/index.ts',
@@ -80,14 +80,33 @@ function membersOf (path: string, type: string): readonly ts.TypeElement[] {
   return parse(path).statements.filter(ts.isInterfaceDeclaration).find(({ name }) => name.text === type)?.members ?? []
 }
 
-t.test('every option has its row in the README, and its TSDoc', async t => {
+t.test('every option of a family has its row in docs/options.md, and its TSDoc', async t => {
   const options = membersOf('lib/plugin/options.ts', 'FamilyOptions')
   t.ok(options.length > 15)
   for (const member of options) {
-    const name = member.name?.getText() as string
-    t.match(readme, `\n| \`${name}\``, name)
-    t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${name} has TSDoc`)
+    t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${member.name?.getText()} has TSDoc`)
   }
+  const [ofFamilies] = (pages.get('docs/options.md') as string).split('\n## Of a storage') as [string]
+  const rows = [...ofFamilies.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  t.strictSame(rows.sort(), options.map(({ name }) => name?.getText()).sort())
+})
+
+t.test('every dependency has its row in docs/security.md', async t => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> }
+  const [, section = ''] = (pages.get('docs/security.md') as string).split('\n## Dependencies\n')
+  const rows = [...section.matchAll(/^\| \[([\w@/-]+)\]\(https:/gm)].map(([, name]) => name)
+  t.strictSame(rows.sort(), Object.keys(dependencies).sort())
+})
+
+t.test('the numbers of forms that the documentation names are right', async t => {
+  const words = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+  const said = [...documentation.matchAll(/\b(\w+) ((?:URL )?forms|ways)\b/gi)]
+    .map(([, number, noun]) => [words.indexOf((number as string).toLowerCase()), noun] as const)
+    .filter(([number]) => number > 2)
+  // The one beside them, POST /command/…, cannot be chosen.
+  const right = { forms: forms.length, ways: forms.length + 1 }
+  t.ok(said.length > 2, `${said.length} times`)
+  for (const [number, noun] of said) t.equal(number, right[noun as keyof typeof right], `${number} ${noun}`)
 })
 
 t.test('every problem has its row in the documentation, with its status', async t => {
@@ -120,6 +139,17 @@ t.test('the security page has the ten risks of OWASP, each with the tests that s
   t.strictSame(rows.map(([, number]) => Number(number)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   for (const [, number, tests] of rows) t.match(tests, /`test\/[\w./-]+\.test\.ts`/, `API${number}`)
   t.ok(existsSync('SECURITY.md'))
+})
+
+t.test('the figures of the README are those of the last run in bench/README.md', async t => {
+  const tables = readFileSync('bench/README.md', 'utf8')
+  const shown = [...(pages.get('README.md') as string).matchAll(/^\| ([\w ,]+) \| ([\d.]+) \| [\d.]+ \|$/gm)]
+  t.equal(shown.length, 3)
+  for (const [, scenario, ratio] of shown) {
+    const [, ours] = new RegExp(`^\\| ${scenario} +\\|[^]*?^\\| +\\| ours, SQLite +\\|(.+)\\|$`, 'm').exec(tables) ?? []
+    // CPU time, the ratio to the floor, and then that to the expert.
+    t.equal(ratio, ours?.split('|')[2]?.trim(), `${scenario}`)
+  }
 })
 
 t.test('every script or file that the documentation names is there', async t => {

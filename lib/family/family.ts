@@ -10,7 +10,7 @@ import { makeMemberValidator, makeValidator } from '../values/validate.js'
 import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
-import { listDefaults, listFields, ServiceFields } from './fields.js'
+import { listDefaults, listFields, mayBeLong, ServiceFields } from './fields.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
@@ -44,6 +44,9 @@ export interface Family {
   /** Without what the service adds. */
   readonly ownFields: readonly Field[]
   readonly members: readonly string[]
+  /** Whether an item, or a command in a log, can be so long that not many fit on a page. */
+  readonly hasLongItems: boolean
+  readonly hasLongCommands: boolean
   readonly shape: FamilyShape
   /** The order where a client asks for none; by id where it is empty. */
   readonly order: readonly Order[]
@@ -88,6 +91,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
   if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
   const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
+  const hasLongItems = mayBeLong(ownFields)
   const idKind = properties.id?.type as 'integer' | 'string'
 
   return {
@@ -97,6 +101,10 @@ export function compileFamily (definition: FamilyDefinition): Family {
     fields,
     ownFields,
     members: fields.map(field => field.name),
+    hasLongItems,
+    // The command that created an item may hold all of it.
+    hasLongCommands: hasLongItems || [...operations.values()].some(({ operation }) =>
+      mayBeLong(listFields(operation.params))),
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],

@@ -77,6 +77,7 @@ async function loadCollection (
     singular: family.singular,
     members,
     emptyList,
+    mayBeLong: family.hasLongItems,
     find: query => reader.find(query),
     renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),

@@ -13,6 +13,7 @@ import { findFrom } from '../service/find-page.js'
 import type { Found, Query, Stored } from '../storage/storage.js'
 import type { Listing } from './listing.js'
 import { refuseEmpty } from './listing.js'
+import { partSize } from './page-parts.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
@@ -77,7 +78,8 @@ async function * writeBatches (
     const text = items.map(item => rows.row(show(item), members)).join('')
     yield text
     if (items.length < query.limit) return
-    query = makeBatchQuery(parsed, chooseRows(query.limit, text.length / items.length))
+    const most = listing.mayBeLong ? partSize : maxRows
+    query = makeBatchQuery(parsed, Math.min(most, chooseRows(query.limit, text.length / items.length)))
     listing.renewTime()
     const start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
     items = (await findFrom(find, parsed.list, query, start)).items
@@ -86,7 +88,7 @@ async function * writeBatches (
 
 /** As many as make a batch, if they are like those before, but not many more than were read so far. */
 function chooseRows (before: number, lengthOfRow: number): number {
-  return Math.max(1, Math.min(maxRows, 5 * before, Math.floor(batchLength / lengthOfRow)))
+  return Math.max(1, Math.min(5 * before, Math.floor(batchLength / lengthOfRow)))
 }
 
 function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {

@@ -15,6 +15,8 @@ export interface Listing {
   readonly singular: string
   readonly members: readonly string[]
   readonly emptyList: 'page' | 'not-found'
+  /** Whether an item of it can be so long that not many fit on a page. */
+  readonly mayBeLong: boolean
   /** A bare list has nothing but its items. */
   readonly isBare?: boolean
   find (query: Query): Promise<Found>

@@ -73,6 +73,7 @@ async function loadLog (
     singular: 'command',
     members,
     emptyList: mount.emptyList,
+    mayBeLong: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),

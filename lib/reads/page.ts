@@ -12,6 +12,7 @@ import type { Members } from '../values/json.js'
 import { exportRows, loadExport } from './export.js'
 import type { Listing, PageLinks } from './listing.js'
 import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
+import { findInParts, findTextInParts, partSize } from './page-parts.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
@@ -28,18 +29,29 @@ export async function loadPage (
 ): Promise<LoadedPage> {
   if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
   refuseLargePage(parsed.query.limit)
-  if (representation.pageOfText !== undefined && listing.findText !== undefined) {
-    const query = findSingle(parsed)
-    const text = query && await listing.findText(query)
-    if (text !== undefined) {
-      refuseEmpty(listing, text.count)
-      return { listing, text }
-    }
+  const isInParts = listing.mayBeLong && parsed.query.limit > partSize
+  const findText = representation.pageOfText === undefined ? undefined : makeFindText(listing, parsed, isInParts)
+  if (findText !== undefined) {
+    const text = await (isInParts ? findTextInParts(findText, parsed) : findText(parsed))
+    refuseEmpty(listing, text.count)
+    return { listing, text }
   }
-  const page = await findPage(query => listing.find(query), parsed)
+  const find = (parsed: ParsedQuery) => findPage(query => listing.find(query), parsed)
+  const page = await (isInParts ? findInParts(find, parsed) : find(parsed))
   // To a person, an empty list is still the place to make the first item.
   if (representation.interactive !== true) refuseEmpty(listing, page.items.length)
   return { listing, page }
+}
+
+/** Finds a page as text, where the storage can, and where it takes one query for each part of the page. */
+function makeFindText (
+  { findText }: Listing,
+  parsed: ParsedQuery,
+  isInParts: boolean
+): ((parsed: ParsedQuery) => Promise<FoundText>) | undefined {
+  if (findText === undefined || findSingle(parsed) === undefined) return undefined
+  if (isInParts && parsed.list.order.length > 1) return undefined
+  return parsed => findText(findSingle(parsed) as Query)
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */

@@ -73,6 +73,7 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
+    mayBeLong: family.hasLongItems,
     find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
     show: makePicker(members),

@@ -13,6 +13,9 @@ export interface Block {
   readonly next: Block | undefined
 }
 
+/** The page whose blocks belong together: tutorial.test.ts does one after the other. */
+export const tutorial = 'docs/tutorial.md'
+
 /** The README and all of docs/, by their paths. */
 export const pages: ReadonlyMap<string, string> = new Map(
   ['README.md', ...readdirSync('docs').filter(name => name.endsWith('.md')).sort().map(name => `docs/${name}`)]
@@ -21,9 +24,20 @@ export const pages: ReadonlyMap<string, string> = new Map(
 
 export const blocks: readonly Block[] = [...pages].flatMap(([page, text]) => blocksOf(page, text))
 
-/** The blocks of all pages in this language. */
+/** The blocks of all pages in this language, each of which stands for itself. */
 export function blocksIn (language: string): Block[] {
-  return blocks.filter(block => block.language === language)
+  return blocks.filter(block => block.language === language && block.page !== tutorial)
+}
+
+/** What an answer must look like, for `match`; "…" stands for anything. */
+export function toPattern (shown: unknown): unknown {
+  if (shown === '…') return /./
+  if (Array.isArray(shown)) return shown.map(toPattern)
+  if (typeof shown === 'object' && shown !== null) {
+    return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, toPattern(value)]))
+  }
+  // A string would also match where it is only a part.
+  return typeof shown === 'string' ? new RegExp(`^${shown.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`) : shown
 }
 
 function blocksOf (page: string, text: string): Block[] {

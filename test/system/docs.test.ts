@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -10,11 +10,11 @@ import ts from 'typescript'
 import { loadFirstCustomers } from '../../examples/first-customers.js'
 import { dealbook, memoryStorage } from '../../lib/index.js'
 import type { Block } from '../docs/pages.js'
-import { blocksIn, pages } from '../docs/pages.js'
+import { blocks, blocksIn, pages, toPattern } from '../docs/pages.js'
 import { unmeasured } from '../unmeasured.js'
+import { hasCurl } from './packed.js'
 
 const run = promisify(execFile)
-const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
 const nameOf = ({ page, number }: Block): string => `${page}, block ${number}`
 
 /** The block as a module; what its comment says after `ts` stands before it. */
@@ -96,13 +96,9 @@ t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl &
 
   let [ran, compared] = [0, 0]
   for (const block of blocksIn('sh')) {
-    // The others are walked through by package.test.ts, or say why they cannot be run.
-    if (!block.text.includes('curl') || block.comment.startsWith('against:')) {
-      t.match(
-        `${block.comment}\n${block.text}`,
-        /^(not run: \w|against: app\.mjs)|^\s*npm (ci|start|init|install|test|run)\b/,
-        nameOf(block)
-      )
+    // The others are what .ci/run does, or say why they cannot be run.
+    if (!block.text.includes('curl')) {
+      t.match(`${block.comment}\n${block.text}`, /^not run: \w|^\s*npm (ci|start|test|run)\b/, nameOf(block))
       continue
     }
     const { stdout } = await run('sh', [
@@ -116,14 +112,15 @@ t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl &
     if (/^curl/m.test(block.text)) t.not(stdout, '', nameOf(block))
     if (block.next?.language !== 'json') continue
     compared++
-    t.match(JSON.parse(stdout), pattern(JSON.parse(block.next.text)), nameOf(block))
+    t.match(JSON.parse(stdout), toPattern(JSON.parse(block.next.text)), nameOf(block))
   }
   t.ok(ran > 5 && compared > 2, `${ran} blocks ran, ${compared} were compared`)
 })
 
 t.test('every json block is JSON', async t => {
-  t.ok(blocksIn('json').length > 3)
-  for (const block of blocksIn('json')) t.ok(JSON.parse(block.text), nameOf(block))
+  const json = blocks.filter(({ language }) => language === 'json')
+  t.ok(json.length > 3)
+  for (const block of json) t.ok(JSON.parse(block.text), nameOf(block))
 })
 
 t.test('every block is in a language that is checked', async t => {
@@ -136,20 +133,26 @@ t.test('every block is in a language that is checked', async t => {
 
 t.test('every link leads somewhere', async t => {
   let links = 0
-  for (const [page, text] of pages) {
+  const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']
+  const linked = new Map([...pages, ...others.map(path => [path, readFileSync(path, 'utf8')] as const)])
+  for (const [page, text] of linked) {
     for (const [, link] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
       const [path, anchor] = (link as string).split('#') as [string, string?]
       const target = path === '' ? page : join(dirname(page), path)
       links++
       t.ok(existsSync(target), `${page}: ${link}`)
-      if (anchor !== undefined) t.ok(anchorsOf(pages.get(target) ?? '').includes(anchor), `${page}: ${link}`)
+      if (anchor !== undefined) t.ok(anchorsOf(linked.get(target) ?? '').includes(anchor), `${page}: ${link}`)
     }
   }
   t.ok(links > 20, `${links} links`)
 })
 
-t.test('the README links every page', async t => {
-  for (const page of pages.keys()) if (page !== 'README.md') t.match(pages.get('README.md'), `(${page})`, page)
+t.test('the README leads to the list of all pages', async t => {
+  const index = 'docs/README.md'
+  t.match(pages.get('README.md'), `(${index})`)
+  for (const page of pages.keys()) {
+    if (page !== 'README.md' && page !== index) t.match(pages.get(index), `(${page.replace('docs/', '')})`, page)
+  }
 })
 
 /** Headings as GitHub names them. */
@@ -160,15 +163,4 @@ function anchorsOf (text: string): string[] {
       .replace(/[^\w\- ]/g, '')
       .replaceAll(' ', '-')
   )
-}
-
-/** What an answer must look like; "…" stands for anything. */
-function pattern (shown: unknown): unknown {
-  if (shown === '…') return /./
-  if (Array.isArray(shown)) return shown.map(pattern)
-  if (typeof shown === 'object' && shown !== null) {
-    return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, pattern(value)]))
-  }
-  // A string would also match where it is only a part.
-  return typeof shown === 'string' ? new RegExp(`^${shown.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`) : shown
 }

@@ -1,0 +1,96 @@
+// Does what docs/tutorial.md tells to do, block by block, in an empty folder and with the packed package.
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Block } from '../docs/pages.js'
+import { blocks, toPattern, tutorial } from '../docs/pages.js'
+import { dropSchema, newSchema } from '../postgres/schema.js'
+import { postgresUrl } from '../postgres/url.js'
+import { unmeasured } from '../unmeasured.js'
+import { hasCurl, hasSqlite, packPackage, runLines } from './packed.js'
+
+const shownAddress = 'http://localhost:3000'
+const shownDatabase = 'postgres://user:password@localhost/database'
+
+t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl' }, async t => {
+  const work = await mkdtemp(join(tmpdir(), 'dealbook-tutorial-'))
+  const { tarball } = await packPackage(work)
+  const schema = newSchema()
+  const database = await postgresUrl()
+  let folder = work
+  let server: ChildProcess | undefined
+  let address = ''
+  let said = ''
+  t.teardown(async () => {
+    await stopServer()
+    await dropSchema(schema)
+    await rm(work, { recursive: true, force: true })
+  })
+
+  async function stopServer (): Promise<void> {
+    if (server === undefined || server.exitCode !== null) return
+    const ended = once(server, 'exit')
+    server.kill()
+    await ended
+  }
+
+  async function startServer (lines: string): Promise<void> {
+    await stopServer()
+    const child = spawn(...unmeasured('sh', ['-e', '-c', lines.replace('node server', 'exec node server')]), {
+      cwd: folder,
+      env: { ...process.env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    server = child
+    const ended = once(child, 'exit').then(([code]) => { throw new Error(`server.js ended with ${code}`) })
+    const [printed] = await Promise.race([once(child.stdout, 'data'), ended]) as [Buffer]
+    ended.catch(() => {})
+    // It may listen on one of the two families of addresses only.
+    address = `http://localhost:${/:(\d+)\/rest\/v1\/invoices/.exec(String(printed))?.[1]}`
+  }
+
+  async function runBlock (text: string): Promise<void> {
+    const lines = text.replaceAll(shownAddress, address).replaceAll(shownDatabase, database)
+      // Each answer on a line of its own.
+      .replaceAll('curl -s ', "curl -sS -w '\\n' ")
+    if (/^node server\.js$/m.test(lines)) await startServer(lines)
+    // Later ones have SQLite of their own, as the page says.
+    else if (!/photostructure/.test(lines) || !hasSqlite) said = await runLines(lines, folder, tarball)
+    const [, made] = /^mkdir (.+)\ncd \1$/m.exec(lines) ?? []
+    if (made !== undefined) folder = join(folder, made)
+  }
+
+  async function writeBlock ({ comment, text }: Block): Promise<void> {
+    const [, file, how, place] = /^(?:file: )?([\w.]+\.js)(?:, (below|in place of): (.+))?$/.exec(comment) ?? []
+    if (file === undefined) throw new Error(`what is to be done with this block? "${comment}"`)
+    const path = join(folder, file)
+    if (how === undefined || place === undefined) {
+      return await writeFile(path, text.replace("schema: 'invoicing'", `schema: '${schema}'`))
+    }
+    const lines = (await readFile(path, 'utf8')).split('\n')
+    const at = lines.findIndex(line => line.trim().startsWith(place))
+    if (at === -1) throw new Error(`${file} has no line "${place}"`)
+    if (how === 'below') lines.splice(at + 1, 0, text.trimEnd())
+    else lines.splice(at, 1, text.trimEnd())
+    await writeFile(path, lines.join('\n'))
+  }
+
+  const readLastAnswer = (): unknown => JSON.parse(said.trim().split('\n').at(-1) as string)
+
+  const doBlock: Record<string, (block: Block) => Promise<void>> = {
+    js: writeBlock,
+    sh: async ({ text }) => await runBlock(text),
+    async json ({ text, number }) { t.match(readLastAnswer(), toPattern(JSON.parse(text)), `block ${number}`) },
+    async text ({ text, number }) {
+      for (const line of text.trim().split('\n')) t.match(said, line.replace(/^ℹ /, ''), `block ${number}`)
+    }
+  }
+  const steps = blocks.filter(({ page }) => page === tutorial)
+  t.ok(steps.length > 30, `${steps.length} blocks`)
+  for (const step of steps) await doBlock[step.language]?.(step)
+  t.same(steps.filter(({ language }) => doBlock[language] === undefined), [])
+})
