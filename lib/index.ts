@@ -27,13 +27,17 @@ export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
+export type { FormAffordance, FormField, Refusal } from './representations/form-view.js'
 export { html } from './representations/html/html.js'
 export type { HtmlOptions } from './representations/html/layout.js'
 export type { Texts } from './representations/html/texts.js'
+export type { ItemTexts } from './representations/html/item-texts.js'
+export type {
+  Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownMember, UnavailableOperation
+} from './representations/item-view.js'
 export { json, ndjson } from './representations/json.js'
 export type {
-  Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView,
-  Refusal, Representation, Rows, View
+  Crumb, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView, Representation, Rows, View
 } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'

@@ -147,7 +147,7 @@ t.test('problems that repeat what was sent are well-formed', async t => {
     }
     const html = await app.inject({ url: `${home}?${path}=1`, headers: { accept: 'text/html' } })
     // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script|<img|<svg/.test(html.body)) {
+    if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script>.*<script|<img|<svg/s.test(html.body)) {
       wrong.push([escapeForName(text), html.body])
     }
   }

@@ -26,23 +26,21 @@ export async function redirect (exchange: Exchange, outcome: Outcome): Promise<F
   return reply.code(303).header('location', addFeedback(location, outcome.id)).send()
 }
 
-/**
- * The page that asks whether it is meant, where something would be done; undefined where nothing would, so that there
- * is nothing to be asked.
- */
-export async function askFirst (exchange: Exchange, command: Command): Promise<FastifyReply | undefined> {
+/** Asks whether it is meant, where something would be done; answers whether there was anything to ask. */
+export async function askFirst (exchange: Exchange, command: Command): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
   if (representation.interactive !== true || command.target === undefined) {
     throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
   }
   const { decision } = await preview(mount.family, mount.caller(request), command)
-  if (decision.outcome !== 'done') return undefined
+  if (decision.outcome !== 'done') return false
   const read = itemRead(mount)
   const loading = await admit(read, request, { name: String(command.target), search: '', representation })
   const loaded = loading && await read.load(loading)
   if (loaded === undefined) throw notFound(mount.family.singular, command.target)
   const question = { command, after: decision.after, sent: request.body as FormBody }
-  return await read.represent(exchange, { ...loading?.query, fields: undefined, question }, loaded)
+  await read.represent(exchange, { fields: undefined, question }, loaded)
+  return true
 }
 
 /** The page that the form stands on, with what was entered and what was wrong with it. */

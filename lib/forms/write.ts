@@ -29,10 +29,8 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     try {
       const read = write.read(request)
       const command = { ...read, precondition: makePrecondition(mount, request, read) }
-      const asked = request.body instanceof FormBody && request.body.asksFirst
-        ? await askFirst(exchange, command)
-        : undefined
-      if (asked !== undefined) return asked
+      const asksFirst = request.body instanceof FormBody && request.body.asksFirst
+      if (asksFirst && await askFirst(exchange, command)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')

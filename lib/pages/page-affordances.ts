@@ -38,7 +38,10 @@ export async function affordCollection (
 ): Promise<PageAffordances> {
   const { mount: { family: { fields, singular, lifecycle }, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const rows = { ...affordRows(exchange, parsed, { fields, links, address }, submission), ...(feedback && { feedback }) }
+  const rows = {
+    ...affordRows(exchange, parsed, { fields, links, address }, submission),
+    ...(feedback && { feedback })
+  }
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const { params } = lifecycle
   const action = urls.collection(request)

@@ -63,9 +63,14 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const { rest, ...asked } = splitFeedback(search, representation)
       return { fields: parseFields(grammar, rest, representation), ...asked }
     },
-    async load ({ reader, intent, query, representation }) {
-      const item = await reader.get(intent.id as Id)
-      return item && { item, page: await loadItemPage(family, { reader, item, query, representation }) }
+    async load ({ request, reader, intent, query, representation }) {
+      const id = intent.id as Id
+      const item = await reader.get(id)
+      if (item !== undefined) {
+        return { item, page: await loadItemPage(family, { reader, item, query, representation }) }
+      }
+      if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
+      throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
     },
     represent (exchange, { fields = family.members, refused, question }, { item, page }) {
       const view: OneView = {

@@ -19,7 +19,7 @@ export function quote (text: string): string {
 }
 
 // What cannot be seen, or turns around what is seen, is written as what it is.
-// eslint-disable-next-line no-misleading-character-class
+
 const unseen = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
 
 function writeJson (body: object): string {

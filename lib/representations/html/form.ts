@@ -1,4 +1,4 @@
-import type { FormAffordance, FormField } from '../representation.js'
+import type { FormAffordance, FormField } from '../form-view.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
@@ -108,8 +108,8 @@ function renderType ({ kind, value = '', minimum, maxLength }: FormField): Marku
   const isNumber = number.test(value)
   const min = minimum !== undefined && markup` min="${minimum}"`
   switch (kind) {
-    case 'integer': return isNumber ? markup`type="number" step="1"${min} inputmode="numeric"` : asText('numeric')
-    case 'number': return isNumber ? markup`type="number" step="any"${min} inputmode="decimal"` : asText('decimal')
+    case 'integer': return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}` : asText('numeric')
+    case 'number': return isNumber ? markup`type="number" step="any" inputmode="decimal"${min}` : asText('decimal')
     case 'date': return day.test(value) ? markup`type="date"` : asText('text')
     default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
   }

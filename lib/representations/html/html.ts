@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { errorCodes } from '../../errors.js'
 import type { Members } from '../../values/json.js'
 import type { Representation } from '../representation.js'
-import { replaceTexts } from './english.js'
 import { renderConfirmation } from './confirmation.js'
+import { replaceTexts } from './english.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
 import type { HtmlOptions } from './layout.js'
@@ -17,8 +17,8 @@ import { style } from './style.js'
 import type { Texts } from './texts.js'
 
 /**
- * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each operation that
- * is allowed now.
+ * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each
+ * operation that is allowed now.
  *
  * @example
  * const pages = html({ title: 'CRM', home: '/' })
@@ -64,7 +64,8 @@ export function html (options: HtmlOptions = {}): Representation {
         others: affordances?.others
       })
     },
-    problem: ({ document }) => layOut({ heading: String(document.title), content: renderProblem(texts, document) })
+    problem: ({ document, log }) =>
+      layOut({ heading: String(document.title), content: renderProblem(texts, document, log) })
   }
 }
 

@@ -1,8 +1,8 @@
 /** The look of items, their operations and logs. */
 export const itemStyle = `
 .badge {
-  display: inline-block; font-size: .875rem; font-weight: 600; line-height: 1.4; vertical-align: middle; padding: .1rem .6rem;
-  border: 1px solid var(--faint); border-radius: 1rem; background: var(--panel)
+  display: inline-block; font-size: .875rem; font-weight: 600; line-height: 1.4; vertical-align: middle;
+  padding: .1rem .6rem; border: 1px solid var(--faint); border-radius: 1rem; background: var(--panel)
 }
 .message {
   background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;

@@ -40,6 +40,7 @@ export interface ItemTexts {
 
   readonly log: string
   readonly wholeLog: string
+  readonly wasDeleted: string
   readonly logOfDeleted: string
   readonly by: (principal: string) => string
   /** Of a member whose values were too long to be kept. */
@@ -79,6 +80,7 @@ export const itemEnglish: ItemTexts = {
   willBeGone: singular => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
   log: 'Log',
   wholeLog: 'The whole log',
+  wasDeleted: 'It was there once.',
   logOfDeleted: 'Its log',
   by: principal => `by ${principal}`,
   changed: 'changed',

@@ -1,5 +1,5 @@
+import type { FormAffordance } from '../form-view.js'
 import type { SampleRequest } from '../item-view.js'
-import type { FormAffordance } from '../representation.js'
 import { renderCurl } from './curl.js'
 import { asksFirst, renderInputs } from './form.js'
 import type { Content, Markup } from './markup.js'

@@ -19,9 +19,10 @@ function renderEntry (texts: Texts, entry: LogEntry): Markup {
   const isSaid = ({ name, value }: ShownMember) =>
     changes.some(change => change.name === name && isDeepStrictEqual(change.to, value))
   const rest = params.filter(param => !isSaid(param))
+  const by = principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`
   return markup`<li class="${outcome}">
 <p class="what"><strong>${tellDone(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
-<p class="hint">${renderValue(texts, at, 'date-time')}${principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`}</p>
+<p class="hint">${renderValue(texts, at, 'date-time')}${by}</p>
 ${reason !== undefined && markup`<p dir="auto">${reason}</p>
 `}${renderChanges(texts, changes)}${renderGiven(texts, rest)}</li>
 `

@@ -1,0 +1,50 @@
+import { execFileSync } from 'node:child_process'
+import { ESLint } from 'eslint'
+import t from 'tap'
+import { quote, renderCurl } from '../../lib/representations/html/curl.js'
+import { script } from '../../lib/representations/html/script.js'
+import { isFast } from '../fast/is-fast.js'
+import { oddStrings } from '../odd-strings.js'
+
+t.test('a shell reads what was quoted as one word', { skip: isFast && 'not in test:fast' }, async t => {
+  // No argument of a program can have this character, nor can what is shown.
+  const texts = [...oddStrings(), "'", "''", "'; id #", '$(id)', '`id`', '\\', '!!', '-n', '\n', ' ', '']
+    .filter(text => !text.includes('\0') && text.isWellFormed())
+  const words = texts.map(quote).join(' ')
+  const read = execFileSync('sh', ['-c', `for word in ${words}; do printf '%s\\0' "$word"; done`], { encoding: 'utf8' })
+  t.strictSame(read.split('\0').slice(0, -1), texts)
+})
+
+t.test('what cannot be seen is written out', async t => {
+  const { text } = renderCurl({
+    form: 'verb',
+    method: 'PUT',
+    url: 'https://a.example/b?c=1&d=2',
+    headers: { 'if-match': '"1"' },
+    body: { reason: '\u202egnp.exe \u009b\u00ad</code>' }
+  })
+  t.equal(text, '<code class="curl">curl -X PUT &#39;https://a.example/b?c=1&amp;d=2&#39; ' +
+    '-H &#39;if-match: &quot;1&quot;&#39; -d &#39;{&quot;reason&quot;:&quot;' +
+    '\\u202egnp.exe \\u009b\\u00ad&lt;/code&gt;&quot;}&#39;</code>')
+})
+
+t.test('the script is small, and as the linter wants it', { skip: isFast && 'not in test:fast' }, async t => {
+  t.ok(Buffer.byteLength(script) < 4096, `${Buffer.byteLength(script)} bytes`)
+  t.notMatch(script, /<\/script|<!--|[^\x20-\x7e\n]/)
+  const eslint = new ESLint({
+    overrideConfigFile: true,
+    overrideConfig: {
+      languageOptions: {
+        sourceType: 'script',
+        globals: Object.fromEntries(
+          ['document', 'location', 'history', 'addEventListener', 'URL'].map(name => [name, 'readonly'])
+        )
+      },
+      rules: Object.fromEntries(
+        ['no-undef', 'no-unused-vars', 'prefer-const', 'eqeqeq', 'no-var', 'no-shadow'].map(rule => [rule, 'error'])
+      )
+    }
+  })
+  const [result] = await eslint.lintText(script)
+  t.strictSame(result?.messages, [])
+})
