@@ -114,7 +114,11 @@ function findFlawInWords (
   taken: readonly string[]
 ): string | undefined {
   // Every path below an item, and every action, and whose it is.
-  const owners = new Map([['commands', 'the log'], ...taken.map(word => [word, 'creating and deleting'] as const)])
+  const owners = new Map([
+    ['commands', 'the log'],
+    ['operations', 'what can be done with an item'],
+    ...taken.map(word => [word, 'creating and deleting'] as const)
+  ])
   for (const [key, operation] of Object.entries(operations)) {
     const { name, verb, participle, noun, action, params } = operation
     if (name !== key) return `the operation "${key}" is named "${name}"; key and name must be the same`

@@ -2,24 +2,25 @@ import type { FastifyReply } from 'fastify'
 import { send } from '../http/reply.js'
 import { readPreference } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describeAnswer, minimal } from '../openapi/answers.js'
+import { showItem } from '../mount/show-item.js'
+import { describeAnswer, describeLinkedItem, minimal } from '../openapi/answers.js'
 import { linkCommand } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import { makePicker } from '../values/json.js'
 import { mayRead } from './may-read.js'
 
 /** The item after the operation, at its own address. */
 export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply } = exchange
+  const { mount, request, reply } = exchange
   const after = outcome.item as Stored
-  reply.header('content-location', urls.item(request, after.id))
-  return sendItem(exchange, 200, outcome, makePicker(family.members)(after))
+  reply.header('content-location', mount.urls.item(request, after.id))
+  return sendItem(exchange, 200, outcome, showItem(mount, request, after))
 }
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
-  const { schema, singular } = mount.family
+  const { singular } = mount.family
+  const schema = describeLinkedItem(mount)
   const headers = { 'content-location': `The address of the ${singular}` }
   return {
     200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),

@@ -1,28 +1,26 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { errorCodes } from '../errors.js'
-import type { CompiledOperation, Family } from '../family/family.js'
-import type { Context, Operation } from '../family/operation.js'
+import type { Family } from '../family/family.js'
 import { compileParams, readParams } from '../family/params.js'
 import type { RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import { hasAllWords } from '../mount/requests.js'
+import type { ItemLinks } from '../mount/show-item.js'
+import { linkItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
-import { describeWriteProblems } from '../openapi/answers.js'
+import { describeItemLinks, describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Problem } from '../problems.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
-import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { MemberFlaw } from '../values/json.js'
-import { didYouMean } from '../values/nearest.js'
+import { escapePointer } from '../values/json.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { getJsonBody } from './body.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
+import { findPatch, interpret, isEdited } from './interpret.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
@@ -37,9 +35,8 @@ export const attributes: Form<'attributes'> = {
     return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
   },
   endpoints (mount) {
-    const { family } = mount
-    if (family.operations.size === 0) return []
-    const read = compileReader(family)
+    if (mount.family.operations.size === 0) return []
+    const read = compileReader(mount)
     const common = { path: '/:id', read, answer: answerItem }
     return [
       makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
@@ -48,31 +45,13 @@ export const attributes: Form<'attributes'> = {
   }
 }
 
-/** The members that say the same as an operation does; undefined where none do. */
-function findPatch (
-  family: Family,
-  item: Stored,
-  { operation, params, context }: { operation: Operation<Members>, params: Members, context: Context }
-): Members | undefined {
-  try {
-    const after = operation.apply(Object.freeze({ ...item }), params, context)
-    const names = family.ownFields.map(({ name }) => name).filter(name => !isDeepStrictEqual(after[name], item[name]))
-    const wanted = Object.fromEntries(names.map(name => [name, after[name]]).filter(([, value]) => value !== undefined))
-    const removed = names.filter(name => after[name] === undefined)
-    const meant = interpret(family, item, wanted, removed)
-    if (meant.action !== operation.action || !isDeepStrictEqual(meant.params, params)) return undefined
-    return { ...wanted, ...Object.fromEntries(removed.map(name => [name, null])) }
-  } catch {
-    // What is refused cannot be said so.
-    return undefined
-  }
-}
-
-function compileReader (family: Family): (request: FastifyRequest) => Command {
+function compileReader (mount: Mount): (request: FastifyRequest) => Command {
+  const { family } = mount
   const schema = compileParams(Type.Partial(family.schema))
   return request => {
     const target = readItemId(family, request)
-    const { members, removed } = splitNulls(family, request)
+    const { links, ...body } = getJsonBody(request)
+    const { members, removed } = splitNulls(family, request.method, body)
     const read = schema.read(members)
     // A member that is wrong may be just what is stored, from before a field became stricter; one that is unknown not.
     if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
@@ -83,6 +62,7 @@ function compileReader (family: Family): (request: FastifyRequest) => Command {
       target,
       params: {},
       interpret (current) {
+        refuseOtherLinks(links, linkItem(mount, request, current))
         const wanted = 'params' in read ? read.params : readParams(schema, omitSame(members, current))
         return interpret(family, current, wanted, removed)
       }
@@ -90,82 +70,27 @@ function compileReader (family: Family): (request: FastifyRequest) => Command {
   }
 }
 
+// An item may be sent back as it was shown; its links are for reading.
+function refuseOtherLinks (sent: unknown, links: ItemLinks): void {
+  if (sent === undefined) return
+  const detail = 'must be as it was read, or be left out'
+  if (typeof sent !== 'object' || sent === null) throw invalidBody([{ pointer: '/links', detail }])
+  const changed = Object.entries(sent).filter(([name, url]) => !Object.hasOwn(links, name) || links[name] !== url)
+  if (changed.length === 0) return
+  throw invalidBody(changed.map(([name]) => ({ pointer: `/links/${escapePointer(name)}`, detail })))
+}
+
 function omitSame (members: Members, current: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, current[name])))
 }
 
 // In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
-function splitNulls (family: Family, request: FastifyRequest): { members: Members, removed: string[] } {
-  const body = getJsonBody(request)
+function splitNulls (family: Family, method: string, body: Members): { members: Members, removed: string[] } {
   const removed = family.fields
     .filter(({ name, optional }) => optional && body[name] === null)
     .map(({ name }) => name)
-    .filter(name => request.method === 'PATCH' || isEdited(family, name))
+    .filter(name => method === 'PATCH' || isEdited(family, name))
   return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
-}
-
-function interpret (
-  family: Family,
-  current: Stored,
-  wanted: Members,
-  removed: readonly string[]
-): Pick<Command, 'action' | 'params'> {
-  const differing = [
-    ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
-    ...removed.filter(name => current[name] !== undefined)
-  ]
-  const { attributes, edit } = family
-  const edited = differing.filter(name => isEdited(family, name))
-  const others = differing.filter(name => !edited.includes(name))
-  const flaws = others.filter(name => attributes?.fields.includes(name) !== true)
-    .map(name => explainMisplaced(family, name))
-  if (flaws.length > 0) throw invalidBody(flaws)
-
-  const merged: Record<string, unknown> = { ...current, ...wanted }
-  for (const name of removed) delete merged[name]
-  const meant = attributes === undefined || others.length === 0 ? undefined : attributes.read(merged, current)
-  if (meant !== undefined && 'field' in meant) {
-    throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
-  }
-  if (edit !== undefined && edited.length > 0) {
-    if (meant !== undefined) throw refuseTwo(meant.operation, others, edit.operation.name, edited)
-    const params = Object.fromEntries(edited.map(name => [name, merged[name] ?? null]))
-    return { action: edit.operation.action, params: readParams(edit.params, params) }
-  }
-  if (meant === undefined) return { action: undefined, params: {} }
-  const { operation, params } = getOperationByName(family, meant.operation)
-  return { action: operation.action, params: readParams(params, meant.params) }
-}
-
-function isEdited ({ edit }: Family, name: string): boolean {
-  return edit?.operation.changes?.includes(name) === true
-}
-
-// An update is one operation, or else half of it might be refused.
-function refuseTwo (one: string, its: readonly string[], another: string, others: readonly string[]): Problem {
-  const explain = (own: string, other: string) => (name: string): MemberFlaw => ({
-    pointer: `/${name}`,
-    detail: `is changed by the operation ${own}, and another member here by ${other}; send one after the other`
-  })
-  return invalidBody([...its.map(explain(one, another)), ...others.map(explain(another, one))])
-}
-
-function getOperationByName ({ name: family, operations }: Family, name: string): CompiledOperation {
-  const all = [...operations.values()]
-  const found = all.find(({ operation }) => operation.name === name)
-  if (found !== undefined) return found
-  const hint = didYouMean(name, all.map(({ operation }) => operation.name))
-  throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family, name, hint)
-}
-
-function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {
-  const owners = [...operations.values()]
-    .filter(({ operation }) => operation.changes?.includes(name))
-    .map(({ operation }) => operation.name)
-  const detail = owners.length === 0
-    ? 'cannot be changed'
-    : `is changed by the operation ${owners.join(' or ')}, not by an update`
-  return { pointer: `/${name}`, detail }
 }
 
 function describePut (mount: Mount): RouteSchema {
@@ -190,10 +115,11 @@ function describePatch (mount: Mount): RouteSchema {
 
 function describeCommon (mount: Mount): RouteSchema {
   const { schema, edit } = mount.family
+  const links = describeItemLinks(mount)
   return {
     params: Type.Object({ id: describeId(mount) }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: Type.Partial(Type.Object({ ...schema.properties, ...edit?.params.schema.properties })),
+    body: Type.Partial(Type.Object({ ...schema.properties, ...edit?.params.schema.properties, links })),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }
 }

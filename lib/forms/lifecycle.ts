@@ -6,15 +6,16 @@ import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import type { RequestWriter } from '../mount/requests.js'
+import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
 import {
-  describeAnswer, describePreconditions, describeProblems, redirected, replayHeader, validatorHeaders
+  describeAnswer, describeLinkedItem, describePreconditions, describeProblems, redirected, replayHeader,
+  validatorHeaders
 } from '../openapi/answers.js'
 import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
-import { makePicker } from '../values/json.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { makeWriteEndpoint } from './form.js'
@@ -35,7 +36,6 @@ export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
   const { family } = mount
-  const links = Type.Object({ self: Type.String(), collection: Type.String(), commands: Type.String() })
   return makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
@@ -56,7 +56,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       response: {
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
-          schema: Type.Object({ ...family.schema.properties, links }),
+          schema: describeLinkedItem(mount),
           headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
         }),
         303: redirected,
@@ -71,13 +71,11 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
 
 /** The new item, where it is, and its validators. */
 async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply, choice } = exchange
+  const { mount, request, reply, choice } = exchange
   const created = outcome.item as Stored
-  const self = urls.item(request, created.id)
-  const links = { self, collection: urls.collection(request), commands: `${self}/commands` }
-  const document = { ...makePicker(family.members)(created), links }
+  const document = showItem(mount, request, created)
   reply
-    .header('location', self)
+    .header('location', mount.urls.item(request, created.id))
     .header('etag', makeEtag(created, document, choice.representation))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return await sendItem(exchange, 201, outcome, document)

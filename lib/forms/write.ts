@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FormBody } from '../http/body.js'
 import { explainTags, judgeWrite } from '../http/conditional.js'
-import { readWish, refuseCrossSite, splitUrl } from '../http/request.js'
+import { readWish, refuseCrossSite, refuseParameters, splitUrl } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { invalidQuery, preconditionFailed, Problem } from '../problems.js'
-import { splitQuery } from '../query/query-string.js'
+import { preconditionFailed, Problem } from '../problems.js'
 import type { Command } from '../service/command.js'
 import type { Outcome } from '../service/execute.js'
 import { execute } from '../service/execute.js'
@@ -23,7 +22,7 @@ export interface Write {
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
     refuseCrossSite(request, mount.trustedOrigins)
-    refuseParameters(request)
+    refuseParameters(splitUrl(request).search)
     const choice = mount.chooser.choose('one', readWish(request))
     const exchange = { mount, request, reply, choice }
     try {
@@ -46,17 +45,6 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
 /** Whether a person sent this by a form of a page, and is to see a page again. */
 function isFromPage ({ request, choice }: Exchange): boolean {
   return request.body instanceof FormBody && choice.representation.interactive === true
-}
-
-/** A write may say the format of its answer, and nothing else, in its query. */
-function refuseParameters (request: FastifyRequest): void {
-  const { search } = splitUrl(request)
-  if (search === '') return
-  let formats = 0
-  const wrong = splitQuery(search).filter(({ name }) => name !== 'format' || ++formats > 1)
-  if (wrong.length === 0) return
-  const detail = 'The only parameter here is format, once'
-  throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
 /** The conditions of the request: those of its headers, and what a form of ours has in their place. */

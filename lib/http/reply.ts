@@ -24,11 +24,13 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 /** Sends what is written already. */
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
   if (text.length >= largeAnswer) watchLargeAnswer(reply, text.length, exportTimeout)
-  return setRepresentation(reply, choice).header('cache-control', caching).send(text)
+  return setCaching(setRepresentation(reply, choice)).send(text)
 }
 
-/** For the one who asked, and not without asking again whether it still holds. */
-export const caching = 'private, no-cache'
+/** For the one who asked, and not without asking again whether it still holds: where nothing tells, not at all. */
+export function setCaching (reply: FastifyReply): FastifyReply {
+  return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
+}
 
 /** The headers of everything that was negotiated. */
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { Problem } from '../problems.js'
-import { readTextParameter } from '../query/query-string.js'
+import { invalidQuery, Problem } from '../problems.js'
+import { readTextParameter, splitQuery } from '../query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../values/ids.js'
 import { shorten } from '../values/shorten.js'
 import type { Wish } from './negotiate.js'
@@ -34,6 +34,16 @@ export function readWish (request: FastifyRequest, suffix?: string): Wish {
   const { search } = splitUrl(request)
   const format = search === '' ? undefined : readTextParameter(search, 'format')
   return { suffix, format, accept: request.headers.accept }
+}
+
+/** Refuses all that a query says, but for the format of the answer. */
+export function refuseParameters (search: string): undefined {
+  if (search === '') return
+  let formats = 0
+  const wrong = splitQuery(search).filter(({ name }) => name !== 'format' || ++formats > 1)
+  if (wrong.length === 0) return
+  const detail = 'The only parameter here is format, once'
+  throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
 /** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */

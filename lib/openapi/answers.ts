@@ -80,6 +80,17 @@ export function describePage (mount: Mount, description: string, items: TSchema)
   })
 }
 
+/** An item as it is shown by itself, with links. */
+export function describeLinkedItem (mount: Mount): TObject {
+  return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
+}
+
+/** Where an item leads. */
+export function describeItemLinks ({ family: { writable } }: Mount): TObject {
+  const links = { self: Type.String(), collection: Type.String() }
+  return Type.Object(writable ? { ...links, log: Type.String(), operations: Type.String() } : links)
+}
+
 /** The problems that a route answers with, several with one status as one. */
 export function describeProblems (
   { representations }: Mount,

@@ -10,9 +10,10 @@ import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, makeForm } from './form-fields.js'
-import { judgeOperations } from './judge-operations.js'
+import { explainRefusal, isText, makeForm } from './form-fields.js'
 import { showEntry } from './log-entries.js'
+import type { Offer } from './offers.js'
+import { keepGranted, listOffers } from './offers.js'
 import { listRequests } from './sample-requests.js'
 
 /** What the page of an item shows besides it. */
@@ -36,25 +37,32 @@ export async function affordItem (
   const { mount, request } = exchange
   const { family, urls } = mount
   const self = urls.item(request, item.id)
-  const makeNounForm = ({ operation, params }: { operation: NounOperation, params: Params }) =>
-    makeOperationForm(exchange, item, operation, params, submission)
-
-  const offers = await judgeOperations(exchange, item)
-  const operations = offers.operations.map(makeNounForm)
-  const remove = offers.deletion && makeNounForm(offers.deletion)
+  const offers = await findOffers(exchange, item)
+  const forms = offers.filter(({ reason }) => reason === undefined)
+    .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
+  const operations = forms.filter(({ name }) => name !== 'delete')
+  const remove = forms.find(({ name }) => name === 'delete')
   const state = family.state?.(item)
   return {
     ...placeItem(exchange, item.id),
     ...(state === undefined ? {} : { state }),
     operations,
-    unavailable: offers.unavailable,
+    unavailable: offers.flatMap(({ operation: { name }, reason }) => reason === undefined ? [] : [{ name, reason }]),
     ...(remove && { remove }),
     ...(family.writable && {
       log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
     }),
     ...(feedback && { feedback: { ...feedback, current: item.revision } }),
-    ...explainRefusal(mount, submission, remove === undefined ? operations : [...operations, remove])
+    ...explainRefusal(mount, submission, forms)
   }
+}
+
+// What the caller may do, and why not now where it is not allowed.
+async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
+  // The forms of a page are sent to the nouns.
+  if (!exchange.mount.forms.has('noun')) return []
+  const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
+  return await keepGranted(exchange, item, offers)
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]

@@ -25,6 +25,7 @@ import { joinSharedPaths } from '../mount/shared-paths.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
+import { operationsEndpoints } from '../reads/operations.js'
 import { queryEndpoints } from '../reads/queries.js'
 import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
@@ -162,7 +163,7 @@ function readEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint
   return [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
-    ...(mount.family.writable ? logEndpoints(mount) : []),
+    ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
     ...(shared === undefined ? [] : queryEndpoints(mount, shared))
   ]
 }

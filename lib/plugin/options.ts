@@ -52,7 +52,7 @@ export interface FamilyOptions<I = Stored> {
    * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant
    * (the attribute form, a command that is read by its own id), it is called to read, and again when that is known. A
    * path such as `…/a.json` may name an item `a.json` or `a`: it is asked for each. It is asked to read before a write
-   * shows the item, and tentatively for each operation that a page offers.
+   * shows the item, and tentatively for each operation that is offered.
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { caching, setRepresentation } from '../http/reply.js'
+import { setCaching, setRepresentation } from '../http/reply.js'
 import { endWhenStalled } from '../http/stalled.js'
 import { getStream } from '../http/streams.js'
 import type { Exchange } from '../mount/mount.js'
@@ -44,7 +44,7 @@ export function exportRows (
   parsed: ParsedQuery,
   { listing, first }: { readonly listing: Listing, readonly first: Found }
 ): FastifyReply {
-  setRepresentation(reply, choice).header('cache-control', caching)
+  setCaching(setRepresentation(reply, choice))
   if (request.method === 'HEAD') return reply.send()
   endWhenStalled(reply, exportTimeout)
   const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first)

@@ -3,10 +3,13 @@ import type { FastifyReply } from 'fastify'
 import type { Family } from '../family/family.js'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
-import { caching, send } from '../http/reply.js'
+import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describeAnswer, describeHeaders, describeProblems, validatorHeaders } from '../openapi/answers.js'
+import { showItem } from '../mount/show-item.js'
+import {
+  describeAnswer, describeHeaders, describeLinkedItem, describeProblems, validatorHeaders
+} from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeId } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Question } from '../pages/confirmation.js'
@@ -16,10 +19,11 @@ import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
 import { findNewest, tellFeedback } from '../pages/log-entries.js'
 import { notFound, preconditionFailed } from '../problems.js'
-import type { OneView } from '../representations/representation.js'
+import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { splitFeedback } from './feedback.js'
 import type { Loading, Read } from './read.js'
@@ -72,17 +76,17 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
       throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
     },
-    represent (exchange, { fields = family.members, refused, question }, { item, page }) {
+    represent (exchange, { fields, refused, question }, { item, page }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
-        document: makePicker(fields)(item),
+        document: chooseMembers(exchange, fields, item),
         affordances: async () => question === undefined
           ? await affordItem(exchange, item, page)
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)
-      if (refused === undefined) return sendOne(exchange, item, view, page.entries.find(isRefused)?.id)
+      if (refused === undefined) return sendOne(exchange, item, view, { also: page.entries.find(isRefused)?.id })
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
@@ -109,16 +113,26 @@ function isRefused ({ outcome }: CommandRecord): boolean {
   return outcome === 'refused'
 }
 
-/**
- * Answers with one resource, or with what the request's conditions ask for in its place.
- *
- * @param also what the answer shows that is not in the resource
- */
+// To a person, the page itself leads on.
+function chooseMembers ({ mount, request, choice }: Exchange, fields: ItemQuery['fields'], item: Stored): Members {
+  if (fields === undefined && choice.representation.interactive !== true) return showItem(mount, request, item)
+  return makePicker(fields ?? mount.family.members)(item)
+}
+
+/** What an answer shows of which the revision knows nothing. */
+interface Sharing {
+  /** Whether it depends on who asks. */
+  readonly isPersonal?: boolean
+  /** What is not in the resource. */
+  readonly also?: string | undefined
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
 export function sendOne (
   exchange: Exchange,
   item: Stored,
-  view: OneView,
-  also?: string
+  view: OneView | PageView,
+  { isPersonal = exchange.choice.representation.interactive === true, also }: Sharing = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
   const etag = makeEtag(item, view.document, choice.representation, also)
@@ -126,11 +140,10 @@ export function sendOne (
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
   }
-  // What a page offers depends on who asks, of which the revision knows nothing.
-  if (isGuarded && choice.representation.interactive === true) return send(exchange, view)
+  if (isGuarded && isPersonal) return send(exchange, view)
   reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
   if (verdict === 'go') return send(exchange, view)
-  return reply.code(304).header('vary', 'Accept').header('cache-control', caching).send()
+  return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
 function describeItem (mount: Mount): Endpoint['schema'] {
@@ -150,7 +163,7 @@ function describeItem (mount: Mount): Endpoint['schema'] {
     response: {
       200: describeAnswer(mount, 'one', {
         description: `The ${family.singular}`,
-        schema: family.schema,
+        schema: describeLinkedItem(mount),
         headers: validatorHeaders
       }),
       // The type says that there is no body.

@@ -52,7 +52,7 @@ export interface Confirmation {
   readonly entered: readonly (readonly [name: string, value: string])[]
 }
 
-/** An operation that cannot be done now, and why not; empty where nobody says. */
+/** An operation that cannot be done now, and why not. */
 export interface UnavailableOperation {
   readonly name: string
   readonly reason: string

@@ -20,7 +20,7 @@ export interface Intent {
    * `command`.
    */
   readonly params: Readonly<Record<string, unknown>>
-  /** Where nothing is about to be done: a page asks whether to offer it, and `params` are not known yet. */
+  /** Where nothing is about to be done: it is asked whether to offer it, and `params` are not known yet. */
   readonly tentative?: true
 }
 

@@ -11,35 +11,47 @@ export function explainForbidden (operation: Operation<Members>, item: Members):
 }
 
 /**
- * Whether an operation can be offered. What `allowed` throws is for those who ask for the operation; here it means no.
+ * Says, to who has not asked for an operation yet, why an item does not allow it now; undefined where it does. What
+ * `allowed` throws means no.
  *
  * @param report called with what is no problem but a mistake
  */
-export function isOffered (
+export function explainNow (
+  family: Family,
   operation: Operation<Members>,
   item: Members,
   report?: (error: unknown) => void
-): boolean {
+): string | undefined {
+  let reason: string | undefined = ''
   try {
-    return explainForbidden(operation, item) === undefined
+    reason = explainForbidden(operation, item)
   } catch (error) {
-    if (!(error instanceof Problem)) report?.(error)
-    return false
+    if (error instanceof Problem) reason = error.message
+    else report?.(error)
   }
+  return reason === '' ? explainState(operation.name, family, readState(family, item)) : reason && cut(reason)
 }
 
 /** The problem of an operation that the state of an item does not allow. @param reason empty where there is none */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
-    .filter(operation => isOffered(operation, item))
+    .filter(operation => explainNow(family, operation, item) === undefined)
     .map(operation => operation.name)
-  const called = family.state?.(item)
-  const state = called === undefined ? undefined : cut(called, 100)
-  const when = state === undefined ? `for this ${family.singular} now` : `while the ${family.singular} is ${state}`
+  const state = readState(family, item)
   const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
-  return new Problem('wrong-state', reason === '' ? `${name} is not allowed ${when}; ${others}` : cut(reason), {
+  return new Problem('wrong-state', reason === '' ? `${explainState(name, family, state)}; ${others}` : cut(reason), {
     members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
   })
+}
+
+function readState (family: Family, item: Members): string | undefined {
+  const called = family.state?.(item)
+  return called === undefined ? undefined : cut(called, 100)
+}
+
+function explainState (name: string, { singular }: Family, state: string | undefined): string {
+  const when = state === undefined ? `for this ${singular} now` : `while the ${singular} is ${state}`
+  return `${name} is not allowed ${when}`
 }
 
 const maxFlaws = 20

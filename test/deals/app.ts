@@ -44,7 +44,8 @@ export async function createDeal (app: FastifyInstance, members: object = {}): P
 }
 
 export async function readDeal (app: FastifyInstance, id: string): Promise<Item> {
-  return (await app.inject(`${home}/${id}`)).json<Item>()
+  const { links, ...deal } = (await app.inject(`${home}/${id}`)).json<Item & { links: unknown }>()
+  return deal
 }
 
 /** The whole log, as its first page shows it. */

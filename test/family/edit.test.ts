@@ -82,7 +82,7 @@ async function startApp (storage: Storage) {
   app.register(tickets, { storage })
   await app.ready()
   const read = async (id: number) => {
-    const { createdAt, updatedAt, id: _id, ...ticket } = (await app.inject(`/tickets/${id}`)).json()
+    const { createdAt, updatedAt, id: _id, links, ...ticket } = (await app.inject(`/tickets/${id}`)).json()
     return ticket
   }
   const create = async (): Promise<number> =>

@@ -206,7 +206,7 @@ t.test('what a rule says stands beside the field, and no rule breaks a page', as
   t.match(refused.body, /id="pay-amount-error">Amount must be at most 5\./)
   t.match(refused.body, '<a href="#pay-amount">')
   const [line] = lines
-  t.match(line, { msg: 'allowed failed for what a page offers', action: 'BreakInvoice' })
+  t.match(line, { msg: 'allowed failed for what is offered', action: 'BreakInvoice' })
 
   await send('/invoices/1/payments', 'amount=5')
   lines.length = 0

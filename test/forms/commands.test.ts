@@ -291,9 +291,10 @@ for (const { name, make } of storages) {
         })
         t.equal(createdAt, updatedAt)
         const self = `${home}/${id as string}`
-        t.strictSame(links, { self, collection: home, commands: `${self}/commands` })
+        t.strictSame(links, { self, collection: home, log: `${self}/commands`, operations: `${self}/operations` })
         t.equal(answer.headers.location, self)
         const read = await app.inject(self)
+        t.equal(answer.body, read.body, 'the same, as the tag says')
         t.equal(answer.headers.etag, read.headers.etag)
         t.equal(answer.headers.etag, '"1-json"')
         t.equal(answer.headers['last-modified'], read.headers['last-modified'])

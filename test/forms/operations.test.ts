@@ -104,7 +104,9 @@ function checkAnswer (
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
   t.equal(headers.vary, 'Accept', `${label} Vary`)
   if (form.shows === 'deal') {
-    t.strictSame(answer.json(), deal, `${label} the deal as a GET shows it`)
+    const self = `${home}/${deal.id}`
+    const links = { self, collection: home, log: `${self}/commands`, operations: `${self}/operations` }
+    t.strictSame(answer.json(), { ...deal, links }, `${label} the deal as a GET shows it`)
     t.equal(headers['content-location'], `${home}/${deal.id}`, `${label} where the deal is`)
     t.equal(headers.location, undefined)
     return

@@ -8,24 +8,27 @@ t.test('what is shown is for the one who asked, and for no cache that others sha
   t.teardown(() => app.close())
   const { id } = await createDeal(app)
   const etag = String((await app.inject(`${home}/${id}`)).headers.etag)
-  for (const [status, request] of [
-    [200, { url: home }],
-    [200, { url: home, headers: { accept: 'text/html' } }],
-    [200, { url: `${home}.csv` }],
-    [200, { url: `${home}?format=ndjson&maxpagesize=5` }],
-    [200, { url: `${home}/${id}` }],
-    [200, { url: `${home}/${id}.html` }],
-    [304, { url: `${home}/${id}`, headers: { 'if-none-match': etag } }],
-    [200, { url: `${home}/${id}/commands` }],
-    [200, { url: '/query/deals-by-status/open' }],
-    [200, { method: 'HEAD', url: home }],
-    [200, { method: 'HEAD', url: `${home}.csv` }],
-    [201, { method: 'POST', url: home, payload: { name: 'a', price: 1 } }],
-    [200, { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } }]
+  // What has no validator could only be had anew, so that there is no use in keeping it.
+  for (const [status, caching, request] of [
+    [200, 'private, no-store', { url: home }],
+    [200, 'private, no-store', { url: home, headers: { accept: 'text/html' } }],
+    [200, 'private, no-store', { url: `${home}.csv` }],
+    [200, 'private, no-store', { url: `${home}?format=ndjson&maxpagesize=5` }],
+    [200, 'private, no-cache', { url: `${home}/${id}` }],
+    [200, 'private, no-cache', { url: `${home}/${id}.html` }],
+    [304, 'private, no-cache', { url: `${home}/${id}`, headers: { 'if-none-match': etag } }],
+    [200, 'private, no-cache', { url: `${home}/${id}/operations` }],
+    [200, 'private, no-store', { url: `${home}/${id}/commands` }],
+    [200, 'private, no-store', { url: '/query/deals-by-status/open' }],
+    [200, 'private, no-store', { method: 'HEAD', url: home }],
+    [200, 'private, no-store', { method: 'HEAD', url: `${home}.csv` }],
+    [201, 'private, no-cache', { method: 'POST', url: home, payload: { name: 'a', price: 1 } }],
+    [200, 'private, no-store', { method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } }]
   ] as const) {
     const answer = await app.inject(request)
     t.equal(answer.statusCode, status, request.url)
-    t.equal(answer.headers['cache-control'], 'private, no-cache', request.url)
+    t.equal(answer.headers['cache-control'], caching, request.url)
+    t.equal('etag' in answer.headers, caching === 'private, no-cache', request.url)
   }
   t.equal((await app.inject(`${home}/none`)).headers['cache-control'], 'no-store')
 })

@@ -147,7 +147,12 @@ t.test('with a public address, Location and links are absolute', async t => {
   const self = made.headers.location as string
   t.match(self, /^https:\/\/deals\.example\/crm\/rest\/v1\/deals\/[0-9a-f-]+$/)
   t.match(made.json(), {
-    links: { self, collection: 'https://deals.example/crm/rest/v1/deals', commands: `${self}/commands` }
+    links: {
+      self,
+      collection: 'https://deals.example/crm/rest/v1/deals',
+      log: `${self}/commands`,
+      operations: `${self}/operations`
+    }
   })
   const held = await app.inject({ method: 'PUT', url: `${new URL(self).pathname}/hold`, payload: { reason: 'a' } })
   t.equal(held.headers['content-location'], self)

@@ -17,9 +17,10 @@ t.test('a representation of the host\'s own', async t => {
     t.notOk('items' in answer.json<object>())
   }
   const one = await app.inject('/customers/2.hal')
+  const _links = { self: { href: '/customers/2' }, collection: { href: '/customers' } }
   t.strictSame(
     [one.headers['content-type'], one.headers.etag, one.json()],
-    [type, '"1-hal"', { ...people(2)[1], _links: {} }]
+    [type, '"1-hal"', { ...people(2)[1], _links }]
   )
   t.equal(
     (await app.inject('/customers/9.hal')).headers['content-type'],

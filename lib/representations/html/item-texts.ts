@@ -4,9 +4,8 @@ export interface ItemTexts {
   readonly submit: (operation: string, singular: string) => string
   /** The heading of the operations that are allowed now. */
   readonly operations: string
-  /** The heading of those that are not, and why one is not where nobody gives a reason. */
+  /** The heading of those that are not. */
   readonly unavailable: string
-  readonly notNow: (singular: string, state: string | undefined) => string
   /** The heading of the members that the service gives. */
   readonly technical: string
 
@@ -62,7 +61,6 @@ export const itemEnglish: ItemTexts = {
   submit: (operation, singular) => operation.includes(' ') ? operation : `${operation} the ${lowerFirst(singular)}`,
   operations: 'What can be done now',
   unavailable: 'What cannot be done now',
-  notNow: (singular, state) => state === undefined ? 'not now' : `not while the ${lowerFirst(singular)} is ${state}`,
   technical: 'For the record',
   created: 'Created.',
   deleted: 'Deleted.',

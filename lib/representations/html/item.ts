@@ -36,12 +36,11 @@ ${given.length > 0 && markup`<h2>${texts.technical}</h2>
 ${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
 }
 
-function renderUnavailable (texts: Texts, singular: string, { unavailable, state }: ItemAffordances): Content {
+function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
   return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
 <dl>
 ${unavailable.map(({ name, reason }) =>
-  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${
-    reason === '' ? texts.notNow(texts.label(singular), state) : reason}</dd>
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${reason}</dd>
 `)}</dl>`
 }
 

@@ -1,0 +1,125 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { sendText } from '../http/reply.js'
+import { refuseParameters } from '../http/request.js'
+import type { Endpoint } from '../http/routes.js'
+import type { Exchange, Mount } from '../mount/mount.js'
+import { readItemId } from '../mount/urls.js'
+import { describeAnswer, describeProblems, validatorHeaders } from '../openapi/answers.js'
+import { describeId } from '../openapi/parameters.js'
+import { describeRoute } from '../openapi/route.js'
+import type { Offer } from '../pages/offers.js'
+import { keepGranted, listOffers } from '../pages/offers.js'
+import { notFound } from '../problems.js'
+import { intendToRead } from '../service/caller.js'
+import type { Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { sendOne } from './item.js'
+import type { Read } from './read.js'
+import { readHandler } from './read.js'
+
+/** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
+export function operationsEndpoints (mount: Mount): Endpoint[] {
+  const path = `${mount.home}/:id/operations`
+  const handler = readHandler(operationsRead(mount))
+  return [
+    { method: 'GET', path, schema: describeOperations(mount), handler },
+    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler }
+  ]
+}
+
+function operationsRead (mount: Mount): Read<undefined, Stored> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate (request) {
+      const { id, extension } = request.params as { id: string, extension?: string }
+      return { name: id, suffix: extension }
+    },
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: refuseParameters,
+    load: async ({ reader, intent }) => await reader.get(intent.id as Id),
+    represent: async (exchange, _query, item) => await sendOperations(exchange, item),
+    miss: name => notFound(family.singular, name)
+  }
+}
+
+async function sendOperations (exchange: Exchange, item: Stored): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, choice: { representation } } = exchange
+  const offers = await keepGranted(exchange, item, listOffers(exchange, item))
+  const self = urls.item(request, item.id)
+  const items = offers.map(offer => showOffer(exchange, self, offer))
+  const links = { self: `${self}/operations`, [family.singular]: self }
+  const { rows } = representation
+  if (rows !== undefined) {
+    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
+  }
+  const document = { items, links }
+  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document } as const
+  return await sendOne(exchange, item, view, { isPersonal: true })
+}
+
+const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
+
+function showOffer ({ mount: { forms } }: Exchange, self: string, { operation, params, reason }: Offer): Members {
+  const { name, action, summary = name } = operation
+  return {
+    name,
+    action,
+    summary,
+    ...findAddress(forms, self, operation),
+    params: params.schema,
+    allowed: reason === undefined,
+    ...(reason === undefined ? {} : { reason })
+  }
+}
+
+/** How to say an operation, in the first of these forms that the mount has. */
+function findAddress (
+  forms: Mount['forms'],
+  self: string,
+  { verb, participle, noun }: Offer['operation']
+): { method?: string, href?: string, form?: string } {
+  // What has no verb is the deletion, in whatever forms.
+  if (verb === undefined) return { method: 'DELETE', href: self }
+  if (forms.has('verb')) return { method: 'PUT', href: `${self}/${verb}`, form: 'verb' }
+  if (forms.has('participle')) return { method: 'PUT', href: `${self}/${participle}`, form: 'participle' }
+  if (forms.has('noun')) return { method: 'POST', href: `${self}/${noun}`, form: 'noun' }
+  return forms.has('update') ? { method: 'PUT', href: self, form: 'update' } : {}
+}
+
+function describeOperations (mount: Mount): Endpoint['schema'] {
+  const { singular } = mount.family
+  const said = (description: string) => Type.Optional(Type.String({ description }))
+  const operation = Type.Object({
+    name: Type.String(),
+    action: Type.String({ description: 'As update and the commands say it' }),
+    summary: Type.String(),
+    method: said('By which it is done'),
+    href: said('Where it is done'),
+    form: said('The form that is sent there: of update { action, params }, of the others the params alone'),
+    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
+    allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
+    reason: said('Why it does not')
+  })
+  return describeRoute(mount, `list-${singular}-operations`, {
+    summary: `Read what can be done with a ${singular}`,
+    description: 'Every operation that the caller may do, and whether the state allows it now.',
+    params: Type.Object({ id: describeId(mount) }),
+    response: {
+      200: describeAnswer(mount, 'page', {
+        description: 'The operations',
+        schema: Type.Object({
+          items: Type.Array(operation),
+          links: Type.Object({ self: Type.String(), [singular]: Type.String() })
+        }),
+        headers: validatorHeaders
+      }),
+      304: { type: 'null', description: 'The client has the current representation' },
+      ...describeProblems(
+        mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
+      )
+    }
+  })
+}
