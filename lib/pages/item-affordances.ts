@@ -92,12 +92,11 @@ export function makeOperationForm (
   const { name, noun, summary, danger = false, final = false } = operation
   const title = summary === undefined ? {} : { title: summary }
   const { schema, isPartial } = params
-  const self = urls.item(request, item.id)
+  const action = `${urls.item(request, item.id)}/${noun}`
   // The same form of the same revision has the same key, so that what is sent twice is done once.
-  const key = `${self} ${item.revision}`
+  const key = `${action} ${item.revision}`
   // What is filled in shows what somebody else may be changing just now.
   const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-  const action = `${self}/${noun}`
   const entered = submission?.action === action ? submission.entered : undefined
   const requests = listRequests(exchange, { operation, item }, { params, entered, key })
   const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }

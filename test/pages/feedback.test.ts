@@ -76,6 +76,20 @@ t.test('every action is followed by a message that the log bears out', async t =
   t.strictSame(Object.keys((await app.inject(item)).json()), ['type', 'title', 'status', 'detail', 'instance'])
 })
 
+t.test('a form that changed nothing does not stand in the way of another', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app)
+  const { body } = await app.inject({ url: `${home}/${id}`, headers: html })
+  const keys = [...body.matchAll(/<form method="post" action="([^"]+)"[^]*?name="_key" value="([^"]+)"/g)]
+    .map(([, action, key]) => ({ action: action as string, key: key as string }))
+  t.equal(new Set(keys.map(({ key }) => key)).size, 7)
+  for (const noun of ['edits', 'deletions']) {
+    const { action, key } = keys.find(({ action }) => action.endsWith(noun)) as { action: string, key: string }
+    t.equal((await post(app, action, { _key: key })).statusCode, 303, noun)
+  }
+  t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
+})
+
 t.test('no link makes a page say what did not happen', async t => {
   const app = await pagesApp(t)
   const { id } = await createDeal(app)

@@ -276,7 +276,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   }
   events.emit('both')
   // The second click has aborted the first navigation; what counts is where the person ends.
-  await tab.getByText('Created.', { exact: true }).waitFor()
+  await tab.getByRole('status').waitFor()
   while (posts.answered < 2) await once(events, 'answered')
   const made = tab.url()
   t.equal(await countOf(app), 1, 'by a hasty hand')

@@ -59,12 +59,18 @@ for (const [name, options] of [['without scripts', {}], ['with the script', scri
     t.match(await readDeal(app, id), { held: true, holdReason: 'By hand' })
 
     // What this page offers is no longer allowed when it is sent.
-    await reach(tab, /unhold\.title/)
-    await app.inject({ method: 'PUT', url: `${home}/${id}/cancel`, payload: { amercement: 1, reason: 'r' } })
+    for (const verb of ['unhold', 'complete']) await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}` })
+    await reach(tab, /cancel\.title/)
     await tab.keyboard.press('Enter')
+    await reach(tab, /cancel-amercement/)
+    await tab.keyboard.type('1')
+    await reach(tab, /cancel-reason/)
+    await tab.keyboard.type('Too late')
     await tab.keyboard.press('Tab')
+    if (isScripted) await tab.keyboard.press('Enter')
     await press('Enter')
     t.match([await focused(tab), await tab.title()], ['DIV refused', /^Not done\. /])
+    t.match(await tab.getByRole('alert').innerText(), /cancel is not allowed while the deal is completed[^]*Too late/)
 
     await reach(tab, /delete\.title/)
     await tab.keyboard.press('Enter')
