@@ -1,19 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { ESLint } from 'eslint'
 import t from 'tap'
-import { quote, renderCurl } from '../../lib/representations/html/curl.js'
+import { renderCurl } from '../../lib/representations/html/curl.js'
 import { script } from '../../lib/representations/html/script.js'
 import { isFast } from '../fast/is-fast.js'
-import { oddStrings } from '../odd-strings.js'
-
-t.test('a shell reads what was quoted as one word', { skip: isFast && 'not in test:fast' }, async t => {
-  // No argument of a program can have this character, nor can what is shown.
-  const texts = [...oddStrings(), "'", "''", "'; id #", '$(id)', '`id`', '\\', '!!', '-n', '\n', ' ', '']
-    .filter(text => !text.includes('\0') && text.isWellFormed())
-  const words = texts.map(quote).join(' ')
-  const read = execFileSync('sh', ['-c', `for word in ${words}; do printf '%s\\0' "$word"; done`], { encoding: 'utf8' })
-  t.strictSame(read.split('\0').slice(0, -1), texts)
-})
 
 t.test('what cannot be seen is written out', async t => {
   const { text } = renderCurl({

@@ -5,8 +5,10 @@ import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { memoryStorage } from '../../lib/index.js'
+import { quote } from '../../lib/representations/html/curl.js'
 import { createDeal, dealsApp, home, readDeal, readLog, withoutTimes } from '../deals/app.js'
 import { operation, operations } from '../deals/operations.js'
+import { oddStrings } from '../odd-strings.js'
 
 const run = promisify(execFile)
 const section = await readFile(new URL('../../../docs/forms.md', import.meta.url), 'utf8')
@@ -78,6 +80,15 @@ async function shownCommands (app: FastifyInstance, id: string, name: string): P
 const characters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#13': '\r' }
 const readText = (markup: string): string => markup.replace(/<[^>]*>/g, '')
   .replace(/&(#?\w+);/g, (_, name: string) => characters[name] as string)
+
+t.test('a shell reads what was quoted as one word', async t => {
+  // No argument of a program can have this character, nor can what is shown.
+  const texts = [...oddStrings(), "'", "''", "'; id #", '$(id)', '`id`', '\\', '!!', '-n', '\n', ' ', '']
+    .filter(text => !text.includes('\0') && text.isWellFormed())
+  const words = texts.map(quote).join(' ')
+  const { stdout } = await run('sh', ['-c', `for word in ${words}; do printf '%s\\0' "$word"; done`])
+  t.strictSame(stdout.split('\0').slice(0, -1), texts)
+})
 
 t.test('every request that a page shows does what its button does', needsCurl, async t => {
   const app = await dealsApp(memoryStorage(), { preconditions: 'required' })

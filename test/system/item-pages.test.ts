@@ -35,7 +35,8 @@ for (const [name, options] of [['without scripts', {}], ['with the script', scri
     const tab = await openTab(browser, options)
     const failures: unknown[] = []
     tab.on('pageerror', error => failures.push(error))
-    tab.on('console', line => failures.push(line.text()))
+    // That a page was refused, the console says too.
+    tab.on('console', line => line.text().startsWith('Failed to load') || failures.push(line.text()))
     const isScripted = options.javaScriptEnabled === true
     const press = async (key: string) => await follow(tab, () => tab.keyboard.press(key))
 
