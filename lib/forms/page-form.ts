@@ -23,7 +23,9 @@ export async function redirect (exchange: Exchange, outcome: Outcome): Promise<F
   const location = isDeleted || !await mayRead(exchange, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
-  return reply.code(303).header('location', addFeedback(location, outcome.id)).send()
+  // A form that is not ours leads to the plain address.
+  const isOurs = (request.body as FormBody).key !== undefined
+  return reply.code(303).header('location', isOurs ? addFeedback(location, outcome.id) : location).send()
 }
 
 /** Asks whether it is meant, where something would be done; answers whether there was anything to ask. */

@@ -158,9 +158,10 @@ t.test('every kind of page', async t => {
         ['nosniff', 'same-origin', 'Accept'],
         `${name}: headers`
       )
-      const [markup, script, ...others] = body.split(/<script>|<\/script>\n<\/body>/) as [string, string]
-      const hash = createHash('sha256').update(script).digest('base64')
-      t.strictSame([others.length, hash], [1, allowed], `${name}: script`)
+      const [markup, script, ...others] = body.split(/<script>|<\/script>\n<\/body>/) as [string, string?]
+      const hash = createHash('sha256').update(script ?? '').digest('base64')
+      const isStill = /<p class="hint">Status \d+<\/p>/.test(body)
+      t.strictSame([others.length, hash === allowed], isStill ? [0, false] : [1, true], `${name}: script`)
       t.notMatch(markup, /<script|<link|<img|<iframe|\son\w+=|\sstyle="|javascript:/, name)
     }
   })

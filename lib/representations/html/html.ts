@@ -65,7 +65,7 @@ export function html (options: HtmlOptions = {}): Representation {
       })
     },
     problem: ({ document, log }) =>
-      layOut({ heading: String(document.title), content: renderProblem(texts, document, log) })
+      layOut({ heading: String(document.title), content: renderProblem(texts, document, log), isStill: true })
   }
 }
 

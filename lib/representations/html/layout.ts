@@ -26,6 +26,8 @@ interface PageParts {
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
+  /** Whether there is nothing for a script to do. */
+  readonly isStill?: boolean
 }
 
 /** Makes the function that puts content into a whole page. */
@@ -37,7 +39,7 @@ export function makeLayout (
 ): (parts: PageParts) => string {
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
   const [sheet, code] = [new Markup(css), new Markup(script)]
-  return ({ heading, state, message, content, trail = [], others = [] }) => {
+  return ({ heading, state, message, content, trail = [], others = [], isStill = false }) => {
     const said = message === undefined ? shorten(heading) : `${message} ${shorten(heading)}`
     const page = markup`<html lang="${texts.lang}">
 <head>
@@ -56,8 +58,8 @@ ${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
-`}<script>${code}</script>
-</body>
+`}${!isStill && markup`<script>${code}</script>
+`}</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`
   }
