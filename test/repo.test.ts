@@ -4,6 +4,7 @@ import t from 'tap'
 import ts from 'typescript'
 import { forms } from '../lib/forms/forms.js'
 import { errorCodes, problemCodes } from '../lib/index.js'
+import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
 
 const documentation = [...pages.values()].join('\n')
@@ -139,6 +140,13 @@ t.test('the security page has the ten risks of OWASP, each with the tests that s
   t.strictSame(rows.map(([, number]) => Number(number)), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   for (const [, number, tests] of rows) t.match(tests, /`test\/[\w./-]+\.test\.ts`/, `API${number}`)
   t.ok(existsSync('SECURITY.md'))
+})
+
+t.test('the animation of the README is one, and small', async t => {
+  const picture = readFileSync('docs/tour.png')
+  t.ok(picture.length < 500_000, `${picture.length} bytes`)
+  t.equal(findChunk(picture, 'acTL').readUInt32BE(), findChunk(picture, 'fcTL').length / 26, 'as many as it says')
+  t.match(pages.get('README.md'), '](docs/tour.png)')
 })
 
 t.test('the figures of the README are those of the last run in bench/README.md', async t => {
