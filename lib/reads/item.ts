@@ -22,11 +22,12 @@ import { notFound, preconditionFailed } from '../problems.js'
 import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
+import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { splitFeedback } from './feedback.js'
-import type { Loading, Read } from './read.js'
+import type { Read } from './read.js'
 import { addHint, parseFields, readHandler } from './read.js'
 
 /** Which members are wanted, and what a page is to show besides them. */
@@ -42,8 +43,9 @@ interface ItemQuery {
 
 interface LoadedItem {
   readonly item: Stored
-  /** What its page shows besides it. */
-  readonly page: ItemPage
+  /** What its page shows besides it, where it is for people. */
+  readonly page: ItemPage | undefined
+  loadPage (): Promise<ItemPage>
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -71,22 +73,23 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const id = intent.id as Id
       const item = await reader.get(id)
       if (item !== undefined) {
-        return { item, page: await loadItemPage(family, { reader, item, query, representation }) }
+        const loadPage = async () => await loadItemPage(family, reader, item, query)
+        return { item, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
       }
       if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
       throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
     },
-    represent (exchange, { fields, refused, question }, { item, page }) {
+    represent (exchange, { fields, refused, question }, { item, page, loadPage }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: chooseMembers(exchange, fields, item),
         affordances: async () => question === undefined
-          ? await affordItem(exchange, item, page)
+          ? await affordItem(exchange, item, page ?? await loadPage())
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)
-      if (refused === undefined) return sendOne(exchange, item, view, { also: page.entries.find(isRefused)?.id })
+      if (refused === undefined) return sendOne(exchange, item, view, { also: page?.entries.find(isRefused)?.id })
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
@@ -94,14 +97,14 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
   }
 }
 
-type ItemLoading = Pick<Loading<ItemQuery>, 'reader' | 'query' | 'representation'> & { readonly item: Stored }
-
 async function loadItemPage (
   family: Family,
-  { reader, item, query: { command, refused }, representation }: ItemLoading
+  reader: Reader,
+  item: Stored,
+  { command, refused }: ItemQuery
 ): Promise<ItemPage> {
   const { principal } = reader
-  if (representation.interactive !== true || !family.writable) return { entries: [], principal, submission: refused }
+  if (!family.writable) return { entries: [], principal, submission: refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
