@@ -15,6 +15,8 @@ export const customers = defineFamily({
     age: Type.Integer({ minimum: 0, description: 'Age in years' }),
     children: Type.Integer({ minimum: 0, description: 'Number of children' })
   }),
+  title: 'id',
+  list: ['id', 'age', 'children'],
   queries: {
     'customers-by-age': defineQuery({ field: 'age' }),
     'customers-by-children': defineQuery({ field: 'children' })

@@ -25,20 +25,20 @@ export type { FamilyOptions } from './plugin/options.js'
 export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
+export type {
+  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, PageAffordances, Refusal
+} from './representations/affordances.js'
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
-export type { FormAffordance, FormField, Refusal } from './representations/form-view.js'
 export { html } from './representations/html/html.js'
+export type { ItemTexts } from './representations/html/item-texts.js'
 export type { HtmlOptions } from './representations/html/layout.js'
 export type { Texts } from './representations/html/texts.js'
-export type { ItemTexts } from './representations/html/item-texts.js'
 export type {
   Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownMember, UnavailableOperation
 } from './representations/item-view.js'
 export { json, ndjson } from './representations/json.js'
-export type {
-  Crumb, ItemAffordances, Kinds, Link, OneView, PageAffordances, PageView, ProblemView, Representation, Rows, View
-} from './representations/representation.js'
+export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export { xml } from './representations/xml.js'
 export type { Committed, Grant, Granted, Intent } from './service/caller.js'
 export { prune } from './service/prune.js'

@@ -86,11 +86,17 @@ t.test('odd strings as names and reasons', async t => {
   await t.test('HTML, as a browser reads it', needsBrowser, async t => {
     const address = await app.listen({ port: 0 })
     const tab = await openTab(await openBrowser(t))
-    await tab.goto(`${address}${home}.html?maxpagesize=1000&fields=name,holdReason`)
+    await tab.goto(`${address}${home}.html?maxpagesize=1000&fields=name,holdReason&sort=id`)
     const cells = await tab
       .locator('tbody tr')
       .evaluateAll(rows => rows.map(row => [...row.children].map(cell => cell.textContent)))
-    t.strictSame(cells, kept.map(({ name }) => [name, name]), 'the list')
+    // The beginning of what is long, without what HTML forbids.
+    const rows = kept.map(({ name }) => {
+      const clean = name.replace(/[\u007f-\u009f\p{Noncharacter_Code_Point}]/gu, '\ufffd')
+      const cut = clean.length > 200 ? `${[...clean].slice(0, 199).join('')}…` : clean
+      return [cut, cut]
+    })
+    t.strictSame(cells, rows, 'the list')
     t.equal(await tab.locator('main script, img, svg, main style').count(), 0, 'nothing of it became markup')
     // Each markup that could break out of something, on its own page with its forms and its log.
     for (const { id, name } of kept.filter(({ name }) => /^["'<&\r\n]/.test(name)).slice(0, 40)) {

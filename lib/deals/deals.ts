@@ -37,6 +37,8 @@ export const deals = defineFamily({
     }
   },
   state: deal => deal.status === 'open' && deal.held ? 'held' : deal.status,
+  title: 'name',
+  list: ['name', 'status', 'held', 'price', 'completionDate', 'createdAt'],
   versioned: true,
   queries: {
     'deals-by-name': defineQuery({ field: 'name' }),

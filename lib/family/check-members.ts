@@ -33,6 +33,8 @@ export const definitionRules: Rules<FamilyDefinition> = {
   state: { kind: 'function' },
   makeId: { kind: 'function' },
   order: { kind: 'texts' },
+  title: { kind: 'text' },
+  list: { kind: 'texts' },
   versioned: { kind: 'boolean' },
   queries: { kind: 'object' }
 }

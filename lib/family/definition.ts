@@ -31,8 +31,11 @@ export interface AttributeForm<I> {
   read (wanted: I, current: I): AttributeReading
 }
 
+/** A member of an item. */
+type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembers
+
 /** A field to order by, with `-` before it for descending. */
-type OrderTerm<P extends TProperties> = `${'' | '-'}${keyof P & string}` | `${'' | '-'}${keyof ServiceMembers}`
+type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 
 /** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
 export interface EditDefinition<I, F extends string = string>
@@ -88,6 +91,10 @@ export interface FamilyDefinition<
    * upwards unless it is named. By id unless given.
    */
   readonly order?: readonly OrderTerm<P>[]
+  /** The field that says which item it is, in pages. Default: `name`, `title` or `label`, or the id. */
+  readonly title?: MemberName<P>
+  /** The fields that a list shows in pages, in this order. Default: a few that tell most. */
+  readonly list?: readonly MemberName<P>[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by their names. The items by id are there without saying so, under the family's name. */

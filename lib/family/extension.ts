@@ -10,7 +10,9 @@ import type { Context, Operation } from './operation.js'
 /** What a host adds to a family. */
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
-> extends Partial<Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'queries'>> {
+> extends Partial<
+    Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
+  > {
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
@@ -47,8 +49,15 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
     ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
+    ...extendList(base, extension),
     queries: { ...base.queries, ...queries }
   }
+}
+
+// What a host adds is seen, unless it says which fields are.
+function extendList ({ list }: FamilyDefinition, { fields, list: own }: AnyExtension): Pick<FamilyDefinition, 'list'> {
+  if (list === undefined || own !== undefined || fields === undefined) return {}
+  return { list: [...list, ...Object.keys(fields.properties)] }
 }
 
 type Initial = NonNullable<FamilyDefinition['initial']>

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { readOrder } from '../query/order.js'
 import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
@@ -16,6 +17,8 @@ import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
+import type { Presentation } from './presentation.js'
+import { choosePresentation, findFlawInPresentation } from './presentation.js'
 
 /** An operation with its parameters ready to be read. */
 export interface CompiledOperation {
@@ -48,6 +51,8 @@ export interface Family {
   readonly hasLongItems: boolean
   readonly hasLongCommands: boolean
   readonly shape: FamilyShape
+  /** How people see its items. */
+  readonly presentation: Presentation
   /** The order where a client asks for none; by id where it is empty. */
   readonly order: readonly Order[]
   readonly writable: boolean
@@ -87,8 +92,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
-  const flawInOrder = findFlawInOrder(fields, terms)
-  if (flawInOrder !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInOrder)
+  const flawInUse = findFlawInOrder(fields, terms) ?? findFlawInPresentation(fields, definition)
+  if (flawInUse !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInUse)
   const order = terms.map(readOrder)
   const ownFields = listFields(definition.fields)
   const hasLongItems = mayBeLong(ownFields)
@@ -111,6 +116,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
       indexes: listIndexes(ownFields, order),
       creates: create !== undefined
     },
+    presentation: choosePresentation(fields, definition),
     order,
     writable,
     versioned: definition.versioned ?? false,
@@ -153,7 +159,7 @@ function compileLifecycle (
         name: 'delete',
         noun: 'deletions',
         action: nameAction('Delete', singular),
-        summary: `Delete a ${singular}`,
+        summary: `Delete ${addArticle(singular)}`,
         danger: true,
         final: true
       },

@@ -15,6 +15,7 @@ import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.j
 import { describeSharedRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
+import { addArticle } from '../values/article.js'
 import { readJsonParams } from './body.js'
 import { writeHandler } from './write.js'
 
@@ -52,10 +53,10 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
   const { createAction, deletion, params } = lifecycle
   return [
     ...listed,
-    { action: createAction, summary: `Create a ${singular}`, schema: params.schema, isTargeted: false },
+    { action: createAction, summary: `Create ${addArticle(singular)}`, schema: params.schema, isTargeted: false },
     {
       action: deletion.operation.action,
-      summary: `Delete a ${singular}`,
+      summary: `Delete ${addArticle(singular)}`,
       schema: deletion.params.schema,
       isTargeted: true
     }

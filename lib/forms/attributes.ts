@@ -14,6 +14,7 @@ import { conditionHeaders, describeId, preferHeader } from '../openapi/parameter
 import { describeRoute } from '../openapi/route.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { escapePointer } from '../values/json.js'
 import { answerItem, describeItemAnswers } from './answer.js'
@@ -96,7 +97,7 @@ function splitNulls (family: Family, method: string, body: Members): { members: 
 function describePut (mount: Mount): RouteSchema {
   return describeRoute(mount, `update-${mount.family.singular}`, {
     ...describeCommon(mount),
-    summary: `Change a ${mount.family.singular}`,
+    summary: `Change ${addArticle(mount.family.singular)}`,
     description: 'Without an action, the members as they are wanted.'
   })
 }
@@ -106,7 +107,7 @@ function describePatch (mount: Mount): RouteSchema {
   const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
   return describeRoute(mount, `patch-${singular}`, {
     ...describeCommon(mount),
-    summary: `Change members of a ${singular}`,
+    summary: `Change members of ${addArticle(singular)}`,
     description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
       'the others must be as they are.',
     consumes: ['application/merge-patch+json', 'application/json']

@@ -4,6 +4,7 @@ import { readCommandId } from '../mount/urls.js'
 import { describeCommandAnswers, describeLinkedCommand, describeWriteProblems } from '../openapi/answers.js'
 import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
+import { addArticle } from '../values/article.js'
 import { answerCommand } from './answer.js'
 import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
 import type { Form } from './form.js'
@@ -26,7 +27,7 @@ export const command: Form<'command'> = {
       read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
       schema: describeRoute(mount, `put-${family.singular}-command`, {
-        summary: `Command a ${family.singular}, under an id that the client chooses`,
+        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
         params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),

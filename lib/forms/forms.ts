@@ -3,6 +3,7 @@ import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { Problem } from '../problems.js'
+import { addArticle } from '../values/article.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
 import { actionEndpoints, makeActionWriter } from './action.js'
@@ -48,5 +49,5 @@ export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRe
   const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
   const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
   const hint = didYouMean(word, [...known, 'commands'])
-  return new Problem('not-found', `A ${family.singular} has no "${shorten(word)}".${hint}`)
+  return new Problem('not-found', `There is no "${shorten(word)}" of ${addArticle(family.singular)}.${hint}`)
 }

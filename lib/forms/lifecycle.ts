@@ -16,6 +16,7 @@ import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } fro
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
 import { makeWriteEndpoint } from './form.js'
@@ -47,7 +48,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
     }),
     answer: answerCreated,
     schema: describeRoute(mount, `create-${family.singular}`, {
-      summary: `Create a ${family.singular}`,
+      summary: `Create ${addArticle(family.singular)}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
       headers: Type.Object({ ...keyHeader, ...preferHeader }),
@@ -93,7 +94,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
     }),
     answer: ({ reply }) => reply.code(204).send(),
     schema: describeRoute(mount, `delete-${family.singular}`, {
-      summary: `Delete a ${family.singular}`,
+      summary: `Delete ${addArticle(family.singular)}`,
       description: 'Its log stays.',
       params: Type.Object({ id: describeId(mount) }),
       headers: Type.Object(conditionHeaders),

@@ -3,6 +3,7 @@ import { hasAllWords } from '../mount/requests.js'
 import { describeWriteProblems } from '../openapi/answers.js'
 import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
+import { addArticle } from '../values/article.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { hasMember } from './body.js'
 import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
@@ -25,7 +26,7 @@ export const update: Form<'update'> = {
       read: compileItemEnvelope(family),
       answer: answerItem,
       schema: describeRoute(mount, `update-${family.singular}`, {
-        summary: `Change a ${family.singular}`,
+        summary: `Change ${addArticle(family.singular)}`,
         description: 'With an action, the operation that it names.',
         params: Type.Object({ id: describeId(mount) }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),

@@ -3,7 +3,7 @@ import { declaresNull, listFields, withoutNull } from '../family/fields.js'
 import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
-import type { FormAffordance, FormField, Refusal } from '../representations/form-view.js'
+import type { FormAffordance, FormField, Refusal } from '../representations/affordances.js'
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 

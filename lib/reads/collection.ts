@@ -9,7 +9,9 @@ import { tellFeedback } from '../pages/log-entries.js'
 import { affordCollection } from '../pages/page-affordances.js'
 import { notFound, Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { splitQuery } from '../query/query-string.js'
 import type { Feedback } from '../representations/item-view.js'
+import type { Representation } from '../representations/representation.js'
 import type { Reader } from '../service/reader.js'
 import { readTarget } from '../service/record.js'
 import { makePicker } from '../values/json.js'
@@ -49,12 +51,14 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
     parse (whole, representation) {
       const { rest: search, ...asked } = splitFeedback(whole, representation)
       try {
-        return { parsed: parsePageQuery(grammar, search, representation), ...asked }
+        const ordered = orderForPeople(mount, search, representation)
+        return { parsed: parsePageQuery(grammar, ordered, representation), ...asked }
       } catch (error) {
         if (representation.interactive !== true || !(error instanceof Problem)) throw error
         // To a person: the page before anything was filtered, and what was wrong beside what was entered.
         const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
-        return { parsed: parsePageQuery(grammar, '', representation), refused }
+        const first = orderForPeople(mount, '', representation)
+        return { parsed: parsePageQuery(grammar, first, representation), refused }
       }
     },
     load: loading => loadCollection(mount, loading),
@@ -65,6 +69,21 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
     miss: name => notFound('list', name)
   }
 }
+
+/** People are shown the newest first, where ids tell which that is; all links of the page then say so. */
+function orderForPeople (
+  { family: { lifecycle, order }, makers }: Mount,
+  search: string,
+  { interactive }: Representation
+): string {
+  const isByAge = lifecycle !== undefined && order.length === 0 && makers.makeId === undefined
+  if (interactive !== true || !isByAge) return search
+  const isOrdered = splitQuery(search).some(({ name }) => name !== undefined && ordering.includes(name))
+  return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
+}
+
+// A place is one of its order.
+const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
   { family, emptyList, urls }: Mount,

@@ -19,6 +19,7 @@ import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
 import { nameRecord, readTarget, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { sendOne } from './item.js'
@@ -78,7 +79,11 @@ async function loadLog (
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: (exchange, page) => affordRows(exchange, parsed, {
+      grammar: mount.logGrammar,
       fields: logFields,
+      columns: members,
+      title: 'id',
+      isCountable: true,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
       trail: [
         { kind: 'list', href: urls.collection(exchange.request), name: family.name },
@@ -160,7 +165,7 @@ function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema
   const { family: { singular }, logGrammar } = mount
   const part = operation?.noun ?? 'commands'
   return describeRoute(mount, `list-${singular}-${part}`, {
-    summary: `Read the ${operation?.noun ?? 'log'} of a ${singular}`,
+    summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
       'the log outlives the item.',
     params: Type.Object({ id: describeId(mount) }),
@@ -176,8 +181,8 @@ function describeEntry (mount: Mount, operation?: NounOperation): Endpoint['sche
   const { singular } = mount.family
   return describeRoute(mount, `read-${singular}-${operation?.noun ?? 'commands'}`, {
     summary: operation === undefined
-      ? `Read a command of a ${singular}`
-      : `Read one of the ${operation.noun} of a ${singular}`,
+      ? `Read a command of ${addArticle(singular)}`
+      : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
     params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
     response: describeEntryAnswers(mount, describeLinkedCommand(mount))

@@ -55,7 +55,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
 }
 
 async function loadQuery (
-  { family, urls }: Mount,
+  { family, grammar, urls }: Mount,
   field: Field,
   { reader, name, query: parsed, representation }: Loading<ParsedQuery>
 ): Promise<LoadedPage | undefined> {
@@ -78,7 +78,11 @@ async function loadQuery (
     renewTime: () => { reader.renewTime() },
     show: makePicker(members),
     afford: (exchange, page) => affordRows(exchange, parsed, {
+      grammar,
       fields: family.fields,
+      columns: family.presentation.list,
+      title: family.presentation.title,
+      isCountable: false,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
       trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
       address: index => urls.item(exchange.request, page.items[index]?.id as Id)

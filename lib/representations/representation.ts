@@ -1,7 +1,10 @@
-import type { Field, Kind } from '../storage/storage.js'
+import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { FormAffordance, FormField, Refusal } from './form-view.js'
-import type { Confirmation, Feedback, LogEntry, UnavailableOperation } from './item-view.js'
+import type { ItemAffordances, Kinds, PageAffordances } from './affordances.js'
+
+export type {
+  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, PageAffordances, Refusal
+} from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
@@ -39,79 +42,6 @@ export interface ProblemView {
   readonly document: Members
   /** The log of what is not there any more. */
   readonly log?: string | undefined
-}
-
-/** A link, with its text. */
-export interface Link {
-  readonly href: string
-  readonly title: string
-}
-
-/** A place on the way to a page, from the outside. */
-export interface Crumb {
-  readonly kind: 'list' | 'item' | 'log'
-  readonly href: string
-  /** Of a list, its name; of an item, what it is called. */
-  readonly name: string
-}
-
-/** The kind of value of each member. */
-export type Kinds = Readonly<Record<string, Kind>>
-
-/** What people can do with an item. */
-export interface ItemAffordances {
-  readonly kinds: Kinds
-  /** What the item belongs to. */
-  readonly trail: readonly Crumb[]
-  /** The same in other representations. */
-  readonly others: readonly Link[]
-  /** The state in a word. */
-  readonly state?: string
-  /** Members that the service itself gives, and few people look at. */
-  readonly technical: readonly string[]
-  /** The operations that are allowed now. */
-  readonly operations: readonly FormAffordance[]
-  /** Those that are not. */
-  readonly unavailable: readonly UnavailableOperation[]
-  readonly remove?: FormAffordance
-  /** The newest entries of the log, the last first. */
-  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
-  /** What is asked about in the place of everything else, with the form that does it. */
-  readonly confirm?: Confirmation & { readonly form: FormAffordance }
-}
-
-/** What people can do with a page. */
-export interface PageAffordances {
-  readonly kinds: Kinds
-  /** What the page belongs to. */
-  readonly trail: readonly Crumb[]
-  /** The same, or all of it, in other representations. */
-  readonly others: readonly Link[]
-  /** Its number; undefined where it is read from a place. */
-  readonly page?: number
-  /** The pages around it, as in the links of JSON. */
-  readonly prev?: string
-  readonly next?: string
-  /** Fields to filter by. */
-  readonly filters: readonly FormField[]
-  /** Parameters that stay when other filters are chosen. */
-  readonly kept: readonly (readonly [name: string, value: string])[]
-  /** Members to sort by. */
-  readonly sortable: readonly string[]
-  readonly sort: string | undefined
-  readonly create?: FormAffordance
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
-  /** The items as entries of a log, where they are such. */
-  readonly timeline?: readonly LogEntry[]
-  /** The page with other values of some parameters; undefined takes one away. */
-  url (changes: Readonly<Record<string, string | undefined>>): string
-  /** Where the item at this place of the page is. */
-  address (index: number): string
 }
 
 /** Writes collections line by line, so that they can be of any length. */
@@ -157,7 +87,7 @@ export function canShow (representation: Representation, kind: View['kind']): bo
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** What kinds of values the members have. */
+/** What kinds of values the members have. An id is what it is called, and no number. */
 export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(({ name, kind }) => [name, kind]))
+  return Object.fromEntries(fields.map(({ name, kind }) => [name, name === 'id' ? 'string' : kind]))
 }

@@ -303,7 +303,7 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
       request: put(`${deal}/hodl`, { reason: 'a' }),
       status: 404,
       code: 'not-found',
-      says: /has no "hodl"/
+      says: /There is no "hodl" of a deal/
     },
     'a word that is nearly one': {
       request: { method: 'POST', url: `${deal}/hold-s/`, payload: { reason: 'a' } },

@@ -332,6 +332,90 @@ t.test('a host says what the pages say', async t => {
   }
 })
 
+t.test('a list for work', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const page = async (search = '') =>
+    (await app.inject({ url: `${home}${search}`, headers: { accept: 'text/html' } })).body
+  const names = (body: string) =>
+    [...body.matchAll(/<td class="title"[^>]*><div><a [^>]*>([^<]*)/g)].map(([, name]) => name)
+  t.match(await page(), /<details class="create" open>/, 'where there is nothing, the first can be made')
+  const first = await createDeal(app, { name: 'Supply contract', price: 1234567.5 })
+  await app.inject({ method: 'PUT', url: `${home}/${first.id}/hold`, payload: { reason: 'long '.repeat(800) } })
+  const unseen = await createDeal(app, { name: ' \u200b ' })
+  await createDeal(app, { name: 'Tea (draft' })
+
+  const body = await page()
+  t.strictSame(names(body), ['Tea (draft', unseen.id, 'Supply contract'], 'the newest first, each to be clicked')
+  t.match(body, /<details class="create">/)
+  t.match(body, '<span class="badge">open</span>')
+  t.match(body, '<td class="number" data-label="Price"><div>1,234,567.5</div></td>')
+  t.notMatch(body, 'long long', 'a reason is for the page of the deal')
+  t.strictSame(
+    [...body.matchAll(/<th scope="col"[^>]*><a [^>]*>([^<]*)/g)].map(([, label]) => label),
+    ['Name', 'Status', 'Held', 'Price', 'Completion date', 'Created at'],
+    'the columns that the family names'
+  )
+  t.ok((await page('?fields=holdReason')).length < body.length, 'of a long text, the beginning')
+  t.match(await page('?maxpagesize=1'), /rel="next" href="[^"]*sort=-id&amp;after=/, 'the order stays')
+  t.strictSame(names(await page('?sort=id')).at(0), 'Supply contract', 'another order can be asked for')
+  const { items } = (await app.inject(home)).json<{ items: { id: string }[] }>()
+  t.equal(items[0]?.id, first.id, 'programs are given the order of ids')
+
+  const today = new Date().toISOString().slice(0, 10)
+  t.equal(names(await page(`?max-createdAt=${today}&min-createdAt=${today}`)).length, 3, 'to today is all of today')
+  t.strictSame(names(await page('?name.has=supply')), ['Supply contract'])
+  t.strictSame(names(await page('?name.has=(DRAFT')), ['Tea (draft'], 'a text is no pattern')
+
+  t.match(body, 'href="/rest/v1/deals?sort=-id&amp;count=exact">Count all<')
+  t.match(await page('?count=exact'), '3 in all')
+  t.match(body, 'href="/rest/v1/deals?sort=-id&amp;maxpagesize=20">20<')
+  t.match(body, '<strong aria-current="true">50</strong>')
+})
+
+t.test('every filter in use can be taken away', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  await createDeal(app)
+  const search = '?name=nobody&min-price=5&name.regex=%5Eq&or.held=true&or.status=completed&completionDate.null=true' +
+    '&max-createdAt=2026-01-31&status.ne=open&id%3E0&maxpagesize=20'
+  const { body } = await app.inject({ url: `${home}.html${search}`, headers: { accept: 'text/html' } })
+  const chips = [...body.matchAll(/<li><a href="([^"]*)" aria-label="([^"]*) × Remove this filter">([^<]*) </g)]
+  const texts = [
+    'Name: nobody', 'Price from 5', 'Name matches ^q', 'or held: yes', 'or status: completed',
+    'Completion date is missing', 'Created at to 31 Jan 2026', 'Status is not open', 'Id above 0'
+  ]
+  t.strictSame(chips.map(([, , label]) => label), texts)
+  t.strictSame(chips.map(([, , , text]) => text), texts, 'what is seen is what is read aloud')
+  t.match(body, /There are none that match\. <a href="\/rest\/v1\/deals\.html\?maxpagesize=20&amp;sort=-id">Show all</)
+  for (const [, href = '', text = ''] of chips) {
+    const fewer = await app.inject(href.replaceAll('&amp;', '&'))
+    t.equal(fewer.statusCode, 200, text)
+    t.equal([...fewer.body.matchAll(/Remove this filter/g)].length, texts.length - 1, 'one less, at the same suffix')
+  }
+})
+
+t.test('links of a page keep its suffix', async t => {
+  const app = await customersApp(t, { count: 30 })
+  const { body } = await app.inject('/customers.html?maxpagesize=20&min-age=1')
+  t.match(body, 'href="/customers/1.html"')
+  t.match(body, /rel="next" href="\/customers\.html\?/)
+  t.match(body, 'action="/customers.html"')
+  t.match(body, 'href="/customers?maxpagesize=20&amp;min-age=1&amp;format=json"', 'but for other representations')
+  t.equal((await app.inject('/customers/1.html')).statusCode, 200)
+})
+
+t.test('what HTML forbids is not in it', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app, { name: 'a\u0085b\u009f\u007f\ufdd0\u{1ffff}' })
+  for (const url of [home, `${home}/${id}`]) {
+    const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.match(body, 'a\ufffdb\ufffd\ufffd\ufffd\ufffd')
+    t.notMatch(body, /[\u007f-\u009f\p{Noncharacter_Code_Point}]/u)
+  }
+})
+
 t.test('people are shown the page where a program is told what is missing', async t => {
   const app = await dealsApp(memoryStorage(), { emptyList: 'not-found' })
   t.teardown(() => app.close())

@@ -1,9 +1,28 @@
 import { errorCodes } from '../../errors.js'
+import type { FieldCondition } from '../../storage/storage.js'
 import { didYouMean } from '../../values/nearest.js'
 import { itemEnglish } from './item-texts.js'
 import type { Texts } from './texts.js'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+// Which only programs have to know.
+const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
+
+// As many digits as the number has.
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 20 })
+
+const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: string) => string>> = {
+  eq: (label, value) => `${label}: ${value}`,
+  ne: (label, value) => `${label} is not ${value}`,
+  gt: (label, value) => `${label} above ${value}`,
+  gte: (label, value) => `${label} from ${value}`,
+  lt: (label, value) => `${label} below ${value}`,
+  lte: (label, value) => `${label} to ${value}`,
+  regex: (label, value) => `${label} matches ${value}`,
+  has: (label, value) => `${label} has ${value}`,
+  null: (label, value) => value === 'true' ? `${label} is missing` : `${label} is there`
+}
 
 /** What the pages say where a host says nothing. */
 export const english: Texts = {
@@ -12,7 +31,7 @@ export const english: Texts = {
   label,
   date,
   moment: text => `${date(text)}, ${text.slice(11, 19)} UTC`,
-  number: String,
+  number: value => numbers.format(value),
   yes: 'yes',
   no: 'no',
   absent: 'none',
@@ -21,7 +40,11 @@ export const english: Texts = {
   otherFormats: 'This as ',
   filter: 'Filter',
   applyFilter: 'Apply',
-  clearFilter: 'Clear',
+  activeFilters: 'Filters',
+  condition: (label, op, value) => conditions[op](label, value),
+  alternative: condition => `or ${lowerFirst(condition)}`,
+  removeFilter: condition => `${condition} × Remove this filter`,
+  clearFilter: 'Clear all',
   from: label => `${label} from`,
   to: label => `${label} to`,
   has: label => `${label} has`,
@@ -29,9 +52,13 @@ export const english: Texts = {
   emptyList: 'There are none.',
   emptyPage: 'There are none on this page.',
   noMatches: 'There are none that match.',
+  firstPage: 'To the first page',
+  showAll: 'Show all',
   pages: 'Pages',
   pageNumber: page => `Page ${page}`,
   total: total => `${total} in all`,
+  count: 'Count all',
+  perPage: 'Per page:',
   previous: 'Previous',
   next: 'Next',
   create: singular => `New ${lowerFirst(singular)}`,
@@ -43,6 +70,10 @@ export const english: Texts = {
   entered: 'You had entered:',
   more: count => `and ${count} more`,
   it: 'It',
+  flaw: detail => detail
+    .replace(`must be${anySize}`, 'is too large')
+    .replace(anySize, '')
+    .replace('an integer', 'a whole number'),
   sentence: (subject, detail) => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
   changedMeanwhile: 'Somebody changed it in the meantime.',
   changedMeanwhileDetail: 'Nothing was done. This is how it is now.'

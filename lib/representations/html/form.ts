@@ -1,4 +1,4 @@
-import type { FormAffordance, FormField } from '../form-view.js'
+import type { FormAffordance, FormField } from '../affordances.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
@@ -17,32 +17,8 @@ export function asksFirst ({ danger, final }: FormAffordance): boolean {
   return danger === true || final === true
 }
 
-const filterForm = 'filter'
-
-/**
- * Renders the fields to filter a list by; they are sent as its query.
- *
- * @param kept parameters to send along
- */
-export function renderFilterForm (
-  texts: Texts,
-  fields: readonly FormField[],
-  action: string,
-  kept: readonly (readonly [name: string, value: string])[]
-): Markup {
-  const isUsed = fields.some(({ value }) => value !== undefined && value !== '')
-  const clear = isUsed && markup`<a href="${action}">${texts.clearFilter}</a>`
-  return markup`<details${isUsed && markup` open`}>
-<summary>${texts.filter}</summary>
-<form method="get" action="${action}">
-${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
-<div class="filters">
-${fields.map(field => renderField(texts, field, filterForm))}
-<div class="field apply"><button type="submit">${texts.applyFilter}</button>${clear}</div>
-</div>
-</form>
-</details>`
-}
+/** The name of the form that filters a list. */
+export const filterForm = 'filter'
 
 /** Makes the id of a field in the page. */
 export function toFieldId (form: string, name: string): string {
@@ -55,13 +31,13 @@ export function labelField (texts: Texts, { label, bound }: Pick<FormField, 'lab
   return bound === undefined ? name : texts[bound](name)
 }
 
-function renderField (texts: Texts, field: FormField, form: string): Markup {
+export function renderField (texts: Texts, field: FormField, form: string): Markup {
   const { name, description, was, error } = field
   const label = labelField(texts, field)
   const id = toFieldId(form, name)
   const hint = description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`
   const message = error !== undefined &&
-    markup`<span class="error" id="${id}-error">${texts.sentence(label, error)}</span>`
+    markup`<span class="error" id="${id}-error">${texts.sentence(label, texts.flaw(error))}</span>`
   return markup`<div class="field">
 <label for="${id}">${label}</label>
 ${hint}

@@ -2,6 +2,7 @@ import type { Crumb, Link } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
 import type { Texts } from './texts.js'
+import { shorten } from './values.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {
@@ -40,7 +41,7 @@ export function makeLayout (
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
   const [sheet, code] = [new Markup(css), new Markup(script)]
   return ({ heading, state, message, content, trail = [], others = [], isStill = false }) => {
-    const said = message === undefined ? shorten(heading) : `${message} ${shorten(heading)}`
+    const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
@@ -65,15 +66,14 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
   }
 }
 
+// Of a title, the beginning tells enough.
+const maxTitle = 60
+
 function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
   if (kind === 'log') return texts.log
-  return kind === 'list' ? texts.label(name) : shorten(name)
+  return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
 }
 
 function renderOther ({ href, title }: Link, index: number): Markup {
   return markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`
-}
-
-function shorten (text: string): string {
-  return text.length > 60 ? `${[...text].slice(0, 57).join('')}…` : text
 }

@@ -26,6 +26,10 @@ function render (value: Content): string {
 const references: Record<string, string> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
 
+// What HTML forbids besides: DEL, the C1 controls, and code points that are no characters.
+const forbidden = /[\u007f-\u009f\p{Noncharacter_Code_Point}]/gu
+
 function escape (text: string): string {
-  return replaceUnsupported(text).replace(/[&<>"'\r]/g, character => references[character] as string)
+  return replaceUnsupported(text).replace(forbidden, '\ufffd')
+    .replace(/[&<>"'\r]/g, character => references[character] as string)
 }

@@ -1,5 +1,5 @@
 import type { Members } from '../../values/json.js'
-import type { FormAffordance, Refusal } from '../form-view.js'
+import type { FormAffordance, Refusal } from '../affordances.js'
 import { labelField, toFieldId } from './form.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
@@ -27,7 +27,7 @@ export function renderRefusal (
     fields.filter(({ error }) => error !== undefined).map(field => ({ form, field })))
   const others = listErrors(texts, problem).filter(({ name }) => !wrong.some(({ field }) => field.name === name))
   const links = wrong.map(({ form, field }) => {
-    const text = texts.sentence(labelField(texts, field), field.error as string)
+    const text = texts.sentence(labelField(texts, field), texts.flaw(field.error as string))
     return markup`<a href="#${toFieldId(form, field.name)}">${text}</a>`
   })
   const flaws = [...links, ...others.map(({ text }) => text), ...tellMore(texts, problem)]
@@ -48,9 +48,9 @@ ${entered.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd>${value
 function listErrors (texts: Texts, { errors = [] }: Members): { name: string, text: string }[] {
   return (errors as { parameter?: string, pointer?: string, detail: string }[])
     .map(({ parameter, pointer = '', detail }) => {
-      if (parameter !== undefined) return { name: parameter, text: detail }
+      if (parameter !== undefined) return { name: parameter, text: texts.flaw(detail) }
       const name = pointer.slice(1)
-      return { name, text: texts.sentence(name === '' ? texts.it : texts.label(name), detail) }
+      return { name, text: texts.sentence(name === '' ? texts.it : texts.label(name), texts.flaw(detail)) }
     })
 }
 

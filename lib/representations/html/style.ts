@@ -1,3 +1,5 @@
+import { listStyle } from './list-style.js'
+
 /** The look of all pages: small, without images or scripts, light or dark as the reader's system is. */
 export const style = `
 :root {
@@ -29,16 +31,6 @@ textarea:focus-visible, summary:focus-visible, .wide:focus-visible {
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.25rem 0 .75rem }
 h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
 h3 { font-size: 1rem; margin: 0 0 .75rem }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line) }
-th { white-space: nowrap }
-td { min-width: 5rem; max-width: 24rem; overflow-wrap: break-word }
-td.text { min-width: 12rem }
-td.long { max-width: 10rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-td.long a:focus-visible { outline-offset: -3px }
-td.number, td.moment { font-variant-numeric: tabular-nums }
-td.moment { white-space: nowrap }
 dl { display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: .35rem 1.5rem; margin: 0 }
 dt { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
@@ -47,10 +39,6 @@ dd { margin: 0; white-space: pre-wrap }
   align-items: start
 }
 form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
-.filters { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .75rem; align-items: start }
-.filters .apply { grid-column: 1 / -1 }
-.filters .field { margin-bottom: 0 }
-.filters a { margin-left: .75rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
 label { display: block; font-weight: 600 }
@@ -76,7 +64,6 @@ button.danger { color: var(--bad); background: transparent; border-color: var(--
 .refused p, .refused ul { margin: 0 }
 .refused a { color: inherit }
 .refused dl { color: var(--ink) }
-nav.pages { display: flex; gap: 1.5rem; margin: 1rem 0; align-items: baseline }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: .6rem } }
-`
+${listStyle}`

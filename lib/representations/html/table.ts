@@ -2,64 +2,85 @@ import type { Kind } from '../../storage/storage.js'
 import type { Members } from '../../values/json.js'
 import { writeInTurns } from '../in-turns.js'
 import type { Kinds, PageAffordances } from '../representation.js'
-import type { Markup } from './markup.js'
+import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
-import { renderValue } from './values.js'
+import { renderBadge, renderValue, shorten } from './values.js'
 
 export interface Table {
   readonly texts: Texts
   readonly caption: string
   readonly items: readonly Members[]
-  readonly members: readonly string[]
+  readonly columns: readonly string[]
   readonly kinds: Kinds
   /** With them, columns can be sorted by and rows lead to their items. */
   readonly affordances?: PageAffordances
 }
 
+// So few would stand far apart in all the room there is.
+const fewColumns = 4
+
 export async function renderTable (table: Table): Promise<Markup> {
-  const { texts, caption, items, members, affordances } = table
+  const { caption, items, columns, affordances } = table
   const rows = await writeInTurns(items, (item, index) => renderRow(table, item, affordances?.address(index)))
   return markup`<section class="wide" aria-label="${caption}" tabindex="0">
-<table>
-<thead><tr>${members.map(member => renderHeading(texts, member, affordances))}</tr></thead>
+<table${columns.length <= fewColumns && markup` class="few"`}>
+<thead><tr>${columns.map(column => renderHeading(table, column))}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>
 </section>`
 }
 
-// The first cell leads to the item.
-function renderRow ({ texts, members, kinds }: Table, item: Members, href: string | undefined): Markup {
-  const cells = members.map((member, column) =>
-    renderCell(texts, item[member], kinds[member], column === 0 ? href : undefined))
+// The title leads to the item; where it is not shown, the first cell does.
+function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members, href: string | undefined): Markup {
+  const leading = affordances !== undefined && columns.includes(affordances.title) ? affordances.title : columns[0]
+  const cells = columns.map(column => {
+    const value = item[column]
+    const isChoice = affordances?.choices.includes(column) === true && typeof value === 'string'
+    const shown = isChoice ? renderBadge(value) : renderCut(texts, value, kinds[column])
+    const content = href === undefined || column !== leading ? shown : renderLink(item, shown, value, href)
+    const className = chooseClass(value, kinds[column], column === leading)
+    return markup`<td class="${className}" data-label="${texts.label(column)}"><div>${content}</div></td>`
+  })
   return markup`<tr>${cells}</tr>
 `
 }
 
-function renderCell (texts: Texts, value: unknown, kind: Kind | undefined, href: string | undefined): Markup {
-  const className = chooseClass(value, kind)
+// What nobody sees cannot be clicked.
+function renderLink (item: Members, shown: Content, value: unknown, href: string): Markup {
+  const isSeen = value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
+  return markup`<a href="${href}">${isSeen || item.id === undefined ? shown : String(item.id)}</a>`
+}
+
+// In a list the beginning is enough; all of it is on the item's own page.
+const maxText = 200
+
+function renderCut (texts: Texts, value: unknown, kind: Kind | undefined): Content {
   const shown = renderValue(texts, value, kind)
-  const content = href === undefined ? shown : markup`<a href="${href}">${shown}</a>`
-  return markup`<td${className !== undefined && markup` class="${className}"`}>${content}</td>`
+  return typeof shown === 'string' ? shorten(shown, maxText) : shown
 }
 
 // The first click sorts upwards, the second downwards.
-function renderHeading (texts: Texts, member: string, affordances: PageAffordances | undefined): Markup {
-  const label = texts.label(member)
-  if (affordances === undefined || !affordances.sortable.includes(member)) return markup`<th scope="col">${label}</th>`
+function renderHeading ({ texts, kinds, affordances }: Table, column: string): Markup {
+  const label = texts.label(column)
+  const isNumber = kinds[column] === 'integer' || kinds[column] === 'number'
+  const className = isNumber && markup` class="number"`
+  if (affordances === undefined || !affordances.sortable.includes(column)) {
+    return markup`<th scope="col"${className}>${label}</th>`
+  }
   const { sort } = affordances
-  const order = sort === member ? 'ascending' : sort === `-${member}` ? 'descending' : undefined
-  const href = affordances.url({ sort: order === 'ascending' ? `-${member}` : member, page: undefined })
+  const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
+  const href = affordances.url({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
   const sorted = order !== undefined && markup` aria-sort="${order}"`
   const arrow = order !== undefined && (order === 'ascending' ? ' ↑' : ' ↓')
-  return markup`<th scope="col"${sorted}><a href="${href}">${label}${arrow}</a></th>`
+  return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
 }
 
-function chooseClass (value: unknown, kind: Kind | undefined): string | undefined {
-  if (typeof value === 'number') return 'number'
+function chooseClass (value: unknown, kind: Kind | undefined, isTitle: boolean): string {
+  if (isTitle) return 'title'
+  if (kind === 'integer' || kind === 'number') return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'
-  if ((typeof value === 'object' && value !== null) || (typeof value === 'string' && /\s/.test(value))) return 'text'
-  // Such as an id: its beginning is enough here, and all of it is on its own page.
-  return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : undefined
+  // Such as an id: its beginning is enough here.
+  return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : 'text'
 }

@@ -1,3 +1,4 @@
+import type { FieldCondition } from '../../storage/storage.js'
 import type { ItemTexts } from './item-texts.js'
 
 /**
@@ -36,6 +37,11 @@ export interface Texts extends ItemTexts {
 
   readonly filter: string
   readonly applyFilter: string
+  /** What the filters in use are called together, one of them, and one that need not hold where another does. */
+  readonly activeFilters: string
+  readonly condition: (label: string, op: FieldCondition['op'], value: string) => string
+  readonly alternative: (condition: string) => string
+  readonly removeFilter: (condition: string) => string
   readonly clearFilter: string
   /** The label of a field for the least value, for the greatest, and for a part of a text. */
   readonly from: (label: string) => string
@@ -46,9 +52,16 @@ export interface Texts extends ItemTexts {
   readonly emptyList: string
   readonly emptyPage: string
   readonly noMatches: string
+  /** Links to what there is, where a list is empty. */
+  readonly firstPage: string
+  readonly showAll: string
   readonly pages: string
   readonly pageNumber: (page: number) => string
-  readonly total: (total: number) => string
+  readonly total: (total: string) => string
+  /** A link to the page that says how many there are in all. */
+  readonly count: string
+  /** Before the sizes that a page can have. */
+  readonly perPage: string
   readonly previous: string
   readonly next: string
   /** Above the form for a new item. */
@@ -71,6 +84,8 @@ export interface Texts extends ItemTexts {
   readonly more: (count: number) => string
   /** The subject where nothing smaller than the whole is wrong. */
   readonly it: string
+  /** What is wrong with a field, as a problem says it. */
+  readonly flaw: (detail: string) => string
   readonly sentence: (subject: string, detail: string) => string
   /** The title of a problem and its detail. */
   readonly changedMeanwhile: string

@@ -1,5 +1,5 @@
 import type { Kind } from '../../storage/storage.js'
-import type { Content } from './markup.js'
+import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
 
@@ -7,12 +7,18 @@ import type { Texts } from './texts.js'
 export function renderValue (texts: Texts, value: unknown, kind?: Kind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
   if (typeof value === 'boolean') return value ? texts.yes : texts.no
-  if (typeof value === 'number') return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
+  if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
   if (kind === 'date') return markup`<time datetime="${text}">${texts.date(text)}</time>`
   if (kind === 'date-time') return markup`<time datetime="${text}">${texts.moment(text)}</time>`
   return text
+}
+
+// What is counted or measured, a script writes as the reader's system does.
+function renderNumber (texts: Texts, value: number, kind: Kind | undefined): Content {
+  if (kind !== 'integer' && kind !== 'number') return String(value)
+  return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
 }
 
 // One member after another if they are plain; what is deeper is for programs.
@@ -21,4 +27,14 @@ function renderObject (texts: Texts, value: object): Content {
   if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
   if (entries.length === 0) return renderValue(texts, undefined)
   return entries.map(([name, member]) => `${texts.label(name)}: ${String(member)}`).join('; ')
+}
+
+/** Renders one of a few words, so that it is seen at a glance. */
+export function renderBadge (value: string): Markup {
+  return markup`<span class="badge">${value}</span>`
+}
+
+/** As much of a text as there is room for. */
+export function shorten (text: string, maxLength: number): string {
+  return text.length > maxLength ? `${[...text].slice(0, maxLength - 1).join('')}…` : text
 }

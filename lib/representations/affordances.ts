@@ -1,0 +1,155 @@
+import type { FieldCondition, Kind } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { Confirmation, Feedback, LogEntry, SampleRequest, UnavailableOperation } from './item-view.js'
+
+/** A link, with its text. */
+export interface Link {
+  readonly href: string
+  readonly title: string
+}
+
+/** A place on the way to a page, from the outside. */
+export interface Crumb {
+  readonly kind: 'list' | 'item' | 'log'
+  readonly href: string
+  /** Of a list, its name; of an item, what it is called. */
+  readonly name: string
+}
+
+/** The kind of value of each member. */
+export type Kinds = Readonly<Record<string, Kind>>
+
+/** What people can do with an item. */
+export interface ItemAffordances {
+  readonly kinds: Kinds
+  /** What the item belongs to. */
+  readonly trail: readonly Crumb[]
+  /** The same in other representations. */
+  readonly others: readonly Link[]
+  /** The state in a word. */
+  readonly state?: string
+  /** Members that the service itself gives, and few people look at. */
+  readonly technical: readonly string[]
+  /** The operations that are allowed now. */
+  readonly operations: readonly FormAffordance[]
+  /** Those that are not. */
+  readonly unavailable: readonly UnavailableOperation[]
+  readonly remove?: FormAffordance
+  /** The newest entries of the log, the last first. */
+  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  readonly refused?: Refusal
+  /** What has just been done. */
+  readonly feedback?: Feedback
+  /** What is asked about in the place of everything else, with the form that does it. */
+  readonly confirm?: Confirmation & { readonly form: FormAffordance }
+}
+
+/** What people can do with a page. */
+export interface PageAffordances {
+  readonly kinds: Kinds
+  /** The members that its rows show. */
+  readonly columns: readonly string[]
+  /** The member that leads to the item. */
+  readonly title: string
+  /** Members that have one of a few words. */
+  readonly choices: readonly string[]
+  /** What the page belongs to. */
+  readonly trail: readonly Crumb[]
+  /** The same, or all of it, in other representations. */
+  readonly others: readonly Link[]
+  /** Its number; undefined where it is read from a place. */
+  readonly page?: number
+  /** The pages around it, as in the links of JSON. */
+  readonly prev?: string
+  readonly next?: string
+  /** How many items a page has, and how many it could have. */
+  readonly pageSize: number
+  readonly pageSizes: readonly number[]
+  /** Whether `count=exact` says how many there are in all. */
+  readonly isCountable: boolean
+  /** Fields to filter by. */
+  readonly filters: readonly FormField[]
+  /** What narrows the list now, and the list without any of it. */
+  readonly active: readonly ActiveFilter[]
+  readonly clear?: string
+  /** Parameters that stay when other filters are chosen. */
+  readonly kept: readonly (readonly [name: string, value: string])[]
+  /** Members to sort by. */
+  readonly sortable: readonly string[]
+  readonly sort: string | undefined
+  readonly create?: FormAffordance
+  readonly refused?: Refusal
+  /** What has just been done. */
+  readonly feedback?: Feedback
+  /** The items as entries of a log, where they are such. */
+  readonly timeline?: readonly LogEntry[]
+  /** The page with other values of some parameters; undefined takes one away. */
+  url (changes: Readonly<Record<string, string | undefined>>): string
+  /** Where the item at this place of the page is. */
+  address (index: number): string
+}
+
+/** A filter of a list as it is used. */
+export interface ActiveFilter {
+  readonly field: string
+  readonly kind: Kind
+  readonly op: FieldCondition['op']
+  /** As it was sent. */
+  readonly value: string
+  /** Whether it need not hold where another one does. */
+  readonly isAlternative: boolean
+  /** The list without it. */
+  readonly href: string
+}
+
+/** Why what a person sent was refused. */
+export interface Refusal {
+  readonly problem: Members
+  /** What was entered, if the form it was entered in is no longer on the page. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** A form that POSTs what a person enters. */
+export interface FormAffordance {
+  /** Of the operation, `create` or `delete`. */
+  readonly name: string
+  /** What it is done to. */
+  readonly singular: string
+  /** What a definition says of it. */
+  readonly title?: string
+  /** Whether the person is asked first. */
+  readonly danger?: boolean
+  /** Whether the person is asked first, and told that nothing takes it back. */
+  readonly final?: boolean
+  /** Whether this is what was refused. */
+  readonly isRefused: boolean
+  /** The same as requests. */
+  readonly requests: readonly SampleRequest[]
+  readonly action: string
+  readonly fields: readonly FormField[]
+  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
+  readonly key: string
+  /** Sent along where a write must name the revision that it is based on. */
+  readonly revision?: number
+}
+
+/** A field of a form. */
+export interface FormField {
+  readonly name: string
+  /** The name of the member that it is about. */
+  readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has'
+  readonly kind: Kind
+  readonly required: boolean
+  readonly description?: string
+  readonly values?: readonly string[]
+  readonly minimum?: number
+  readonly maxLength?: number
+  /** What was entered before, or what the item has. */
+  readonly value?: string
+  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  readonly was?: string
+  /** What was wrong with it. */
+  readonly error?: string
+}

@@ -1,0 +1,45 @@
+import type { ActiveFilter, PageAffordances } from '../representation.js'
+import { filterForm, renderField } from './form.js'
+import type { Markup } from './markup.js'
+import { markup } from './markup.js'
+import type { Texts } from './texts.js'
+
+/** Renders what narrows a list now, each with a way to do without it. */
+export function renderChips (texts: Texts, { active, clear }: PageAffordances): Markup | undefined {
+  if (active.length === 0) return undefined
+  return markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
+${active.map(filter => renderChip(texts, filter))}<li><a class="clear" href="${clear}">${texts.clearFilter}</a></li>
+</ul></nav>`
+}
+
+/** Renders the fields to narrow a list by; they are sent as its query. */
+export function renderFilterForm (texts: Texts, affordances: PageAffordances): Markup | undefined {
+  const { filters, kept } = affordances
+  if (filters.length === 0) return undefined
+  const action = affordances.url({}).replace(/\?.*$/s, '')
+  const isWrong = filters.some(({ error }) => error !== undefined)
+  return markup`<details class="filter"${isWrong && markup` open`}>
+<summary>${texts.filter}</summary>
+<form method="get" action="${action}">
+${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
+<div class="filters">
+${filters.map(field => renderField(texts, field, filterForm))}
+<div class="field apply"><button type="submit">${texts.applyFilter}</button></div>
+</div>
+</form>
+</details>`
+}
+
+// What is read aloud begins with what is seen.
+function renderChip (texts: Texts, filter: ActiveFilter): Markup {
+  const text = sayFilter(texts, filter)
+  return markup`<li><a href="${filter.href}" aria-label="${texts.removeFilter(text)}">${text} <span>×</span></a></li>
+`
+}
+
+function sayFilter (texts: Texts, { field, kind, op, value, isAlternative }: ActiveFilter): string {
+  const isDay = (kind === 'date' || kind === 'date-time') && /^\d{4}-\d\d-\d\d$/.test(value) && op !== 'regex'
+  const said = kind === 'boolean' && op !== 'regex' ? (value === 'true' ? texts.yes : texts.no) : value
+  const text = texts.condition(texts.label(field), op, isDay ? texts.date(value) : said)
+  return isAlternative ? texts.alternative(text) : text
+}
