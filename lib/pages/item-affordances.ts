@@ -71,9 +71,10 @@ const technical = ['id', ...Object.keys(ServiceFields.properties)]
 export function placeItem (
   { mount: { family, urls, representations }, request }: Exchange,
   id: Id
-): Pick<ItemAffordances, 'kinds' | 'technical' | 'trail' | 'others'> {
+): Pick<ItemAffordances, 'kinds' | 'title' | 'technical' | 'trail' | 'others'> {
   return {
     kinds: listKinds(family.fields),
+    title: family.presentation.title,
     technical,
     trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
     others: linkOthers(representations, urls.item(request, id))
@@ -109,6 +110,7 @@ export function affordEntry ({ mount, request }: Exchange, target: Id, self: str
   const item = urls.item(request, target)
   return {
     kinds: listKinds(logFields),
+    title: 'id',
     technical: [],
     trail: [
       { kind: 'list', href: urls.collection(request), name: family.name },

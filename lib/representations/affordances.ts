@@ -22,6 +22,8 @@ export type Kinds = Readonly<Record<string, Kind>>
 /** What people can do with an item. */
 export interface ItemAffordances {
   readonly kinds: Kinds
+  /** The member that says which item it is. */
+  readonly title: string
   /** What the item belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */

@@ -38,7 +38,7 @@ export function html (options: HtmlOptions = {}): Representation {
     headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       const affordances = await view.affordances?.()
-      const title = makeHeading(texts, view.name, view.document)
+      const title = makeHeading(texts, view.name, view.document, affordances?.title)
       return layOut(affordances?.confirm === undefined
         ? {
             heading: title,
@@ -77,9 +77,9 @@ function makePolicy (css: string, script: string): string {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-function makeHeading (texts: Texts, name: string, { name: own, id }: Members): string {
-  const title = own ?? id
-  return texts.item(texts.label(name), title === undefined ? undefined : String(title))
+function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
+  const title = document[titled] ?? document.id
+  return texts.item(texts.label(name), title === undefined || title === null ? undefined : String(title))
 }
 
 const kinds: Readonly<Record<keyof HtmlOptions, string>> =
