@@ -12,7 +12,7 @@ const help = `node bench/run.js, or npm run bench -- …
   --connections 32,1    the first has the whole number of rounds, the others half of it
   --rounds 5 --seconds 2 --warm 4   how often, how long, how long before it counts
   --ours FOLDER         another checkout of ours, built, beside each of ours; may be repeated
-  --write               keeps the tables in bench/README.md and the plot in docs/bench.svg`
+  --write               keeps the tables in bench/README.md, the plot in docs/bench.svg and the ratios in README.md`
 
 export function readOptions (args) {
   const { values } = parseArgs({

@@ -77,7 +77,7 @@ export function journalStorage (file: string): Storage {
 
   function checkRevisions (changes: readonly Change[]): void {
     for (const change of changes) {
-      const id = change.type === 'delete' ? change.id : change.item.id
+      const id = 'item' in change ? change.item.id : change.id
       const revision = itemsOf(change.family).get(id)?.revision
       if (change.type === 'insert' && revision !== undefined) throw new DuplicateError(change.family, id)
       if (change.type !== 'insert' && revision !== change.expected) throw new ConflictError(change.family, id)
@@ -89,7 +89,8 @@ export function journalStorage (file: string): Storage {
       let items = families.get(change.family)
       if (items === undefined) families.set(change.family, items = new Map())
       if (change.type === 'delete') items.delete(change.id)
-      else items.set(change.item.id, freeze(change.item))
+      // What is only required stays as it is.
+      else if ('item' in change) items.set(change.item.id, freeze(change.item))
     }
   }
 }

@@ -60,7 +60,7 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
     async commit (changes) {
       await storage.commit(
         changes.map((change): Change =>
-          change.type === 'delete' ? change : { ...change, item: convert(change.family, change.item, stored) }
+          'item' in change ? { ...change, item: convert(change.family, change.item, stored) } : change
         )
       )
     },

@@ -19,6 +19,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
   ],
+  FST_DEALBOOK_NO_NEIGHBOUR: ['fastify-dealbook, %s: an operation needs the family "%s", which is not mounted at the ' +
+    'same prefix, or in a scope with other hooks', Error],
+  FST_DEALBOOK_OTHER_STORAGE: ['fastify-dealbook, %s: the operation "%s" changes items of the family "%s" too, which ' +
+    'must then have the same storage', Error],
   // what a host's functions give back
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
   FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +

@@ -13,9 +13,22 @@ export interface Running {
   readonly ended: Promise<number | null>
 }
 
+/** An example that serves, and how it says where. */
+interface Example {
+  /** As it is built. */
+  readonly file: string
+  readonly said: RegExp
+}
+
+const server: Example = { file: 'build/examples/server.js', said: /documentation +(http:\/\/\S+)\/documentation/ }
+
 /** The example server as `npm start` runs it, at a free port; where it does not come up, its exit code and output. */
-export async function startExample (t: Test, env: Record<string, string> = {}): Promise<Running> {
-  const child = spawn(...unmeasured(process.execPath, ['build/examples/server.js']), {
+export async function startExample (
+  t: Test,
+  env: Record<string, string> = {},
+  { file, said }: Example = server
+): Promise<Running> {
+  const child = spawn(...unmeasured(process.execPath, [file]), {
     env: { ...process.env, PORT: '0', STORAGE: 'memory:', ...env }
   })
   t.teardown(() => child.kill('SIGKILL'))
@@ -25,7 +38,7 @@ export async function startExample (t: Test, env: Record<string, string> = {}): 
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         output += text
-        const found = /documentation +(http:\/\/\S+)\/documentation/.exec(output)
+        const found = said.exec(output)
         if (found !== null) resolve(found[1] as string)
       })
     }

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
+import { buildApp as accounts } from '../examples/accounts.js'
 import { buildApp as basicAuth } from '../examples/basic-auth.js'
 import { buildApp as bearerAuth } from '../examples/bearer-auth.js'
 import { copyAll } from '../examples/copy.js'
@@ -448,6 +449,24 @@ for (const { name, make } of storages) {
       t.match((await app.inject(`${home}.${format}`)).body, on, format)
     }
     t.equal((await app.inject({ method: 'DELETE', url: `${home}/1` })).statusCode, 204)
+  })
+
+  t.test(`accounts over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await running(t, accounts(storage))
+    const open = async (payload: object) => (await app.inject({ method: 'POST', url: '/accounts', payload })).json()
+    const [ann, bob] = [await open({ owner: 'ann', balance: 10 }), await open({ owner: 'bob', balance: 0 })]
+    t.match(await open({ owner: 'eve', balance: -1 }), { status: 400 })
+    const transfer = async (from: string, to: string) =>
+      (await app.inject({ method: 'PUT', url: `/accounts/${from}/transfer`, payload: { to, amount: 8 } })).json()
+    t.match(await transfer(ann.id, bob.id), { owner: 'ann', balance: 2, revision: 2 })
+    t.match(await transfer(ann.id, bob.id), { status: 409, detail: 'There are only 2 cents', allowed: ['transfer'] })
+    t.match((await app.inject(`/accounts/${bob.id}`)).json(), { owner: 'bob', balance: 8, revision: 2 })
+    const page = (id: string) => app.inject({ url: `/accounts/${id}`, headers: { accept: 'text/html' } })
+    t.match((await page(bob.id)).body, 'Transfer money to another account')
+    await app.inject({ method: 'PUT', url: `/accounts/${ann.id}/transfer`, payload: { to: bob.id, amount: 2 } })
+    t.notMatch((await page(ann.id)).body, 'Transfer money to another account', 'what is empty offers none')
   })
 
   t.test(`own-operation over ${name}`, async t => {

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { accountsApp, openAccount, readAccount, readAccountLog, transferForms } from './accounts/app.js'
+import type { BankAccount } from './accounts/model.js'
+import { Bank } from './accounts/model.js'
 import type { TestRequest, TestResponse } from './deals/app.js'
 import { createDeal, dealsApp, home, readLog } from './deals/app.js'
 import type { Form } from './deals/forms.js'
@@ -104,6 +107,73 @@ for (const { name, make } of storages) {
     }), { numRuns: runs[name] ?? 10 })
     t.pass('they agree')
   })
+}
+
+const transfers = Object.entries(transferForms).filter(([form]) => form !== 'page')
+
+/** One transfer between three accounts, or to one that is not there, or a deletion. */
+const transfer = fc.record({
+  from: fc.nat({ max: 2 }),
+  to: fc.nat({ max: 3 }),
+  amount: fc.oneof(
+    { arbitrary: fc.constantFrom(1, 3, 7), weight: 12 },
+    { arbitrary: fc.constant(undefined), weight: 1 }
+  ),
+  form: fc.nat({ max: transfers.length - 1 }),
+  name: fc.constantFrom('t1', 't2', 't3', 't4'),
+  match: fc.oneof({ arbitrary: fc.constant(undefined), weight: 4 }, { arbitrary: fc.constantFrom(0, 1, -1), weight: 1 })
+})
+
+for (const { name, make } of storages) {
+  t.test(`${name}: any sequence of transfers leaves what the model says`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await accountsApp(storage)
+    let run = 0
+    await fc.assert(fc.asyncProperty(fc.array(transfer, { minLength: 5, maxLength: 25 }), async steps => {
+      const bank = new Bank()
+      const ids: string[] = []
+      for (const balance of [10, 5, 0]) {
+        bank.open(balance)
+        ids.push(await openAccount(app, 'ann', balance))
+      }
+      const suffix = `.${run++}`
+      for (const each of steps) {
+        await takeTransfer(app, bank, each, [...ids, 'nobody'], suffix)
+        for (const [index, id] of ids.entries()) await compareAccount(app, bank.accounts[index] as BankAccount, id)
+      }
+    }), { numRuns: Math.ceil((runs[name] ?? 10) / 2) })
+    t.pass('they agree')
+  })
+}
+
+async function takeTransfer (
+  app: FastifyInstance,
+  bank: Bank,
+  { from, to, amount, form: index, name: text, match }: typeof transfer extends fc.Arbitrary<infer S> ? S : never,
+  ids: readonly string[],
+  suffix: string
+): Promise<void> {
+  const [form, [done, say]] = transfers[index] as typeof transfers[number]
+  const name = amount !== undefined && form.startsWith('command') ? text + suffix : undefined
+  const request: TestRequest = amount === undefined
+    ? { method: 'DELETE', url: `/accounts/${ids[from]}` }
+    : say(ids[from] as string, { to: ids[to], amount }, name ?? '')
+  const revision = (bank.accounts[from] as BankAccount).revision
+  const headers = match === undefined ? {} : { 'if-match': `"${revision + match}"` }
+  const answer = await app.inject({ ...request, headers })
+  const { status, replayed } = bank.take({ from, to, amount, name, match })
+  const expected = status !== 200 || replayed ? status : amount === undefined ? 204 : done
+  same([form, answer.statusCode, answer.headers['idempotent-replayed']],
+    [form, expected, replayed ? 'true' : undefined])
+}
+
+async function compareAccount (app: FastifyInstance, kept: BankAccount, id: string): Promise<void> {
+  const { balance, revision } = await readAccount(app, id)
+  same({ balance, revision }, kept.gone ? {} : { balance: kept.balance, revision: kept.revision })
+  const log = await readAccountLog(app, id)
+  same(log.map(({ action, outcome, revision }) => canonical({ action, outcome, revision })).sort(),
+    kept.log.map(entry => canonical(entry)).sort())
 }
 
 async function take (

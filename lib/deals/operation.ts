@@ -1,5 +1,5 @@
 import type { Static, TObject } from '@sinclair/typebox'
-import type { Context, Operation } from '../family/operation.js'
+import type { Context, ItemAndOthers, Operation } from '../family/operation.js'
 import type { Deal } from './fields.js'
 
 /**
@@ -21,12 +21,14 @@ export function defineOperation<T extends TObject, I extends object = Deal> (
 
 /** As `Operation`, but `apply` may add fields that the family will have. */
 export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
-  allowed? (item: I): boolean | string
-  apply (item: I, params: Static<T>, context: Context): I | (I & { readonly [field: string]: unknown })
+  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  apply (item: I, params: Static<T>, context: Context): Opened<I> | ItemAndOthers<Opened<I>>
 }
+
+type Opened<I> = I | (I & { readonly [field: string]: unknown })
 
 /** An operation for every item that has the fields of `I`: what else an item has, it leaves as it is. */
 export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
-  allowed? (item: I): boolean | string
-  apply<J extends I> (item: J, params: Static<T>, context: Context): J
+  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  apply<J extends I> (item: J, params: Static<T>, context: Context): J | ItemAndOthers<J>
 }

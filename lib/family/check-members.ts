@@ -1,6 +1,6 @@
 import { didYouMean } from '../values/nearest.js'
 import type { AttributeForm, EditDefinition, FamilyDefinition, QueryDefinition } from './definition.js'
-import type { Operation } from './operation.js'
+import type { Operation, OtherItem } from './operation.js'
 
 const kinds = {
   text: { name: 'a text', holds: (value: unknown) => typeof value === 'string' },
@@ -9,6 +9,7 @@ const kinds = {
   boolean: { name: 'true or false', holds: (value: unknown) => typeof value === 'boolean' },
   object: { name: 'an object', holds: isObject },
   edit: { name: 'a list of names, or an object', holds: isEdit },
+  family: { name: 'the name of this family, or another as defineFamily made it', holds: isFamily },
   // What is judged elsewhere.
   schema: { name: 'a Type.Object({ … })', holds: () => true }
 }
@@ -50,8 +51,14 @@ const operationRules: Rules<Operation> = {
   danger: { kind: 'boolean' },
   final: { kind: 'boolean' },
   changes: { kind: 'texts' },
+  with: { kind: 'object' },
   allowed: { kind: 'function' },
   apply: { kind: 'function', example: 'invoice => ({ ...invoice, paid: true })' }
+}
+
+const otherRules: Rules<OtherItem> = {
+  family: { kind: 'family', example: "'accounts'" },
+  id: { kind: 'function', example: 'params => params.to' }
 }
 
 const editRules: Rules<EditDefinition<unknown>> = {
@@ -76,7 +83,10 @@ export function findFlawInMembers (definition: FamilyDefinition): string | undef
   if (flaw !== undefined) return flaw
   const { operations = {}, queries = {}, attributes } = definition
   const parts: [string, unknown, Readonly<Record<string, Rule>>][] = [
-    ...Object.entries(operations).map(([key, part]) => [`the operation "${key}"`, part, operationRules] as never),
+    ...Object.entries(operations).flatMap(([key, part]) => [
+      [`the operation "${key}"`, part, operationRules],
+      ...listOthers(part).map(([name, other]) => [`the operation "${key}", with "${name}"`, other, otherRules])
+    ] as never[]),
     ...Object.entries(queries).map(([key, part]) => [`the query "${key}"`, part, queryRules] as never),
     ...(attributes === undefined ? [] : [['attributes', attributes, attributeRules] as never])
   ]
@@ -85,6 +95,10 @@ export function findFlawInMembers (definition: FamilyDefinition): string | undef
     if (flaw !== undefined) return `${what}: ${flaw}`
   }
   return findFlawInEditMembers(definition.edit)
+}
+
+function listOthers (operation: Partial<Operation> | null): [string, unknown][] {
+  return isObject(operation?.with) ? Object.entries(operation.with) : []
 }
 
 /** The same of `edit`, where it is more than a list. */
@@ -110,6 +124,10 @@ export function findMemberFlaw (value: unknown, rules: Readonly<Record<string, R
 
 function isEdit (value: unknown): boolean {
   return kinds.texts.holds(value) || isObject(value)
+}
+
+function isFamily (value: unknown): boolean {
+  return typeof value === 'string' || (typeof value === 'function' && 'definition' in value)
 }
 
 function isObject (value: unknown): value is Readonly<Record<string, unknown>> {

@@ -12,6 +12,7 @@ import { findFlawInEdit, listOperations } from './edit.js'
 import { declaresNull, listFields, ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
 import { nameAction } from './operation.js'
+import { findFlawInOthers } from './others.js'
 
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
@@ -30,8 +31,8 @@ function findFlawInContent (definition: FamilyDefinition): string | undefined {
   const taken = create === undefined ? [] : words
   return findFlawInNames(definition) ?? findFlawInObjects(definition) ?? findFlawInFieldNames(definition) ??
     findFlawInQueries(definition) ?? findFlawInFieldUses(definition) ?? findFlawInEdit(definition) ??
-    findFlawInWords(listOperations(definition), taken) ?? findFlawInSchemas(definition) ??
-    findFlawInDefaults(definition)
+    findFlawInWords(listOperations(definition), taken) ?? findFlawInOthers(definition) ??
+    findFlawInSchemas(definition) ?? findFlawInDefaults(definition)
 }
 
 function findFlawInNames ({ name, singular }: FamilyDefinition): string | undefined {

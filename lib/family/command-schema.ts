@@ -17,7 +17,11 @@ export const CommandMembers = Type.Object({
   createdAt: Type.String({ format: 'date-time', description: 'When it was decided' }),
   principal: Type.Optional(Type.String({ description: 'Who asked for it' })),
   chosenId: Type.Optional(Type.String({ description: 'The id that its principal knows it by, where that is another' })),
-  problem: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Why it was refused' }))
+  problem: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Why it was refused' })),
+  about: Type.Optional(Type.Object({
+    family: Type.String({ maxLength: 100 }),
+    id: Type.Union([Type.String({ maxLength: 100 }), Type.Integer()])
+  }, { description: 'The item that the command was for, where it changed this one too' }))
 })
 
 /** The fields of the log, for filters and forms. */

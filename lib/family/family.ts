@@ -15,6 +15,8 @@ import { listDefaults, listFields, mayBeLong, ServiceFields } from './fields.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
+import type { CompiledOther } from './others.js'
+import { compileOthers } from './others.js'
 import type { Params } from './params.js'
 import { compileParams } from './params.js'
 import type { Presentation } from './presentation.js'
@@ -24,6 +26,8 @@ import { choosePresentation, findFlawInPresentation } from './presentation.js'
 export interface CompiledOperation {
   readonly operation: Operation<Members>
   readonly params: Params
+  /** What it needs besides its item. */
+  readonly others: readonly CompiledOther[]
 }
 
 /** How items come to be and go. */
@@ -139,7 +143,8 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
   const operations = Object.values(listOperations(definition))
   return new Map(operations.map(operation => {
     const isEdit = definition.edit !== undefined && operation.name === 'edit'
-    return [operation.action, { operation, params: compileParams(operation.params, isEdit) }]
+    const others = compileOthers(definition.name, operation)
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others }]
   }))
 }
 

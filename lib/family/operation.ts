@@ -1,4 +1,7 @@
 import type { Static, TObject } from '@sinclair/typebox'
+import type { Id } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { AnyFamily } from './compiled.js'
 
 /** What an operation may know besides the item and its parameters. */
 export interface Context {
@@ -8,6 +11,23 @@ export interface Context {
   readonly command: string
   /** Who asks, as `authorize` or the caller of the service said. */
   readonly principal: string | undefined
+  /** The other items that `with` names, as they are; undefined where its `id` named none. */
+  readonly items: Readonly<Record<string, Members | undefined>>
+}
+
+/** Another item that an operation needs, by parameters `Q`. */
+export interface OtherItem<Q = unknown> {
+  /** The name of the family that has the operation, or another family, as `defineFamily` made it. */
+  readonly family: string | AnyFamily
+  /** Its id, from the parameters; undefined where none is needed this time. Pure. */
+  id (params: Q): Id | undefined
+}
+
+/** What `apply` gives back where it changes other items too. */
+export interface ItemAndOthers<I> {
+  readonly item: I
+  /** By their names in `with`; who is left out, or undefined, stays as it is. */
+  readonly others: Readonly<Record<string, object | undefined>>
 }
 
 /**
@@ -34,10 +54,25 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly final?: boolean
   /** The fields that it changes: the attribute form names the operation where one of them differs. */
   readonly changes?: readonly string[]
-  /** Whether the state of the item allows it, or why it does not; always, where left out. It may throw a problem. */
-  allowed? (item: I): boolean | string
-  /** The item after it. Pure: no I/O, no clock, and the item itself is not changed. It may throw a problem. */
-  apply (item: I, params: Static<T>, context: Context): I
+  /**
+   * Other items that it needs and may change, in one step with its own. By names, under which they stand in
+   * `context.items`.
+   *
+   * @example
+   * with: { to: { family: 'accounts', id: params => params.to } }
+   */
+  readonly with?: Readonly<Record<string, OtherItem<Static<T>>>>
+  /**
+   * Whether the state of the item allows it, or why it does not; always, where left out. It may throw a problem.
+   *
+   * @param params undefined, as is the context, where nobody asks for it yet: whether it is to be offered
+   */
+  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  /**
+   * The item after it; where there are others that change, `{ item, others }`. Pure: no I/O, no clock, and no item is
+   * changed in place. It may throw a problem.
+   */
+  apply (item: I, params: Static<T>, context: Context): I | ItemAndOthers<I>
 }
 
 /** line-item -> CreateLineItem */

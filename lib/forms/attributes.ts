@@ -31,7 +31,7 @@ export const attributes: Form<'attributes'> = {
   name: 'attributes',
   makeWriter: ({ family, urls, makers }) => (request, { operation, item, params }) => {
     if (item === undefined || !hasAllWords(operation)) return undefined
-    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined }
+    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined, items: {} }
     const body = findPatch(family, item, { operation, params, context })
     return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
   },

@@ -16,8 +16,10 @@ export function findPatch (
   item: Stored,
   { operation, params, context }: { operation: Operation<Members>, params: Members, context: Context }
 ): Members | undefined {
+  // What needs other items says more than members of one.
+  if (operation.with !== undefined) return undefined
   try {
-    const after = operation.apply(Object.freeze({ ...item }), params, context)
+    const after: Members = operation.apply(Object.freeze({ ...item }), params, context)
     const names = family.ownFields.map(({ name }) => name).filter(name => !isDeepStrictEqual(after[name], item[name]))
     const wanted = Object.fromEntries(names.map(name => [name, after[name]]).filter(([, value]) => value !== undefined))
     const removed = names.filter(name => after[name] === undefined)

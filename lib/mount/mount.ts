@@ -6,6 +6,7 @@ import type { Grammar } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Caller } from '../service/caller.js'
 import type { Makers } from '../service/makers.js'
+import type { Neighbours } from './neighbours.js'
 import type { RequestWriters } from './requests.js'
 import type { Urls } from './urls.js'
 
@@ -14,6 +15,10 @@ export interface Mount {
   readonly family: Family
   readonly prefix: string
   readonly version: string | undefined
+  /** The families at the same prefix, itself among them. */
+  readonly neighbours: Neighbours
+  /** The storage, or the function that chooses one: those who have the same are kept together. */
+  readonly storage: unknown
   /** The path of the collection after the prefix. */
   readonly home: string
   readonly urls: Urls

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { getFamily } from '../family/compiled.js'
 import { checkMappedFamilies, noteFamily } from '../service/mapped-families.js'
 import { isStorage } from '../service/storage-access.js'
 import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../storage/storage.js'
-import type { AnyFamily } from './define-family.js'
-import { getFamily } from './define-family.js'
 
 /** What is copied, and how. */
 export interface CopyOptions {

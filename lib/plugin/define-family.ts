@@ -3,7 +3,8 @@ import type {
   FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorCodes } from '../errors.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { keepFamily } from '../family/compiled.js'
 import type {
   EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
 } from '../family/definition.js'
@@ -20,6 +21,7 @@ import type { Endpoint } from '../http/routes.js'
 import { mountEndpoints, mountUnknown } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
 import type { Mount } from '../mount/mount.js'
+import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
 import { collectionEndpoints } from '../reads/collection.js'
@@ -31,7 +33,7 @@ import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
-import { makeMount } from './make-mount.js'
+import { checkOthers, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
@@ -84,21 +86,6 @@ declare module 'fastify' {
   /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
-// The compiled families are nobody's business outside.
-const families = new WeakMap<object, Family>()
-
-/** A family, whatever its fields and operations are. */
-export interface AnyFamily {
-  readonly definition: { readonly name: string }
-}
-
-/** The compiled family of a plugin. */
-export function getFamily (plugin: AnyFamily): Family {
-  const family = families.get(plugin)
-  if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
-  return family
-}
-
 /**
  * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
  *
@@ -129,7 +116,7 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
     service: (options: ServiceOptions) => makeService(family, options)
   })
-  families.set(plugin, family)
+  keepFamily(plugin, family)
   return plugin
 }
 
@@ -138,10 +125,15 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     // /crm and /crm/ are one place.
     const prefix = app.prefix.replace(/\/+$/, '')
     checkHost(app, family)
-    const mount = await makeMount(family, prefix, options)
+    const neighbours = findNeighbours(app, prefix)
+    const mount = await makeMount(family, prefix, neighbours, options)
+    neighbours.add(mount, app)
     const { storage } = options
     // Only then all families are known; those of a storage that requests choose never are.
-    if (typeof storage !== 'function') app.addHook('onReady', async () => { checkMappedFamilies(storage) })
+    app.addHook('onReady', async () => {
+      if (typeof storage !== 'function') checkMappedFamilies(storage)
+      checkOthers(mount)
+    })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)

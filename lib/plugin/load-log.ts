@@ -30,7 +30,7 @@ type Read = { readonly record: CommandRecord } | { readonly flaw: MemberFlaw }
 
 /** The entry as it is to be stored with its item. */
 export function readEntry ({ name, singular }: Family, item: Stored, entry: Members): Read {
-  const { id = uuidv7(), chosenId, action, params, outcome = 'done', revision, createdAt, principal } = entry as
+  const { id = uuidv7(), chosenId, action, params, outcome = 'done', revision, createdAt, principal, about } = entry as
     unknown as Partial<CommandRecord> & Pick<CommandRecord, 'action' | 'revision' | 'createdAt'>
   for (const [name, text] of Object.entries({ id, chosenId })) {
     if (text !== undefined && !isTextId(text)) return { flaw: { pointer: `/${name}`, detail: textIdRule } }
@@ -60,7 +60,8 @@ export function readEntry ({ name, singular }: Family, item: Stored, entry: Memb
       createdAt: moment,
       updatedAt: moment,
       ...(principal === undefined ? {} : { principal }),
-      ...(problem === undefined ? {} : { problem })
+      ...(problem === undefined ? {} : { problem }),
+      ...(about === undefined ? {} : { about })
     }
   }
 }

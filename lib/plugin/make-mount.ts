@@ -4,6 +4,7 @@ import type { Family } from '../family/family.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
 import type { Mount } from '../mount/mount.js'
+import type { Neighbours } from '../mount/neighbours.js'
 import { makeUrls } from '../mount/urls.js'
 import { compileGrammar } from '../query/grammar.js'
 import { representations as allRepresentations } from '../representations/all.js'
@@ -23,7 +24,12 @@ import { checkOptions } from './options.js'
 import { traceStep } from './trace.js'
 
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
-export async function makeMount (family: Family, prefix: string, options: FamilyOptions): Promise<Mount> {
+export async function makeMount (
+  family: Family,
+  prefix: string,
+  neighbours: Neighbours,
+  options: FamilyOptions
+): Promise<Mount> {
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
@@ -34,10 +40,13 @@ export async function makeMount (family: Family, prefix: string, options: Family
     pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
   }
   const makers = readMakers(family, options)
+  const makeCaller = await makeCallerFactory(family, options, makers)
 
-  return {
+  const mount: Mount = {
     family,
     prefix,
+    neighbours,
+    storage: options.storage,
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
@@ -61,8 +70,28 @@ export async function makeMount (family: Family, prefix: string, options: Family
     },
     isGuarded: options.authorize !== undefined,
     makers,
-    caller: await makeCallerFactory(family, options, makers)
+    caller: request => makeCaller(request, declared => {
+      const { family, caller } = requireNeighbour(mount, declared)
+      return { family, caller: caller(request) }
+    })
   }
+  return mount
+}
+
+/** Refuses operations that need items of a family which cannot be changed together with this one. */
+export function checkOthers (mount: Mount): void {
+  for (const { operation, others } of mount.family.operations.values()) {
+    for (const { family } of others) {
+      if (family === undefined || requireNeighbour(mount, family).storage === mount.storage) continue
+      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(mount.family.name, operation.name, family.name)
+    }
+  }
+}
+
+function requireNeighbour (mount: Mount, { name }: Family): Mount {
+  const found = mount.neighbours.find(name, mount)
+  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, name)
+  return found
 }
 
 const unlimited: Grant = {}
@@ -72,7 +101,7 @@ async function makeCallerFactory (
   family: Family,
   options: FamilyOptions,
   makers: Makers
-): Promise<(request: FastifyRequest) => Caller> {
+): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
   const { storage, authorize, onCommitted, timeout = 10_000 } = options
   const waiting = readWaitingLimits(options)
   const access = makeStorageAccess(family)
@@ -83,7 +112,8 @@ async function makeCallerFactory (
   const askHost = authorize && (async (request: FastifyRequest, intent: Intent) =>
     checkGrant(family, await authorize(request, intent)))
 
-  return request => ({
+  return (request, other) => ({
+    other,
     authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
     signal: new Patience(deadlines, request.raw),

@@ -1,8 +1,8 @@
 import { errorCodes } from '../errors.js'
+import type { AnyFamily } from '../family/compiled.js'
+import { getFamily } from '../family/compiled.js'
 import { listShapes } from '../service/storage-access.js'
 import type { Storage } from '../storage/storage.js'
-import type { AnyFamily } from './define-family.js'
-import { getFamily } from './define-family.js'
 
 /**
  * The SQL that makes what these families lack in the database of a storage, for a migration tool of the host: tables,

@@ -25,6 +25,11 @@ export function nameRow (id: string, principal: string | undefined): string {
   return principal === undefined && !derivedId.test(id) ? id : deriveId([principal ?? null, 'command', id])
 }
 
+/** The row of a command in the log of another item than its own. @param row that of the command itself */
+export function nameOtherRow (row: string, family: string, target: string): string {
+  return deriveId([row, 'with', family, target])
+}
+
 const derivedId = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 function deriveId (content: readonly (string | null)[]): string {

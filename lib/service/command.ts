@@ -41,6 +41,8 @@ export interface CommandRecord extends Stored {
   readonly family: string
   /** The id of the item, as text. */
   readonly target: string
+  /** In the log of another item that it changed: the item that it was for. */
+  readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   /** Of a command that changed something. */
   readonly params?: Members

@@ -1,37 +1,53 @@
 import { errorCodes } from '../errors.js'
-import { findFlawsInChanges } from '../family/changes.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
-import { ServiceFields } from '../family/fields.js'
-import type { Context } from '../family/operation.js'
-import { canonicalizeItem, haveSameContent } from '../family/params.js'
+import type { Context, ItemAndOthers, Operation } from '../family/operation.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Command } from './command.js'
+import type { ItemAfter } from './item-after.js'
+import { checkNew, compareItem, completeItem, openItem } from './item-after.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
-/** What a command comes to. `after` is the item after it, undefined where it was deleted. */
+/**
+ * What a command comes to. `after` is the item after it, undefined where it was deleted; `others` are those beside it
+ * that it changed, by their names.
+ */
 export type Decision =
-  | { readonly outcome: 'done', readonly after: Stored | undefined }
+  | { readonly outcome: 'done', readonly after: Stored | undefined, readonly others?: ReadonlyMap<string, Stored> }
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
+
+/** Another item that a command needs, as it is now. */
+export interface NeededItem {
+  /** Its name in `with`. */
+  readonly name: string
+  readonly family: Family
+  readonly current: Stored
+}
 
 /** A new item, from what the client sent. Pure. */
 export function decideCreation (family: Family, id: Id, params: Members, context: Context): Stored {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = Object.freeze({ id, ...defaults, ...params })
-  const members = checkItem(family, 'create', initial === undefined ? given : initial(given, context))
+  const members = checkNew(family, 'create', initial === undefined ? given : initial(given, context))
   return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
 }
 
 /**
- * The rule of every operation, in every form: work out the item after it; if nothing would change, succeed and change
- * nothing; else if the state does not allow it, refuse; else change it. Pure.
+ * The rule of every operation, in every form: work out the item after it, and those beside it; if nothing would change,
+ * succeed and change nothing; else if the state does not allow it, refuse; else change them. Pure.
  */
-export function decide (family: Family, current: Stored, command: Command, context: Context): Decision {
+export function decide (
+  family: Family,
+  current: Stored,
+  command: Command,
+  context: Context,
+  others: readonly NeededItem[] = []
+): Decision {
   try {
-    return workOut(family, current, command, context)
+    return workOut(family, current, command, context, others)
   } catch (error) {
     // What a host says about the state is an outcome, as what we say about it is; anything else is wrong in itself.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
@@ -39,56 +55,50 @@ export function decide (family: Family, current: Stored, command: Command, conte
   }
 }
 
-function workOut (family: Family, current: Stored, { action, params }: Command, context: Context): Decision {
+function workOut (
+  family: Family,
+  current: Stored,
+  { action, params }: Command,
+  context: Context,
+  others: readonly NeededItem[]
+): Decision {
   if (action === undefined) return { outcome: 'unchanged' }
   if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
-  // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
-  const { known, foreign } = splitMembers(family, current)
-  const item = Object.freeze(known)
-  const before = canonicalizeItem(family.ownFields, item)
-  const after = checkItem(family, operation.name, operation.apply(item, params, context), before)
-  if (haveSameContent(family.ownFields, after, before)) return { outcome: 'unchanged' }
-  const reason = explainForbidden(operation, item)
-  if (reason !== undefined) {
-    return { outcome: 'refused', problem: refuseInState(family, operation.name, item, reason) }
+  const { name } = operation
+  const own = openItem(family, current)
+  const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
+  const items = Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
+  const informed = { ...context, items: Object.freeze(items) }
+  const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
+  const after = compareItem(own, name, made.item)
+  const changed = new Map<string, ItemAfter>()
+  for (const [other, open] of opened) {
+    const its = made.others[other] === undefined ? undefined : compareItem(open, name, made.others[other])
+    if (its?.isChanged === true) changed.set(other, its)
   }
-  const { id, createdAt } = current
-  const service = { id, createdAt, revision: current.revision + 1, updatedAt: context.now }
-  return { outcome: 'done', after: { ...foreign, ...after, ...service } }
+  if (!after.isChanged && changed.size === 0) return { outcome: 'unchanged' }
+  const reason = explainForbidden(operation, own.known, params, informed)
+  if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
+  const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
+  // The command stands in the log of its own item, which has one more revision whichever of them it changed.
+  const done = { outcome: 'done', after: complete(after) } as const
+  if (changed.size === 0) return done
+  return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
 }
 
-// Another version of the family may have fields that this one knows nothing of: they stay as they are.
-function splitMembers (family: Family, item: Stored): { known: Members, foreign: Members } {
-  const known: Record<string, unknown> = {}
-  const foreign: Record<string, unknown> = {}
-  for (const name of Object.keys(item)) {
-    const isKnown = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
-    const members = isKnown ? known : foreign
-    members[name] = item[name]
-  }
-  return { known, foreign }
-}
-
-const serviceMembers = new Set(Object.keys(ServiceFields.properties))
-
-/**
- * What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to
- * be stored.
- *
- * @param before the item as it was. What is left as it was need not fit: a field may have become stricter since then
- */
-function checkItem (family: Family, operation: string, item: Members, before?: Members): Members {
-  if (typeof item !== 'object' || item === null || item instanceof Promise) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', 'must be an object, and no promise')
-  }
-  const given: Record<string, unknown> = {}
-  for (const name of Object.keys(item)) {
-    if (item[name] !== undefined && !serviceMembers.has(name)) given[name] = item[name]
-  }
-  const after = canonicalizeItem(family.ownFields, given)
-  const flaws = family.validate(given)
-  const [flaw] = before === undefined || flaws.length === 0 ? flaws : findFlawsInChanges(family, given, before)
-  if (flaw === undefined) return after
-  throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, flaw.pointer, flaw.detail)
+/** What `apply` gave back: the item, or where there may be others the item and them. */
+function readMade (
+  { name: family }: Family,
+  { name, with: needed }: Operation<Members>,
+  made: unknown,
+  names: readonly string[]
+): { readonly item: unknown, readonly others: Members } {
+  const isBoth = needed !== undefined && typeof made === 'object' && made !== null && Object.hasOwn(made, 'others')
+  if (!isBoth) return { item: made, others: {} }
+  const { item, others } = made as ItemAndOthers<unknown>
+  const unknown = Object.entries(others ?? {}).find(([other, its]) => its !== undefined && !names.includes(other))
+  if (unknown === undefined) return { item, others: others ?? {} }
+  const flaw = names.length === 0 ? 'is not there' : `is not there; there is ${names.join(', ')}`
+  throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, name, `others.${unknown[0]}`, flaw)
 }

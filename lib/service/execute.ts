@@ -11,12 +11,15 @@ import { getCounters } from './counters.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
 import { isCounted, makeNewId } from './new-id.js'
+import type { LoadedOther, OtherTarget } from './others.js'
+import { authorizeOthers, loadOthers } from './others.js'
 import { Reader } from './reader.js'
-import { makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
+import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
 import { findReplay } from './replay.js'
 import { retryConflicts } from './retry.js'
 import type { BoundStorage } from './storage-access.js'
 import { bindSignal } from './storage-access.js'
+import { tellCaller } from './tell-caller.js'
 import { getWriteLines } from './write-lines.js'
 
 /** What became of a command. */
@@ -47,6 +50,8 @@ interface Execution {
   /** Under which it is done once, where the client has one for it. */
   readonly identity: CommandId | undefined
   readonly grant: Grant
+  /** What it needs besides its own item. */
+  readonly others: readonly OtherTarget[]
   readonly storage: BoundStorage
   readonly commit: CommitProgress
 }
@@ -54,14 +59,16 @@ interface Execution {
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
   const grant = await caller.authorize(intendCommand(family, command))
+  const others = await authorizeOthers({ family, caller }, command)
   const storage = await caller.storage()
   const identity = identifyCommand(command, grant.principal)
   const commit: CommitProgress = { isUnderWay: false }
-  const execution = { family, caller, command, identity, grant, storage: bindSignal(storage, caller.signal), commit }
+  const bound = bindSignal(storage, caller.signal)
+  const execution = { family, caller, command, identity, grant, others, storage: bound, commit }
   const counters = getCounters(storage)
   const work = () => retryConflicts(() => attempt(execution), counters)
   try {
-    const outcome = await getWriteLines(storage).run(nameLine(execution), caller.waiting, caller.signal, work)
+    const outcome = await getWriteLines(storage).run(nameLines(execution), caller.waiting, caller.signal, work)
     if (outcome.replayed) counters.replays++
     else counters.outcomes[outcome.record.outcome]++
     return outcome
@@ -78,9 +85,13 @@ export async function execute (family: Family, caller: Caller, command: Command)
 }
 
 // Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
-function nameLine ({ family, caller, command: { target }, identity }: Execution): string | undefined {
-  if (target !== undefined) return `${family.name}/${target}`
-  return isCounted(family, caller.makers) ? family.name : identity?.row
+function nameLines ({ family, caller, command: { target }, others, identity }: Execution): string[] {
+  if (target === undefined) {
+    const line = isCounted(family, caller.makers) ? family.name : identity?.row
+    return line === undefined ? [] : [line]
+  }
+  const own = `${family.name}/${target}`
+  return others.length === 0 ? [own] : [own, ...others.map(({ family, id }) => `${family.name}/${id}`)].sort()
 }
 
 async function attempt (execution: Execution): Promise<Outcome> {
@@ -89,22 +100,24 @@ async function attempt (execution: Execution): Promise<Outcome> {
     const earlier = await findReplay(storage, family, { ...execution.command, ...identity }, execution.grant)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const { current, command, grant }: Loaded = target === undefined ? execution : await load(execution, target)
+  const loaded: Loaded = target === undefined ? { ...execution, others: [] } : await load(execution, target)
+  const { current, command, grant, others } = loaded
   const { makers } = caller
   const name = identity?.id ?? makers.makeCommandId()
-  const context: Context = { now: makers.clock().toISOString(), command: name, principal: grant.principal }
+  const now = makers.clock().toISOString()
+  const context: Context = { now, command: name, principal: grant.principal, items: {} }
   const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
     ? {
         outcome: 'done',
         after: decideCreation(family, await makeNewId(family, makers, storage), command.params, context)
       }
-    : decide(family, current, command, context))
+    : decide(family, current, command, context, others))
   const item = decision.outcome === 'done' ? decision.after : current
-  if (item !== undefined && !isGranted(grant, item)) {
-    throw new Problem('forbidden', `You may not make the ${family.singular} this`)
-  }
-  const decided = { command, context, current, decision }
+  const decided = { command, context, current, others, decision }
   const record = makeRecord(family, decided, identity?.row)
+  const changedOthers = listChangedOthers(family, decided, record)
+  refuseUngranted(family, grant, item)
+  for (const { other, after } of changedOthers) refuseUngranted(other.family, other.grant, after)
   // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
   const recorded = decision.outcome === 'done' || identity !== undefined
   const { commit } = execution
@@ -113,10 +126,13 @@ async function attempt (execution: Execution): Promise<Outcome> {
     commit.onEnded?.(decision.outcome, error)
     if (error !== undefined || decision.outcome !== 'done') return
     tellCaller(family, caller, record, { before: current, after: item })
+    for (const { other, after, record } of changedOthers) {
+      tellCaller(other.family, other.caller, record, { before: other.current, after })
+    }
   }
   if (recorded) {
     await trace(caller, 'commit', () => {
-      const changes = makeChanges(family, decided, record)
+      const changes = makeChanges(family, decided, record, changedOthers)
       commit.isUnderWay = true
       return storage.commit(changes, ended)
     })
@@ -140,40 +156,35 @@ function replay ({ family, storage, grant }: Execution, record: CommandRecord): 
 interface Loaded extends Pick<Execution, 'command' | 'grant'> {
   /** Undefined where the command creates it. */
   readonly current?: Stored
+  readonly others: readonly LoadedOther[]
 }
 
-async function load ({ family, caller, command, grant, storage }: Execution, target: Id): Promise<Loaded> {
+async function load (execution: Execution, target: Id): Promise<Loaded> {
+  const { family, caller, command, grant, others, storage } = execution
   const current = await storage.get(family.name, target)
   if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
   command.precondition?.(current)
-  if (command.interpret === undefined) return { current, command, grant }
+  if (command.interpret === undefined) return { current, command, grant, others: await loadOthers(others, storage) }
   const meant = { ...command, ...command.interpret(current) }
-  if (meant.action === undefined) return { current, command: meant, grant }
+  if (meant.action === undefined) return { current, command: meant, grant, others: [] }
   // Reading was asked for at first; changing is another matter, with conditions of its own.
   const granted = await caller.authorize(intendCommand(family, meant))
   if (!isGranted(granted, current)) throw notFound(family.singular, target)
-  return { current, command: meant, grant: granted }
+  const needed = await authorizeOthers({ family, caller }, meant)
+  return { current, command: meant, grant: granted, others: await loadOthers(needed, storage) }
 }
 
 function isGranted ({ where }: Grant, item: Stored): boolean {
   return where === undefined || matcher(where)(item)
 }
 
-async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
-  return await (caller.trace === undefined ? work() : caller.trace(step, work))
+function refuseUngranted ({ singular }: Family, grant: Grant, item: Stored | undefined): void {
+  if (item === undefined || isGranted(grant, item)) return
+  throw new Problem('forbidden', `You may not make the ${singular} this`)
 }
 
-function tellCaller (
-  family: Family,
-  caller: Caller,
-  record: CommandRecord,
-  items: { readonly before: Stored | undefined, readonly after: Stored | undefined }
-): void {
-  if (caller.committed === undefined) return
-  const { action, params = {}, principal, revision, createdAt: at } = record
-  const id = readTarget(family, record)
-  const command = nameRecord(record, principal)
-  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
+async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
+  return await (caller.trace === undefined ? work() : caller.trace(step, work))
 }
 
 // A command whose meaning only the item shows is to read it first.

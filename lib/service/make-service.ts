@@ -24,6 +24,7 @@ import { noteFamily } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
+import type { StorageAccess } from './storage-access.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
@@ -47,9 +48,9 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const { name, order, shape: { fields } } = family
   const grammar = compileGrammar({ name, fields, order }, limits)
   const logGrammar = compileGrammar(logList, limits)
-  const access = makeStorageAccess(family)
+  const accesses = new Map(listFamilies(family).map(each => [each, makeStorageAccess(each)]))
   // It is prepared at the first call, and an application may be booted before that.
-  noteFamily(storage, family)
+  for (const each of accesses.keys()) noteFamily(storage, each)
   const pick = makePicker(fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
@@ -122,13 +123,18 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
   function makeCaller (call: CallOptions, names: readonly string[]): Caller {
     checkCall(family, call, names)
-    const claimed = checkPrincipal(call.principal)
+    return makeCallerOf(family, call, checkPrincipal(call.principal))
+  }
+
+  function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
+    const access = accesses.get(family) as StorageAccess
     return {
       async authorize (intent) {
         const grant = checkGrant(family, await authorize?.(call, intent))
         const principal = grant.principal ?? claimed
         return principal === undefined ? grant : { ...grant, principal }
       },
+      other: family => ({ family, caller: makeCallerOf(family, call, claimed) }),
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
       waiting,
@@ -146,6 +152,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     const known = [...operations.keys()]
     throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, known))
   }
+}
+
+/** The family, and those that its operations need. */
+function listFamilies (family: Family): Family[] {
+  const others = [...family.operations.values()].flatMap(({ others }) => others.flatMap(({ family }) => family ?? []))
+  return [...new Set([family, ...others])]
 }
 
 async function readPage<T> (

@@ -6,7 +6,7 @@ import { Patience } from '../storage/patience.js'
 import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { CommandRecord } from './command.js'
-import { nameRow } from './command-id.js'
+import { nameOtherRow, nameRow } from './command-id.js'
 import { hasLog, isInLog, selectLog } from './log.js'
 
 /** What a caller may see of a family: its items under the conditions of the grant, and their logs. */
@@ -53,19 +53,30 @@ export class Reader {
 
   /** Part of the log of an item that `checkLog` has let through. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
-    const asked = query.where.map(condition => this.#addRows(condition))
+    const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.#family, id, operation), ...asked]
     return await this.#storage.find('commands', { ...query, where }, this.#signal)
   }
 
   /** A command in the log of an item that `checkLog` has let through. */
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
-    return await this.#getRecord(command, record => isInLog(record, this.#family, id, operation))
+    return await this.#getRecord(this.#listRows(command, id), record => isInLog(record, this.#family, id, operation))
   }
 
   /** A command of the family by its id alone, whatever item it is about. */
   async getCommand (command: string): Promise<CommandRecord | undefined> {
-    return await this.#getRecord(command, ({ family }) => family === this.#family.name)
+    return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
+  }
+
+  /**
+   * The rows that a command may have: of the reader's own, or by the row itself.
+   *
+   * @param target in the log of which it is looked for, where it may stand though it was for another item
+   */
+  #listRows (command: string, target?: Id): string[] {
+    const rows = [...new Set([nameRow(command, this.principal), command])]
+    if (target === undefined) return rows
+    return [...rows, ...rows.map(row => nameOtherRow(row, this.#family.name, String(target)))]
   }
 
   /** A command that the reader gave himself, whatever became of its item. Without a name, nobody is known again. */
@@ -75,12 +86,11 @@ export class Reader {
     return record?.principal === this.principal ? record : undefined
   }
 
-  /** The reader's own command of this id, or the one of this row. */
   async #getRecord (
-    command: string,
+    rows: readonly string[],
     holds: (record: CommandRecord) => boolean
   ): Promise<CommandRecord | undefined> {
-    for (const row of new Set([nameRow(command, this.principal), command])) {
+    for (const row of rows) {
       const record = await this.#storage.get('commands', row, this.#signal) as CommandRecord | undefined
       if (record !== undefined && holds(record)) return record
     }
@@ -88,15 +98,15 @@ export class Reader {
   }
 
   /** A condition on ids as they are shown to the reader. */
-  #addRows (condition: Condition): Condition {
-    if (condition.op === 'any') return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each))) }
-    return this.#addRow(condition)
+  #addRows (condition: Condition, target: Id): Condition {
+    if (condition.op !== 'any') return this.#addRow(condition, target)
+    return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each, target))) }
   }
 
-  #addRow (condition: FieldCondition): FieldCondition {
+  #addRow (condition: FieldCondition, target: Id): FieldCondition {
     if (condition.field !== 'id' || !(condition.op === 'eq' || condition.op === 'ne')) return condition
     const ids = condition.values as readonly string[]
-    return { ...condition, values: [...ids, ...ids.map(id => nameRow(id, this.principal))] }
+    return { ...condition, values: ids.flatMap(id => this.#listRows(id, target)) }
   }
 
   /** Refuses where the item is not there for this caller. A log outlives its item, but no condition can judge that. */

@@ -6,14 +6,17 @@ import type { Change, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Command, CommandRecord, KeptProblem } from './command.js'
 import { digestParams } from './command.js'
-import type { Decision } from './decide.js'
+import { nameOtherRow } from './command-id.js'
+import type { Decision, NeededItem } from './decide.js'
 
 /** What was asked for, by whom and when, and the item that it was decided on. */
-export interface Decided {
+export interface Decided<O extends NeededItem = NeededItem> {
   readonly command: Command
   readonly context: Context
   /** Undefined where the command creates it. */
   readonly current: Stored | undefined
+  /** Those that it needed besides. */
+  readonly others: readonly O[]
   readonly decision: Decision
 }
 
@@ -48,18 +51,68 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
   }
 }
 
-/** What is committed: the item and the entry in one step. */
+/** Another item that a command has changed, and its entry in the log of that item. */
+export interface ChangedOther<O extends NeededItem = NeededItem> {
+  readonly other: O
+  readonly after: Stored
+  readonly record: CommandRecord
+}
+
+/** The other items that a command has changed. @param own its entry in the log of its own item */
+export function listChangedOthers<O extends NeededItem> (
+  family: Family,
+  { others, decision }: Decided<O>,
+  own: CommandRecord
+): ChangedOther<O>[] {
+  const changed = decision.outcome === 'done' ? decision.others : undefined
+  return others.flatMap(other => {
+    const after = changed?.get(other.name)
+    return after === undefined ? [] : { other, after, record: makeOtherRecord(family, other, after, own) }
+  })
+}
+
+function makeOtherRecord (family: Family, other: NeededItem, after: Stored, own: CommandRecord): CommandRecord {
+  const { result, id: row, ...entry } = own
+  const target = String(after.id)
+  return {
+    chosenId: row,
+    ...entry,
+    id: nameOtherRow(row, other.family.name, target),
+    family: other.family.name,
+    target,
+    about: { family: family.name, id: readTarget(family, own) },
+    changes: listChanges(other.family.ownFields, other.current, after),
+    revision: after.revision
+  }
+}
+
+/** What is committed: the items and the entries in one step. */
 export function makeChanges (
   { name: family }: Family,
-  { current, decision }: Decided,
-  record: CommandRecord
+  { current, others, decision }: Decided,
+  record: CommandRecord,
+  changedOthers: readonly ChangedOther[]
 ): Change[] {
   const entry: Change = { type: 'insert', family: 'commands', item: record }
   if (decision.outcome !== 'done') return [entry]
   const { after } = decision
   if (current === undefined) return [{ type: 'insert', family, item: after as Stored }, entry]
   if (after === undefined) return [{ type: 'delete', family, id: current.id, expected: current.revision }, entry]
-  return [{ type: 'replace', family, item: after, expected: current.revision, current }, entry]
+  const change: Change = { type: 'replace', family, item: after, expected: current.revision, current }
+  return others.length === 0 ? [change, entry] : [change, ...changeOthers(others, changedOthers), entry]
+}
+
+// Who was only read must still be what the decision was made on.
+function changeOthers (others: readonly NeededItem[], changed: readonly ChangedOther[]): Change[] {
+  const read = others.filter(other => !changed.some(each => each.other === other))
+  return [
+    ...changed.flatMap(({ other: { family: { name: family }, current }, after, record }): Change[] => [
+      { type: 'replace', family, item: after, expected: current.revision, current },
+      { type: 'insert', family: 'commands', item: record }
+    ]),
+    ...read.map(({ family: { name: family }, current: { id, revision } }): Change =>
+      ({ type: 'require', family, id, expected: revision }))
+  ]
 }
 
 function keepProblem ({ code, message, statusCode, errors, members, headers }: Problem): KeptProblem {
@@ -92,7 +145,7 @@ export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, rea
 
 /** What clients see of a command. @param id by which it is found; undefined where it is not in the log */
 export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
-  const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem } = record
+  const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
   return {
     ...(id === undefined ? {} : { id }),
     [family.singular]: readTarget(family, record),
@@ -103,6 +156,7 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
     createdAt,
     ...(principal === undefined ? {} : { principal }),
     ...(chosenId === id ? {} : { chosenId }),
-    ...(problem === undefined ? {} : { problem: restoreProblem(record)?.document() })
+    ...(problem === undefined ? {} : { problem: restoreProblem(record)?.document() }),
+    ...(about === undefined ? {} : { about })
   }
 }

@@ -1,12 +1,21 @@
 import type { Family } from '../family/family.js'
-import type { Operation } from '../family/operation.js'
+import type { Context, Operation } from '../family/operation.js'
 import { Problem } from '../problems.js'
 import type { Members } from '../values/json.js'
 import { replaceUnsupported } from '../values/json.js'
 
-/** Says why an item does not allow an operation, if only by an empty text; undefined where it does. */
-export function explainForbidden (operation: Operation<Members>, item: Members): string | undefined {
-  const verdict = operation.allowed?.(item)
+/**
+ * Says why an item does not allow an operation, if only by an empty text; undefined where it does.
+ *
+ * @param params undefined, as is the context, where nobody asks for the operation yet
+ */
+export function explainForbidden (
+  operation: Operation<Members>,
+  item: Members,
+  params?: Members,
+  context?: Context
+): string | undefined {
+  const verdict = operation.allowed?.(item, params, context)
   return typeof verdict === 'string' ? verdict : verdict === false ? '' : undefined
 }
 

@@ -9,10 +9,11 @@ import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../stor
 import { refuseByConstraint } from './constraint.js'
 import { noteFamily } from './mapped-families.js'
 
-/** Prepares a storage for a family, and for the log, before its first use; answers it as `guardStorage` makes it. */
-export function makeStorageAccess (
-  family: Pick<Family, 'shape' | 'writable'>
-): (storage: Storage) => Promise<GuardedStorage> {
+/** Prepares a storage before its first use, and answers it as `guardStorage` makes it. */
+export type StorageAccess = (storage: Storage) => Promise<GuardedStorage>
+
+/** Prepares storages for a family, and for the log. */
+export function makeStorageAccess (family: Pick<Family, 'shape' | 'writable'>): StorageAccess {
   const shapes = listShapes(family)
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 

@@ -29,12 +29,13 @@ export class WriteLines {
   }
 
   /**
-   * Does the work when nobody else works under this key; without a key, at once. Refuses where too many wait.
+   * Does the work when nobody else works under any of these keys; without a key, at once. Refuses where too many wait.
    *
+   * @param keys in one order for all, so that no two wait for each other
    * @param signal ends the waiting; the work is then not done
    */
   async run<T> (
-    key: string | undefined,
+    [key, ...keys]: readonly string[],
     limits: WaitingLimits,
     signal: AbortSignal | undefined,
     work: () => Promise<T>
@@ -43,7 +44,7 @@ export class WriteLines {
     const turn = this.#enter(key, limits, signal)
     if (turn !== undefined) await turn
     try {
-      return await work()
+      return await (keys.length === 0 ? work() : this.run(keys, limits, signal, work))
     } finally {
       this.#leave(key)
     }

@@ -4,7 +4,7 @@ import { DuplicateError } from './storage.js'
 
 /** The id of the item that a change is about. */
 export function getId (change: Change): Id {
-  return change.type === 'delete' ? change.id : change.item.id
+  return 'item' in change ? change.item.id : change.id
 }
 
 /**

@@ -102,13 +102,15 @@ export interface FoundText {
 
 /**
  * One change of one item, with the revision that must be there for it. A commit has at most one for an item. `current`
- * is the item at that revision, where the caller has it: a storage need not write what is the same in both.
+ * is the item at that revision, where the caller has it: a storage need not write what is the same in both. `require`
+ * changes nothing: the item must only be there at that revision when the others are made.
  */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
   | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number } &
     { readonly current?: Stored }
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
+  | { readonly type: 'require', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
  * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`

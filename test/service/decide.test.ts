@@ -9,7 +9,7 @@ import { decide, decideCreation } from '../../lib/service/decide.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
-const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann' }
+const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', items: {} }
 const open: Stored = {
   id: 'd-1',
   name: 'tea',
@@ -226,6 +226,20 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
   const old = { ...open, price: 'much' }
   t.throws(() => decide(wrong(item => ({ ...item, price: 'more' })), old, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM', message: /\/price/ }, 'not what it was, and still wrong')
+})
+
+t.test('given an operation that is not allowed, then what it would make need not be valid', async t => {
+  const definition = deals.definition as unknown as FamilyDefinition
+  const { hold } = definition.operations as unknown as Record<string, object>
+  const allowed = (item: Stored, params?: { reason: string }) => params?.reason !== 'much' || `Not for ${item.id}`
+  const apply = (item: Stored) => ({ ...item, price: 'much' })
+  const operations = { hold: { ...hold, allowed, apply } }
+  const wrong = compileFamily({ ...definition, operations } as unknown as FamilyDefinition)
+  const decision = decide(wrong, open, { action: 'HoldDeal', target: 'd-1', params: { reason: 'much' } }, context)
+  t.match(decision, { outcome: 'refused', problem: { message: 'Not for d-1' } })
+  t.throws(() => decide(wrong, open, { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' } }, context), {
+    code: 'FST_DEALBOOK_INVALID_ITEM'
+  })
 })
 
 t.test('what was stored before a field was as it is now stays, and is no fault of an operation', async t => {

@@ -6,7 +6,9 @@ import { Problem } from '../../lib/problems.js'
 import type { Command } from '../../lib/service/command.js'
 import { digestParams } from '../../lib/service/command.js'
 import type { Decided } from '../../lib/service/record.js'
-import { makeChanges, makeRecord, readTarget, restoreProblem, showCommand } from '../../lib/service/record.js'
+import {
+  listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
+} from '../../lib/service/record.js'
 import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
@@ -16,8 +18,9 @@ const changed: Stored = { ...deal, price: 2, revision: 4 }
 const hold: Command = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' }, id: 'c-1' }
 const decided = (part: Partial<Decided>): Decided => ({
   command: hold,
-  context: { now, command: 'c-1', principal: undefined },
+  context: { now, command: 'c-1', principal: undefined, items: {} },
   current: deal,
+  others: [],
   decision: { outcome: 'unchanged' },
   ...part
 })
@@ -83,7 +86,10 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   ],
   [
     'a change by somebody',
-    decided({ context: { now, command: 'c-1', principal: 'ann' }, decision: { outcome: 'done', after: changed } }),
+    decided({
+      context: { now, command: 'c-1', principal: 'ann', items: {} },
+      decision: { outcome: 'done', after: changed }
+    }),
     { ...entry, outcome: 'done', changes: { price: { from: 1, to: 2 } }, revision: 4, principal: 'ann' },
     [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
   ],
@@ -106,9 +112,37 @@ for (const [given, what, expected, changes] of table) {
     const record = makeRecord(family, what)
     t.strictSame(record, { ...expected, createdAt: now, updatedAt: now })
     const logged = { type: 'insert', family: 'commands', item: record }
-    t.strictSame(makeChanges(family, what, record), [...changes, logged], 'with the entry in the same commit')
+    t.strictSame(makeChanges(family, what, record, []), [...changes, logged], 'with the entry in the same commit')
   })
 }
+
+t.test('given others that a command needed, of which one is changed', async t => {
+  const [to, fee]: [Stored, Stored] = [{ ...deal, id: 'd-2' }, { ...deal, id: 'd-3', revision: 9 }]
+  const after = { ...to, price: 5, revision: 4 }
+  const others = [{ name: 'fee', family, current: fee }, { name: 'to', family, current: to }]
+  const what = decided({ others, decision: { outcome: 'done', after: changed, others: new Map([['to', after]]) } })
+  const record = makeRecord(family, what)
+  const changedOthers = listChangedOthers(family, what, record)
+  const [{ record: other } = { record }] = changedOthers
+  const { id } = other
+  t.match(id, /^[0-9a-f-]{36}$/, 'it has a row of its own')
+  t.strictSame(other, {
+    ...record,
+    id,
+    chosenId: 'c-1',
+    target: 'd-2',
+    about: { family: 'deals', id: 'd-1' },
+    revision: 4
+  })
+  t.equal(listChangedOthers(family, what, record)[0]?.record.id, id, 'always the same')
+  t.strictSame(makeChanges(family, what, record, changedOthers), [
+    { type: 'replace', family: 'deals', item: changed, expected: 3, current: deal },
+    { type: 'replace', family: 'deals', item: after, expected: 3, current: to },
+    { type: 'insert', family: 'commands', item: other },
+    { type: 'require', family: 'deals', id: 'd-3', expected: 9 },
+    { type: 'insert', family: 'commands', item: record }
+  ], 'all in one commit; who was only read stays as it is')
+})
 
 t.test('a refusal that was recorded is the same refusal again', async t => {
   const record = makeRecord(family, decided({ decision: { outcome: 'refused', problem: refused } }))

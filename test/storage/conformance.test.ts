@@ -36,7 +36,7 @@ const withMember = (name: string, change: (value: unknown) => unknown) =>
 
 /** Every change by itself, each item's last one only. */
 async function commitLast (storage: Storage, changes: readonly Change[]): Promise<void> {
-  const last = new Map(changes.map(change => [change.type === 'delete' ? change.id : change.item.id, change]))
+  const last = new Map(changes.map(change => ['item' in change ? change.item.id : change.id, change]))
   await storage.commit([...last.values()])
 }
 

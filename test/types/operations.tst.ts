@@ -272,3 +272,71 @@ describe('rules', () => {
     })
   })
 })
+
+describe('an operation on two items', () => {
+  const fields = Type.Object({ id: Type.Integer(), total: Type.Number() })
+  const words = { name: 'move', verb: 'move', participle: 'moved', noun: 'moves', action: 'MoveTotal' }
+  const params = Type.Object({ to: Type.Integer(), fee: Type.Optional(Type.Integer()) })
+
+  test('knows the parameters in with and allowed, and gives back others', () => {
+    const boxes = defineFamily({
+      name: 'boxes',
+      singular: 'box',
+      fields,
+      operations: {
+        move: {
+          ...words,
+          params,
+          with: {
+            to: { family: 'boxes', id: sent => sent.to },
+            fee: { family: customers, id: ({ fee }) => fee }
+          },
+          allowed (box, sent, context) {
+            expect(box.total).type.toBe<number>()
+            expect(sent?.to).type.toBe<number | undefined>()
+            expect(context).type.toBe<Context | undefined>()
+            return box.total > 0
+          },
+          apply (box, { to }, { items }) {
+            const other = items['to'] as { id: number, total: number }
+            return to === 1 ? box : { item: { ...box, total: 0 }, others: { to: { ...other, total: box.total } } }
+          }
+        }
+      }
+    })
+    const book = boxes.service({ storage: memoryStorage() })
+    expect(book.run('move', 1, { to: 2 })).type.not.toBe<never>()
+    // @ts-expect-error is not assignable
+    book.run('move', 1, { to: '2' })
+  })
+
+  test('wrong names are errors', () => {
+    defineFamily({
+      name: 'boxes',
+      singular: 'box',
+      fields,
+      operations: {
+        move: {
+          ...words,
+          params,
+          // @ts-expect-error Property 'two' does not exist
+          with: { to: { family: 'boxes', id: sent => sent.two } },
+          apply: box => box
+        }
+      }
+    })
+    defineFamily({
+      name: 'boxes',
+      singular: 'box',
+      fields,
+      operations: {
+        move: {
+          ...words,
+          params,
+          // @ts-expect-error "is no field of the family"
+          apply: box => ({ item: { ...box, totl: 1 }, others: {} })
+        }
+      }
+    })
+  })
+})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Case } from './fixture.js'
-import { assertIds, ids, insert, note, query, remove, replace, thing } from './fixture.js'
+import { assertIds, ids, insert, need, note, query, remove, replace, thing } from './fixture.js'
 
 export const commits: readonly Case[] = [
   {
@@ -62,6 +62,17 @@ export const commits: readonly Case[] = [
       ])
       assert.deepEqual([await ids(storage, query()), await ids(storage, query(), 'notes')], [[1, 3], ['b']])
       assert.equal((await storage.get('things', 1))?.revision, 2)
+    }
+  },
+  {
+    name: 'commit: what is required stays as it is',
+    async run ({ storage }) {
+      await storage.commit([...insert('things', thing(1, { integer: 5 }), thing(2)), ...insert('notes', note('a'))])
+      await storage.commit([need('things', 1), replace('things', thing(2, {}, 2)), need('notes', 'a')])
+      await storage.commit([need('things', 2, 2), need('notes', 'a')])
+      assert.deepEqual({ ...await storage.get('things', 1) }, thing(1, { integer: 5 }))
+      assert.equal((await storage.get('things', 2))?.revision, 2)
+      assert.deepEqual({ ...await storage.get('notes', 'a') }, note('a'))
     }
   },
   {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Found } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Case } from './fixture.js'
-import { assertIds, ids, insert, note, query, remove, replace, settle, thing, things, where } from './fixture.js'
+import { assertIds, ids, insert, need, note, query, remove, replace, settle, thing, things, where } from './fixture.js'
 
 const hundred = Array.from({ length: 100 }, (_, index) => index)
 
@@ -106,6 +106,19 @@ export const concurrency: readonly Case[] = [
       })
       assert.equal((await settle(attempts)).fulfilled, 1)
       assert.deepEqual([(await storage.get('things', 1))?.revision, (await storage.get('things', 2))?.revision], [2, 2])
+    }
+  },
+  {
+    name: 'concurrent: of changes that each require what another changes one succeeds',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1), thing(2)))
+      const attempts = hundred.map(index => {
+        const [one, other] = index % 2 === 0 ? [1, 2] : [2, 1]
+        return storage.commit([replace('things', thing(one, {}, 2)), need('things', other)])
+      })
+      const { fulfilled, reasons } = await settle(attempts)
+      assert.equal(fulfilled, 1)
+      assert.ok(reasons.every(reason => reason instanceof ConflictError))
     }
   },
   {

@@ -67,6 +67,11 @@ export function remove (family: string, id: Id, expected = 1): Change {
   return { type: 'delete', family, id, expected }
 }
 
+/** What must be there, and stays as it is. */
+export function need (family: string, id: Id, expected = 1): Change {
+  return { type: 'require', family, id, expected }
+}
+
 interface QueryParts extends Partial<Omit<Query, 'order'>> {
   /** As in `-integer`; the id breaks ties. */
   readonly sort?: readonly string[]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Change, Storage } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Case } from './fixture.js'
-import { insert, note, query, remove, replace, thing } from './fixture.js'
+import { insert, need, note, query, remove, replace, thing } from './fixture.js'
 
 /** Asserts that the commit is refused in this way, for this item, and that nothing of it was done. */
 async function assertRefused (
@@ -54,6 +54,18 @@ export const refusals: readonly Case[] = [
       await storage.commit(insert('things', thing(1)))
       await storage.commit([remove('things', 1)])
       await assertRefused(storage, [remove('things', 1)], new ConflictError('things', 1))
+    }
+  },
+  {
+    name: 'conflict: what is required is not there, or at another revision',
+    async run ({ storage }) {
+      await storage.commit([...insert('things', thing(1), thing(2, {}, 3)), ...insert('notes', note('a'))])
+      const change = replace('things', thing(1, { integer: 1 }, 2))
+      await assertRefused(storage, [change, need('things', 2, 2)], new ConflictError('things', 2))
+      await assertRefused(storage, [need('things', 2, 4), change], new ConflictError('things', 2))
+      await assertRefused(storage, [change, need('things', 3)], new ConflictError('things', 3))
+      await assertRefused(storage, [...insert('things', thing(4)), need('notes', 'b')], new ConflictError('notes', 'b'))
+      await assertRefused(storage, [need('notes', 'a'), need('notes', 'b')], new ConflictError('notes', 'b'))
     }
   },
   {
@@ -127,7 +139,8 @@ export const refusals: readonly Case[] = [
         [...insert('things', thing(3)), replace('things', thing(3, {}, 2))],
         [replace('things', thing(1, {}, 2)), ...insert('notes', note('a')), replace('things', thing(1, {}, 3))],
         [remove('things', 1), ...insert('things', thing(1))],
-        [replace('things', thing(1, {}, 2)), remove('things', 1)]
+        [replace('things', thing(1, {}, 2)), remove('things', 1)],
+        [need('things', 1), ...insert('notes', note('a')), replace('things', thing(1, {}, 2))]
       ]
       for (const changes of repeated) {
         await assert.rejects(storage.commit(changes), { code: 'FST_DEALBOOK_REPEATED_CHANGE' })

@@ -63,6 +63,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         const { items, complete } = getFamily(change.family)
         const id = getId(change)
         checkRevision(change, items.get(id))
+        if (change.type === 'require') continue
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
         edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
       }

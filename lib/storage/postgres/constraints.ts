@@ -34,7 +34,8 @@ const rules = new Map<string, ConstraintRule>([
 export async function explainRefusal (error: unknown, writes: readonly Write[], run: Run): Promise<unknown> {
   if (!isAboutData(error)) return error
   const { table } = error as RefusedData
-  const write = writes.find(({ layout }) => layout.tableName === table) ?? writes[0] as Write
+  const changes = writes.filter(({ type }) => type !== 'require')
+  const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as Write
   const { layout: { family, tableName, columns }, id, type } = write
   // A rule of another table, which a trigger or a foreign key brings in, is about no field of ours.
   const isForeign = table !== undefined && table !== tableName

@@ -32,7 +32,7 @@ export class TableWriter {
   encodeChange (change: Change): Write {
     const { layout } = this
     const id = getId(change)
-    const item = change.type === 'delete' ? undefined : change.item
+    const item = 'item' in change ? change.item : undefined
     const record: Record<string, unknown> = {}
     const kept: string[] = []
     for (const column of listWritten(layout)) {
@@ -55,7 +55,7 @@ export class TableWriter {
       id,
       key: `${layout.family}\n${id}`,
       expected: change.type === 'insert' ? undefined : change.expected,
-      revision: item?.revision,
+      revision: change.type === 'require' ? change.expected : item?.revision,
       json: JSON.stringify(record).slice(1, -1)
     }
   }
@@ -102,9 +102,9 @@ export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
 }
 
 /**
- * One statement for a whole batch: locks the rows that are to change, in the order of their ids, finds the commits for
- * which everything is as expected, and does those. It returns the rows that were not as expected, with the revision
- * there; or, unless it waits for rows that somebody else has locked, that they are locked.
+ * One statement for a whole batch: locks the rows that are to change, or to stay, in the order of their ids, finds the
+ * commits for which everything is as expected, and does those. It returns the rows that were not as expected, with the
+ * revision there; or, unless it waits for rows that somebody else has locked, that they are locked.
  *
  * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
  * or update touches fewer rows than it should; then what is asked for at the end, buckets of which there are none,
@@ -118,7 +118,7 @@ export function writeBatch (batches: readonly TableBatch[], waits: boolean): str
     `refused AS MATERIALIZED (${parts.flatMap(({ refused }) => refused).join(' UNION ALL ')})`,
     ...parts.flatMap(({ done }) => done)
   ]
-  const complete = parts.flatMap(({ complete }) => complete).join(' AND ')
+  const complete = ['true', ...parts.flatMap(({ complete }) => complete)].join(' AND ')
   return `WITH ${ctes.join(', ')} ` +
     'SELECT "$n", revision, locked FROM refused ' +
     `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END), false`
@@ -148,7 +148,7 @@ function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): 
   const refused: string[] = []
   const done = [`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`]
 
-  if (types.has('replace') || types.has('delete')) {
+  if (types.has('replace') || types.has('delete') || types.has('require')) {
     given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
       `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} ` +
       `FOR UPDATE${waits ? '' : ' SKIP LOCKED'})`)
@@ -175,7 +175,8 @@ function writeTable ({ layout, types }: TableBatch, p: number, waits: boolean): 
     done.push(`delete${p} AS (DELETE FROM ${table} t USING done${p} d ` +
       `WHERE t.${id} = d.${id} AND d."$t" = 'delete' RETURNING 1)`)
   }
-  const complete = [...types].sort().map(type =>
+  // What is required is locked, and so stays as it was found.
+  const complete = [...types].filter(type => type !== 'require').sort().map(type =>
     `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
   return { given, refused, done, complete }
 }

@@ -8,14 +8,14 @@ import { ConflictError, DuplicateError } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import { isSpaced, sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
-import { prepareWrite } from './driver.js'
+import { prepareRead, prepareWrite } from './driver.js'
 
-/** One change as a statement that must touch exactly one row. */
+/** One change as a statement that must touch, or find, exactly one row. */
 export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
-  /** As it shall be; undefined where it is deleted. */
+  /** As it shall be; undefined where it is deleted, or only required. */
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
@@ -23,7 +23,10 @@ export interface Write {
 
 /** Runs a change, or throws why it is refused. */
 export function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
-  if (statement(parameters) === 1) return anchors.noteWrite(layout, type, id)
+  if (statement(parameters) === 1) {
+    if (type !== 'require') anchors.noteWrite(layout, type, id)
+    return
+  }
   const { family } = layout
   throw type === 'insert' ? new DuplicateError(family, id) : new ConflictError(family, id)
 }
@@ -36,6 +39,7 @@ export class TableWriter {
   readonly #asExpected: string
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
+  readonly #require: WriteStatement
   /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
 
@@ -52,14 +56,17 @@ export class TableWriter {
     this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
       `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
+    const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
+    this.#require = parameters => required.all(parameters).length
   }
 
   encodeChange (change: Change): Write {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    if (type === 'delete') {
-      return { type, layout, id, item: undefined, statement: this.#delete, parameters: [id, change.expected] }
+    if (type === 'delete' || type === 'require') {
+      const statement = type === 'delete' ? this.#delete : this.#require
+      return { type, layout, id, item: undefined, statement, parameters: [id, change.expected] }
     }
     const { item } = change
     if (type === 'insert') {

@@ -1,0 +1,54 @@
+// Accounts, and transfers between them that change both in one step: node build/examples/accounts.js
+import Fastify from 'fastify'
+import type { Static, Storage } from 'fastify-dealbook'
+import { defineFamily, memoryStorage, Type } from 'fastify-dealbook'
+import { openStorage } from './storage-from-url.js'
+
+const fields = Type.Object({
+  id: Type.String(),
+  owner: Type.String({ minLength: 1 }),
+  balance: Type.Integer({ minimum: 0, description: 'In cents' })
+})
+
+export const accounts = defineFamily({
+  name: 'accounts',
+  singular: 'account',
+  fields,
+  // The balance that an account is opened with.
+  create: ['owner', 'balance'],
+  operations: {
+    transfer: {
+      name: 'transfer',
+      verb: 'transfer',
+      participle: 'transferred',
+      noun: 'transfers',
+      action: 'TransferMoney',
+      summary: 'Transfer money to another account',
+      params: Type.Object({ to: Type.String(), amount: Type.Integer({ minimum: 1 }) }),
+      changes: ['balance'],
+      with: { to: { family: 'accounts', id: params => params.to } },
+      // A page asks without parameters, whether to offer it at all.
+      allowed: ({ balance }, params) => balance >= (params?.amount ?? 1) || `There are only ${balance} cents`,
+      apply (account, { amount }, { items }) {
+        const to = items['to'] as Static<typeof fields>
+        return {
+          item: { ...account, balance: account.balance - amount },
+          others: { to: { ...to, balance: to.balance + amount } }
+        }
+      }
+    }
+  }
+})
+
+/** An application with these accounts. */
+export function buildApp (storage: Storage = memoryStorage()) {
+  const app = Fastify()
+  app.register(accounts, { storage })
+  return app
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const { PORT = '3000', STORAGE = 'memory:' } = process.env
+  const app = buildApp(await openStorage(STORAGE))
+  console.log(`${await app.listen({ port: Number(PORT) })}/accounts`)
+}

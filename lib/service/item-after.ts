@@ -1,0 +1,91 @@
+import { errorCodes } from '../errors.js'
+import { findFlawsInChanges } from '../family/changes.js'
+import type { Family } from '../family/family.js'
+import { ServiceFields } from '../family/fields.js'
+import { canonicalizeItem, haveSameContent } from '../family/params.js'
+import type { Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+
+/** An item as an operation is shown it. */
+export interface OpenItem {
+  readonly family: Family
+  readonly stored: Stored
+  /** What this version of the family knows of it. */
+  readonly known: Members
+  /** The rest: another version may have fields that this one knows nothing of, and they stay as they are. */
+  readonly foreign: Members
+  readonly content: Members
+}
+
+/** The same with what an operation made of it. */
+export interface ItemAfter extends OpenItem {
+  readonly given: Members
+  readonly after: Members
+  readonly isChanged: boolean
+}
+
+const serviceMembers = new Set(Object.keys(ServiceFields.properties))
+
+export function openItem (family: Family, stored: Stored): OpenItem {
+  const known: Record<string, unknown> = {}
+  const foreign: Record<string, unknown> = {}
+  for (const name of Object.keys(stored)) {
+    const isKnown = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
+    const members = isKnown ? known : foreign
+    members[name] = stored[name]
+  }
+  // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
+  return { family, stored, known: Object.freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
+}
+
+/** @param operation for errors, as is all of that name here */
+export function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
+  const { family, content } = open
+  const given = readMade(family, operation, made)
+  const after = canonicalizeItem(family.ownFields, given)
+  const isChanged = !haveSameContent(family.ownFields, after, content)
+  // What is changed is checked when it is known to be allowed.
+  if (!isChanged) checkChanges(open, operation, given)
+  return { ...open, given, after, isChanged }
+}
+
+/** The item with its next revision. */
+export function completeItem (item: ItemAfter, operation: string, now: string): Stored {
+  const { given, after, foreign, stored: { id, createdAt, revision } } = item
+  checkChanges(item, operation, given)
+  return { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: now }
+}
+
+// What is left as it was need not fit: a field may have become stricter since then.
+function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
+  if (family.validate(given).length > 0) refuseFlaw(family, operation, findFlawsInChanges(family, given, content))
+}
+
+/** What a creation made of an item, which must be one. */
+export function checkNew (family: Family, operation: string, made: unknown): Members {
+  const given = readMade(family, operation, made)
+  refuseFlaw(family, operation, family.validate(given))
+  return canonicalizeItem(family.ownFields, given)
+}
+
+// What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to
+// be stored.
+function refuseFlaw (
+  { name }: Family,
+  operation: string,
+  [flaw]: readonly { readonly pointer: string, readonly detail: string }[]
+): void {
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
+}
+
+/** The fields of what an operation gave back. */
+function readMade ({ name: family }: Family, operation: string, made: unknown): Members {
+  if (typeof made !== 'object' || made === null || made instanceof Promise) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, and no promise')
+  }
+  const given: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(made)) {
+    if (value !== undefined && !serviceMembers.has(name)) given[name] = value
+  }
+  return given
+}

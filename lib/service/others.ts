@@ -1,0 +1,68 @@
+import type { Family } from '../family/family.js'
+import { invalidBody } from '../problems.js'
+import { matcher } from '../storage/match.js'
+import type { Id, Storage } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { Caller, Grant } from './caller.js'
+import type { Command } from './command.js'
+import type { NeededItem } from './decide.js'
+
+/** Another item that a command needs, and what the caller may do with it. */
+export interface OtherTarget {
+  readonly name: string
+  readonly family: Family
+  readonly caller: Caller
+  readonly id: Id
+  readonly grant: Grant
+  /** The parameter that names it. */
+  readonly pointer: string
+}
+
+/** An item that was found. */
+export interface LoadedOther extends OtherTarget, NeededItem {}
+
+/** The other items that a command needs. Each is asked about for itself, before anything is read. */
+export async function authorizeOthers (
+  own: { readonly family: Family, readonly caller: Caller },
+  { action, target, params }: Command
+): Promise<OtherTarget[]> {
+  const targets: OtherTarget[] = []
+  const taken = new Set([`${own.family.name}/${target}`])
+  for (const { name, family: declared, id: nameId } of own.family.operations.get(action ?? '')?.others ?? []) {
+    const id = nameId(params)
+    if (id === undefined) continue
+    const { family, caller } = declared === undefined ? own : own.caller.other(declared)
+    const pointer = `/${findParameter(params, name, id)}`
+    if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
+    const key = `${family.name}/${id}`
+    if (taken.has(key)) {
+      throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
+    }
+    taken.add(key)
+    const grant = await caller.authorize({ family: family.name, action: action as string, id, params })
+    targets.push({ name, family, caller, id, grant, pointer })
+  }
+  return targets
+}
+
+/** The items as they are. One that is not there for the caller is a flaw of the parameters. */
+export async function loadOthers (targets: readonly OtherTarget[], storage: Storage): Promise<LoadedOther[]> {
+  return await Promise.all(targets.map(async target => {
+    const { family, caller, id, grant: { where = [] }, pointer } = target
+    // Prepared for its family too, it is the same one.
+    await caller.storage()
+    const current = await storage.get(family.name, id)
+    if (current === undefined || !matcher(where)(current)) throw refuseMissing(family, pointer)
+    return { ...target, current }
+  }))
+}
+
+// Mostly it is called like the item itself; else it is the one that has the id.
+function findParameter (params: Members, name: string, id: Id): string {
+  if (Object.hasOwn(params, name)) return name
+  return Object.keys(params).find(parameter => params[parameter] === id) ?? name
+}
+
+function refuseMissing ({ singular }: Family, pointer: string): Error {
+  return invalidBody([{ pointer, detail: `names no ${singular} that is there` }])
+}
