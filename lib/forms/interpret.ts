@@ -19,7 +19,7 @@ export function findPatch (
   // What needs other items says more than members of one.
   if (operation.with !== undefined) return undefined
   try {
-    const after: Members = operation.apply(Object.freeze({ ...item }), params, context)
+    const after = operation.apply(Object.freeze({ ...item }), params, context) as Members
     const names = family.ownFields.map(({ name }) => name).filter(name => !isDeepStrictEqual(after[name], item[name]))
     const wanted = Object.fromEntries(names.map(name => [name, after[name]]).filter(([, value]) => value !== undefined))
     const removed = names.filter(name => after[name] === undefined)
