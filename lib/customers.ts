@@ -11,9 +11,9 @@ export const customers = defineFamily({
   name: 'customers',
   singular: 'customer',
   fields: Type.Object({
-    id: Type.Integer({ description: 'The id of the customer' }),
-    age: Type.Integer({ minimum: 0, description: 'Age in years' }),
-    children: Type.Integer({ minimum: 0, description: 'Number of children' })
+    id: Type.Integer({ description: 'The id of the customer', examples: [17] }),
+    age: Type.Integer({ minimum: 0, description: 'Age in years', examples: [41] }),
+    children: Type.Integer({ minimum: 0, description: 'Number of children', examples: [2] })
   }),
   title: 'id',
   list: ['id', 'age', 'children'],

@@ -2,21 +2,17 @@
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema.js'
 
-type Status = NonNullable<
-  paths['/crm/rest/v2/deals']['post']['responses'][201]['content']['application/json']
->['status']
+// The first mount of the host has the plain names, what differs in the second has its version.
+type OldDeal = components['schemas']['Deal']
+type Deal = components['schemas']['DealV2']
 
-// Nothing here is a component: the families leave no schema ids in their host.
-export type Components = components
-const open: Status = 'open'
-const client = createClient<paths, 'application/json' | 'application/problem+json'>({
-  baseUrl: process.argv[2] as string
-})
+const open: OldDeal['status'] & Deal['status'] = 'open'
+const client = createClient<paths>({ baseUrl: process.argv[2] as string })
 const steps: unknown[] = []
 
 const created = await client.POST('/crm/rest/v2/deals', { body: { name: 'Tea', price: 100, region: 'north' } })
 if (created.data === undefined) throw new Error(created.error.detail)
-const { id } = created.data
+const { id }: Deal = created.data
 steps.push(
   created.response.status,
   created.data.status === open,
@@ -43,7 +39,7 @@ steps.push(
 )
 
 const page = await client.GET('/crm/rest/v2/deals', {
-  params: { query: { region: ['north', 'south'], 'min-price': [50], sort: '-price', count: 'exact' } }
+  params: { query: { region: ['north', 'south'], 'min-price': 50, status: open, sort: '-price', count: 'exact' } }
 })
 steps.push(page.data?.items.map(deal => deal.region), page.data?.total, page.data?.links.next === undefined)
 
@@ -59,5 +55,9 @@ const faulty = await client.PUT('/crm/rest/v2/deals/{id}/hold', { params: { path
 steps.push(faulty.response.status, faulty.error?.errors?.[0]?.pointer)
 const gone = await client.DELETE('/crm/rest/v2/deals/{id}', { params: { path: { id } } })
 steps.push(gone.response.status)
+
+const completed = await client.PUT('/crm/rest/v2/deals/{id}/complete', { params: { path: { id } } })
+const problem: components['schemas']['Problem'] | undefined = completed.error
+steps.push(problem?.status)
 
 console.log(JSON.stringify(steps))

@@ -12,7 +12,7 @@ export const hold = defineOperation({
   noun: 'holds',
   action: 'HoldDeal',
   summary: 'Hold a deal for a reason',
-  params: Type.Object({ reason: text('Why the deal is held', 4000) }),
+  params: Type.Object({ reason: text('Why the deal is held', 4000, 'Papers are missing') }),
   changes: ['held', 'holdReason'],
   allowed: isFree,
   apply: (deal, { reason }) => ({ ...deal, held: true, holdReason: reason })
@@ -39,7 +39,7 @@ export const complete = defineOperation({
   action: 'CompleteDeal',
   summary: 'Complete a deal',
   final: true,
-  params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000)) }),
+  params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000, 'Delivered in full')) }),
   changes: ['status'],
   allowed: isFree,
   apply: deal => ({ ...deal, status: 'completed' as const })
@@ -54,7 +54,10 @@ export const cancel = defineOperation({
   summary: 'Cancel a deal for an amercement',
   danger: true,
   final: true,
-  params: Type.Object({ amercement: amount('What cancelling costs'), reason: text('Why the deal is cancelled', 4000) }),
+  params: Type.Object({
+    amercement: amount('What cancelling costs', 60),
+    reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')
+  }),
   changes: ['status', 'amercement'],
   allowed: deal => deal.status === 'open',
   apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled' as const, amercement })
@@ -67,7 +70,10 @@ export const changePrice = defineOperation({
   noun: 'price-changes',
   action: 'ChangeDealPrice',
   summary: 'Agree on another price',
-  params: Type.Object({ newPrice: amount('The price from now on'), reason: text('Why the price is changed', 4000) }),
+  params: Type.Object({
+    newPrice: amount('The price from now on', 1100),
+    reason: text('Why the price is changed', 4000, 'A discount was agreed on')
+  }),
   changes: ['price'],
   allowed: isFree,
   apply: (deal, { newPrice }) => ({ ...deal, price: newPrice })
@@ -81,9 +87,9 @@ export const changeCompletionDate = defineOperation({
   action: 'ChangeDealCompletionDate',
   summary: 'Agree on another completion date',
   params: Type.Object({
-    newDate: Type.String({ format: 'date', description: 'The completion date from now on' }),
-    amercement: amount('What the change costs'),
-    whyChanged: text('Why the date is changed', 4000)
+    newDate: Type.String({ format: 'date', description: 'The completion date from now on', examples: ['2030-04-30'] }),
+    amercement: amount('What the change costs', 25),
+    whyChanged: text('Why the date is changed', 4000, 'The carrier is late')
   }),
   changes: ['completionDate', 'amercement'],
   allowed: isFree,

@@ -10,13 +10,17 @@ import type { RequestWriter } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
 import { requireId } from '../mount/urls.js'
-import { describeHeaders, describeWriteProblems, replayHeader } from '../openapi/answers.js'
+import { replayHeader } from '../openapi/answers.js'
+import { describeHeaders } from '../openapi/content.js'
+import { nameSchema } from '../openapi/mark.js'
 import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
 import { addArticle } from '../values/article.js'
 import { readJsonParams } from './body.js'
+import { describeNew } from './envelope.js'
 import { writeHandler } from './write.js'
 
 /** What can be said under `/command`. */
@@ -77,11 +81,11 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
       },
       answer: answerNothing
     }),
-    schema: describeSharedRoute(mount, `command-${action}`, {
+    schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
       description: 'The same as in every other form, answered by its status alone.',
       headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
-      body: body.schema,
+      body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
         200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(replayHeader) },
         ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')

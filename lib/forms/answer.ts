@@ -20,8 +20,8 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
   const { singular } = mount.family
-  const schema = describeLinkedItem(mount)
   const headers = { 'content-location': `The address of the ${singular}` }
+  const schema = describeLinkedItem(mount)
   return {
     200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),
     204: minimal

@@ -9,8 +9,10 @@ import { hasAllWords } from '../mount/requests.js'
 import type { ItemLinks } from '../mount/show-item.js'
 import { linkItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
-import { describeItemLinks, describeWriteProblems } from '../openapi/answers.js'
-import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeItemLinks } from '../openapi/answers.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
@@ -95,7 +97,7 @@ function splitNulls (family: Family, method: string, body: Members): { members: 
 }
 
 function describePut (mount: Mount): RouteSchema {
-  return describeRoute(mount, `update-${mount.family.singular}`, {
+  return describeRoute(mount, 'operations', `update-${mount.family.singular}`, {
     ...describeCommon(mount),
     summary: `Change ${addArticle(mount.family.singular)}`,
     description: 'Without an action, the members as they are wanted.'
@@ -105,7 +107,7 @@ function describePut (mount: Mount): RouteSchema {
 function describePatch (mount: Mount): RouteSchema {
   const { singular, attributes, edit } = mount.family
   const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-  return describeRoute(mount, `patch-${singular}`, {
+  return describeRoute(mount, 'operations', `patch-${singular}`, {
     ...describeCommon(mount),
     summary: `Change members of ${addArticle(singular)}`,
     description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
@@ -117,10 +119,18 @@ function describePatch (mount: Mount): RouteSchema {
 function describeCommon (mount: Mount): RouteSchema {
   const { schema, edit } = mount.family
   const links = describeItemLinks(mount)
+  const edited = edit?.params.schema.properties ?? {}
+  // Of the members together an example would be what nobody sends.
+  const example = Object.fromEntries(Object.entries(edited).flatMap(([name, { examples = [] }]) =>
+    (examples as unknown[]).slice(0, 1).map(value => [name, value])))
   return {
-    params: Type.Object({ id: describeId(mount) }),
+    params: Type.Object({ id: describeIdParameter(mount) }),
     headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: Type.Partial(Type.Object({ ...schema.properties, ...edit?.params.schema.properties, links })),
+    body: nameSchema(
+      mount,
+      `${nameItem(mount)}Changes`,
+      Type.Partial(Type.Object({ ...schema.properties, ...edited, links }), { examples: [example] })
+    ),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }
 }

@@ -1,12 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { hasAllWords } from '../mount/requests.js'
 import { readCommandId } from '../mount/urls.js'
-import { describeCommandAnswers, describeLinkedCommand, describeWriteProblems } from '../openapi/answers.js'
-import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { describeCommand, describeCommandAnswers } from '../openapi/answers.js'
+import {
+  commandIdParameter, conditionHeaders, describeIdParameter, preferHeader
+} from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { addArticle } from '../values/article.js'
 import { answerCommand } from './answer.js'
-import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
+import { compileItemEnvelope, describeActions } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -26,14 +29,14 @@ export const command: Form<'command'> = {
       path: '/:id/commands/:command',
       read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
-      schema: describeRoute(mount, `put-${family.singular}-command`, {
+      schema: describeRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
-        params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
+        params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: Type.Union(describeEnvelopes(family)),
+        body: describeActions(mount),
         response: {
-          ...describeCommandAnswers(mount, describeLinkedCommand(mount)),
+          ...describeCommandAnswers(mount, describeCommand(mount)),
           ...describeWriteProblems(mount, 'id-reused', 'bad-request')
         }
       })

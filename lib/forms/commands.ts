@@ -6,11 +6,11 @@ import type { Mount } from '../mount/mount.js'
 import { hasAllWords } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { readCommandId, requireId } from '../mount/urls.js'
-import {
-  describeCommandAnswers, describeEntryAnswers, describeLinkedCommand, describeWriteProblems
-} from '../openapi/answers.js'
-import { commandIdSchema, conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
-import { describeSharedRoute } from '../openapi/route.js'
+import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
+import { nameSharedSchema } from '../openapi/mark.js'
+import { commandIdParameter, conditionHeaders, preferHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
+import { describeCommonRoute } from '../openapi/route.js'
 import { invalidBody, notFound } from '../problems.js'
 import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
@@ -22,7 +22,7 @@ import { nameRecord, readTarget } from '../service/record.js'
 import { answerCommand } from './answer.js'
 import { getJsonBody, hasMember } from './body.js'
 import { commandRule } from './command.js'
-import { compileEnvelope, describeEnvelopes } from './envelope.js'
+import { compileEnvelope, describeCommands } from './envelope.js'
 import type { Form, FormEndpoint } from './form.js'
 import { writeHandler } from './write.js'
 
@@ -45,8 +45,8 @@ export const commands: Form<'commands'> = {
     const { commands, commandSchemas: { bodies, answers } } = shared
     const isFirst = commands.names.length === 0
     if (commands.claim(family.singular, mount, { mount, put: makePutHandler(mount) })) {
-      bodies.push(...describeEnvelopes(family, { [family.singular]: describeId(mount) }))
-      answers.push(describeLinkedCommand(mount))
+      bodies.push(...describeCommands(mount))
+      answers.push(describeCommand(mount))
     }
     return isFirst ? makeEndpoints(mount, shared) : []
   }
@@ -54,8 +54,8 @@ export const commands: Form<'commands'> = {
 
 /** What the first mount at a prefix makes for all that will be there. */
 function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
-  const params = Type.Object({ command: commandIdSchema })
-  const answer = Type.Unsafe({ anyOf: answers })
+  const params = Type.Object({ command: commandIdParameter })
+  const answer = nameSharedSchema('AnyCommand', Type.Unsafe({ anyOf: answers }))
   return [
     {
       method: 'PUT',
@@ -66,8 +66,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         commands.retire(singular, reply)
         return await commands.getOwner(singular).put(request, reply)
       },
-      schema: describeSharedRoute(mount, 'put-command', {
-        tags: ['commands'],
+      schema: describeCommonRoute(mount, 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
         description: `The member named like the family says what the command is for. ${commandRule}`,
         params,
@@ -87,8 +86,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
-      schema: describeSharedRoute(mount, 'read-command', {
-        tags: ['commands'],
+      schema: describeCommonRoute(mount, 'read-command', {
         summary: 'Read a command',
         description: 'Of whichever family: what was asked for, and what became of it.',
         params,

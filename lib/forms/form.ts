@@ -73,6 +73,6 @@ function combineSchemas (schemas: readonly RouteSchema[], names: readonly string
     ...first,
     summary: `${first.summary} (forms ${names.join(' and ')})`,
     description: schemas.map(({ description }) => description).join(' '),
-    body: { anyOf: schemas.flatMap(({ body }) => (body as { anyOf?: object[] }).anyOf ?? [body]) }
+    body: { anyOf: schemas.map(({ body }) => body) }
   }
 }

@@ -1,11 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
-import { Problem } from '../problems.js'
-import { addArticle } from '../values/article.js'
-import { didYouMean } from '../values/nearest.js'
-import { shorten } from '../values/shorten.js'
 import { actionEndpoints, makeActionWriter } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
@@ -43,11 +38,11 @@ function listWriters (mount: Mount, shared: SharedPaths | undefined, mounted: re
   if (shared !== undefined) writers.set('action', makeActionWriter(mount, shared))
 }
 
-/** The problem of a path below an item that is no word of the family, with the word that may be meant. */
-export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRequest): Problem {
-  const { word } = request.params as { word: string }
-  const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
-  const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
-  const hint = didYouMean(word, [...known, 'commands'])
-  return new Problem('not-found', `There is no "${shorten(word)}" of ${addArticle(family.singular)}.${hint}`)
+/** The words that can stand in a path after an item. */
+export function listWords ({ family: { operations, lifecycle, writable }, forms }: Mount): string[] {
+  if (!writable) return []
+  const kinds = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
+  const words = [...operations.values()].flatMap(({ operation }) => kinds.map(form => operation[form]))
+  const deletion = lifecycle !== undefined && forms.has('noun') ? [lifecycle.deletion.operation.noun] : []
+  return ['operations', 'commands', ...new Set(words), ...deletion]
 }

@@ -8,17 +8,18 @@ import type { Exchange, Mount } from '../mount/mount.js'
 import type { RequestWriter } from '../mount/requests.js'
 import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
+import { describeAnswer, describeLinkedItem, redirected, replayHeader, validatorHeaders } from '../openapi/answers.js'
 import {
-  describeAnswer, describeLinkedItem, describePreconditions, describeProblems, redirected, replayHeader,
-  validatorHeaders
-} from '../openapi/answers.js'
-import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
+  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
+} from '../openapi/parameters.js'
+import { describePreconditions, describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
 import { addArticle } from '../values/article.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
+import { describeNew } from './envelope.js'
 import { makeWriteEndpoint } from './form.js'
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
@@ -47,13 +48,13 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       key: readKey(request)
     }),
     answer: answerCreated,
-    schema: describeRoute(mount, `create-${family.singular}`, {
+    schema: describeRoute(mount, 'items', `create-${family.singular}`, {
       summary: `Create ${addArticle(family.singular)}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
       headers: Type.Object({ ...keyHeader, ...preferHeader }),
       consumes: jsonOrForm,
-      body: params.schema,
+      body: describeNew(mount, params),
       response: {
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
@@ -93,10 +94,10 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       params: readJsonParams(params, request)
     }),
     answer: ({ reply }) => reply.code(204).send(),
-    schema: describeRoute(mount, `delete-${family.singular}`, {
+    schema: describeRoute(mount, 'items', `delete-${family.singular}`, {
       summary: `Delete ${addArticle(family.singular)}`,
       description: 'Its log stays.',
-      params: Type.Object({ id: describeId(mount) }),
+      params: Type.Object({ id: describeIdParameter(mount) }),
       headers: Type.Object(conditionHeaders),
       response: {
         204: { type: 'null', description: 'It is gone' },

@@ -6,14 +6,18 @@ import type { RouteSchema } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
 import {
-  describeAnswer, describeLinkedCommand, describeWriteProblems, minimal, redirected, replayHeader
+  describeAnswer, describeCommand, describeUnchanged, minimal, redirected, replayHeader
 } from '../openapi/answers.js'
-import { conditionHeaders, describeId, jsonOrForm, keyHeader, preferHeader } from '../openapi/parameters.js'
+import {
+  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
+} from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { linkCommand, logEndpoints } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
 import { sendPreferred } from './answer.js'
 import { readKey, readSentParams } from './body.js'
+import { describeParams } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -53,18 +57,21 @@ async function answerNoun (exchange: Exchange, outcome: Outcome, noun: string): 
 }
 
 function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {
-  const schema = describeLinkedCommand(mount)
   const headers = { location: 'Where it is', ...replayHeader }
-  return describeRoute(mount, `noun-${operation.noun}-${mount.family.singular}`, {
+  return describeRoute(mount, 'operations', `noun-${operation.noun}-${mount.family.singular}`, {
     summary: operation.summary ?? operation.name,
     description: `${operationRule} The entry in the log is the answer.`,
-    params: Type.Object({ id: describeId(mount) }),
+    params: Type.Object({ id: describeIdParameter(mount) }),
     headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
     consumes: jsonOrForm,
-    body: params.schema,
+    body: describeParams(mount, operation.action, params),
     response: {
-      200: describeAnswer(mount, 'one', { description: 'Nothing had to be changed', schema }),
-      201: describeAnswer(mount, 'one', { description: 'The entry that was made', schema, headers }),
+      200: describeAnswer(mount, 'one', {
+        description: 'Nothing had to be changed', schema: describeUnchanged(mount)
+      }),
+      201: describeAnswer(mount, 'one', {
+        description: 'The entry that was made', schema: describeCommand(mount), headers
+      }),
       204: minimal,
       303: redirected,
       ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { hasAllWords } from '../mount/requests.js'
-import { describeWriteProblems } from '../openapi/answers.js'
-import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { addArticle } from '../values/article.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { hasMember } from './body.js'
-import { compileItemEnvelope, describeEnvelopes } from './envelope.js'
+import { compileItemEnvelope, describeActions } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
 
@@ -25,12 +25,12 @@ export const update: Form<'update'> = {
       accepts: body => hasMember(body, 'action'),
       read: compileItemEnvelope(family),
       answer: answerItem,
-      schema: describeRoute(mount, `update-${family.singular}`, {
+      schema: describeRoute(mount, 'operations', `update-${family.singular}`, {
         summary: `Change ${addArticle(family.singular)}`,
         description: 'With an action, the operation that it names.',
-        params: Type.Object({ id: describeId(mount) }),
+        params: Type.Object({ id: describeIdParameter(mount) }),
         headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: Type.Union(describeEnvelopes(family)),
+        body: describeActions(mount),
         response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
       })
     })]

@@ -2,11 +2,12 @@ import { Type } from '@sinclair/typebox'
 import type { Operation } from '../family/operation.js'
 import { hasAllWords } from '../mount/requests.js'
 import { readItemId } from '../mount/urls.js'
-import { describeWriteProblems } from '../openapi/answers.js'
-import { conditionHeaders, describeId, preferHeader } from '../openapi/parameters.js'
+import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { readJsonParams } from './body.js'
+import { describeParams } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -37,12 +38,12 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           params: readJsonParams(params, request)
         }),
         answer: answerItem,
-        schema: describeRoute(mount, `${word}-${operation[word]}-${family.singular}`, {
+        schema: describeRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
           summary: operation.summary ?? operation.name,
           description: operationRule,
-          params: Type.Object({ id: describeId(mount) }),
+          params: Type.Object({ id: describeIdParameter(mount) }),
           headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-          body: params.schema,
+          body: describeParams(mount, operation.action, params),
           response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
         })
       }))

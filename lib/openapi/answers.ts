@@ -1,35 +1,27 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema, TString } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { CommandMembers } from '../family/command-schema.js'
 import type { Mount } from '../mount/mount.js'
-import type { ProblemCode } from '../problems.js'
-import { problemCodes } from '../problems.js'
-import type { Representation } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
+import { describeContent, describeHeaders } from './content.js'
+import { nameItem, nameSchema, nameSharedSchema } from './mark.js'
 import { describeId } from './parameters.js'
+import { describeProblems } from './problems.js'
 
-const Problem = Type.Object({
-  type: Type.String({ description: 'urn:dealbook:problem:CODE' }),
-  title: Type.String(),
-  status: Type.Integer(),
-  detail: Type.String({ description: 'What is wrong, and what is allowed' }),
-  instance: Type.Optional(Type.String({ description: 'The path of the request' })),
-  errors: Type.Optional(Type.Array(Type.Object({
-    parameter: Type.Optional(Type.String({ description: 'The query parameter that is wrong' })),
-    pointer: Type.Optional(Type.String({ description: 'The JSON pointer of the member that is wrong' })),
-    detail: Type.String()
-  }))),
-  more: Type.Optional(Type.Integer({ description: 'How many flaws there are besides those in errors' }))
-})
+/** A link, with an example that a reader knows. */
+export function describeLink (example: string): TString {
+  return Type.String({ format: 'uri-reference', examples: [example] })
+}
 
-const PageLinks = Type.Object({
-  self: Type.String(),
-  first: Type.String(),
+const PageLinks = nameSharedSchema('PageLinks', Type.Object({
+  self: describeLink('/rest/v1/deals?min-price=100'),
+  first: describeLink('/rest/v1/deals?min-price=100'),
   next: Type.Optional(Type.String({
+    format: 'uri-reference',
     description: 'By key where the order is by id, and in a log, so that a crawl misses nothing and repeats nothing'
   })),
-  prev: Type.Optional(Type.String())
-})
+  prev: Type.Optional(Type.String({ format: 'uri-reference' }))
+}))
 
 export const validatorHeaders = {
   etag: 'The revision in this representation, such as "7-json"',
@@ -42,6 +34,12 @@ export const redirected = { type: 'null', description: 'To what came of it, wher
 export const minimal = {
   type: 'null',
   description: 'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it'
+}
+
+export const notModified = {
+  type: 'null',
+  description: 'The client has the current representation',
+  headers: describeHeaders(validatorHeaders)
 }
 
 /** What an answer shows. */
@@ -62,75 +60,81 @@ export function describeAnswer ({ representations }: Mount, kind: 'one' | 'page'
   }
 }
 
+/** The item of a family, as its answers have it. */
+export function describeItem (mount: Mount): TObject {
+  return nameSchema(mount, nameItem(mount), mount.family.schema)
+}
+
 /** A page of items with this schema. */
-export function describePage (mount: Mount, description: string, items: TSchema): object {
+export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   return describeAnswer(mount, 'page', {
     description,
     headers: { link: 'The links of the page (RFC 8288)' },
-    schema: Type.Object({
+    schema: nameSchema(mount, name, Type.Object({
       items: Type.Array(items),
       page: Type.Integer({ minimum: 1 }),
-      pageSize: Type.Integer({ minimum: 1 }),
+      pageSize: Type.Integer({ minimum: 1, examples: [50] }),
       total: Type.Optional(Type.Integer({
         minimum: 0,
         description: 'With count=exact: how many there are on all pages'
       })),
       links: PageLinks
-    })
+    }))
   })
 }
 
 /** An item as it is shown by itself, with links. */
 export function describeLinkedItem (mount: Mount): TObject {
-  return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
+  const members = { ...mount.family.schema.properties, links: describeItemLinks(mount) }
+  return nameSchema(mount, `Linked${nameItem(mount)}`, Type.Object(members))
 }
 
 /** Where an item leads. */
-export function describeItemLinks ({ family: { writable } }: Mount): TObject {
-  const links = { self: Type.String(), collection: Type.String() }
-  return Type.Object(writable ? { ...links, log: Type.String(), operations: Type.String() } : links)
-}
-
-/** The problems that a route answers with, several with one status as one. */
-export function describeProblems (
-  { representations }: Mount,
-  ...codes: readonly ProblemCode[]
-): Record<number, object> {
-  const able = representations.filter(representation => representation.problem !== undefined)
-  const content = describeContent(able, ({ problemType, mediaTypes }) => problemType ?? mediaTypes[0], Problem)
-  const answers: Record<number, { description: string, content: object }> = {}
-  for (const code of codes) {
-    const { status, title } = problemCodes[code]
-    const before = answers[status] === undefined ? '' : `${answers[status].description}; `
-    answers[status] = { description: `${before}${title} (${code})`, content }
-  }
-  return answers
-}
-
-const refusals = [
-  'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'wrong-state', 'constraint',
-  'precondition-failed', 'body-too-large', 'unsupported-media-type', 'storage-unavailable', 'busy'
-] as const
-
-/** The problems of every write of an item, and more. */
-export function describeWriteProblems (mount: Mount, ...more: readonly ProblemCode[]): Record<number, object> {
-  return describeProblems(mount, ...refusals, ...describePreconditions(mount), ...more)
-}
-
-export function describePreconditions ({ preconditions }: Mount): ['precondition-required'] | [] {
-  return preconditions === 'required' ? ['precondition-required'] : []
+export function describeItemLinks (mount: Mount): TObject {
+  const self = describePlace(mount)
+  const links = { self: describeLink(self), collection: describeLink(mount.prefix + mount.home) }
+  const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
+  return nameSchema(
+    mount, `${nameItem(mount)}Links`, Type.Object(mount.family.writable ? { ...links, ...further } : links)
+  )
 }
 
 /** A command as it stands in a log, with the member that names its item. */
-export function describeCommand (mount: Mount): TObject {
-  const { id, ...members } = CommandMembers.properties
-  return Type.Object({ id, [mount.family.singular]: describeId(mount), ...members })
+export function describeEntry (mount: Mount): TObject {
+  return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
 }
 
 /** The same as a resource of its own. */
-export function describeLinkedCommand (mount: Mount): TObject {
-  const links = Type.Object({ self: Type.Optional(Type.String()), [mount.family.singular]: Type.String() })
-  return Type.Object({ ...describeCommand(mount).properties, links })
+export function describeCommand (mount: Mount): TObject {
+  const self = describeLink(`${describePlace(mount)}/commands/c-1`)
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(describePlace(mount)) })
+  return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
+}
+
+/** A command that changed nothing, and so has no place in the log unless the client chose its id. */
+export function describeUnchanged (mount: Mount): TObject {
+  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id) }
+  const self = Type.Optional(Type.String({ format: 'uri-reference' }))
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(describePlace(mount)) })
+  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object({ ...members, links }))
+}
+
+function listMembers (mount: Mount) {
+  const { id, action, ...members } = CommandMembers.properties
+  const { operations, lifecycle, singular } = mount.family
+  const examples = [...operations.keys(), lifecycle?.createAction].slice(0, 1)
+  return {
+    id: { ...id, examples: ['c-1'] },
+    [singular]: describeId(mount),
+    action: { ...action, examples },
+    ...members
+  }
+}
+
+/** The path of an item, as an example. */
+export function describePlace ({ prefix, home, family }: Mount): string {
+  const { examples = [17] } = family.schema.properties.id as { readonly examples?: readonly unknown[] }
+  return `${prefix}${home}/${examples[0]}`
 }
 
 /** The answers of a command that is put: created by the first PUT, given again by every further one. */
@@ -148,23 +152,9 @@ export function describeCommandAnswers (mount: Mount, schema: TSchema): Record<n
 export function describeEntryAnswers (mount: Mount, schema: TSchema): Record<number, object> {
   return {
     200: describeAnswer(mount, 'one', { description: 'The command', schema, headers: validatorHeaders }),
-    304: { type: 'null', description: 'The client has the current representation' },
+    304: notModified,
     ...describeProblems(
       mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
     )
   }
-}
-
-export function describeHeaders (headers: Record<string, string>): Record<string, object> {
-  const entries = Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }])
-  return Object.fromEntries(entries)
-}
-
-function describeContent (
-  able: readonly Representation[],
-  typeOf: (representation: Representation) => string,
-  schema: TSchema
-): Record<string, { schema: TSchema }> {
-  // Only JSON has the members as the schema says; the others show the same in their own way.
-  return Object.fromEntries(able.map(each => [typeOf(each), { schema: each.name === 'json' ? schema : Type.String() }]))
 }

@@ -13,17 +13,18 @@ import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
 import type { KnownFields } from '../family/known-fields.js'
-import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
+import { writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
-import { announceRetirement, retire } from '../http/retirement.js'
+import { announceRetirement } from '../http/retirement.js'
 import type { Endpoint } from '../http/routes.js'
-import { mountEndpoints, mountUnknown } from '../http/routes.js'
+import { mountEndpoints } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
 import type { Mount } from '../mount/mount.js'
 import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
+import { swaggerConfig } from '../openapi/document.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
@@ -35,6 +36,7 @@ import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
 import { checkOthers, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
+import { mountUnknownPaths } from './unknown-paths.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -140,13 +142,13 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, onRequest: queuePipelined(maxPipelined) }
+    const settings = {
+      bodyLimit: options.bodyLimit ?? 1_048_576,
+      onRequest: queuePipelined(maxPipelined),
+      lastConfig: swaggerConfig
+    }
     mountEndpoints(app, endpoints, settings)
-    if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
-      retire(reply, mount.retirement)
-      return explainUnknownWord(mount, request)
-    })
+    mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }
 

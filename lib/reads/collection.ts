@@ -1,7 +1,9 @@
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describePage, describeProblems } from '../openapi/answers.js'
-import { describePaging } from '../openapi/parameters.js'
+import { describeItem, describePage } from '../openapi/answers.js'
+import { nameItem } from '../openapi/mark.js'
+import { describePaging, listItems } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { findGoneLog } from '../pages/gone-log.js'
@@ -119,16 +121,16 @@ async function tellOwn (exchange: Exchange, reader: Reader, command: string): Pr
 }
 
 function describeCollection (mount: Mount): Endpoint['schema'] {
-  const { family, grammar, emptyList } = mount
+  const { family, emptyList } = mount
   const [first] = family.members
   const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
-  return describeRoute(mount, `list-${family.name}`, {
+  return describeRoute(mount, 'items', `list-${family.name}`, {
     summary: `Read a page of ${family.name}`,
     description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
       `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
-    querystring: describePaging(mount, grammar, family.members),
+    querystring: describePaging(mount, listItems(mount)),
     response: {
-      200: describePage(mount, `A page of ${family.name}`, family.schema),
+      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeItem(mount)),
       ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable', 'storage-unavailable')
     }
   })

@@ -7,10 +7,9 @@ import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { showItem } from '../mount/show-item.js'
-import {
-  describeAnswer, describeHeaders, describeLinkedItem, describeProblems, validatorHeaders
-} from '../openapi/answers.js'
-import { describeFieldsAndFormat, describeId } from '../openapi/parameters.js'
+import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Question } from '../pages/confirmation.js'
 import { affordConfirmation } from '../pages/confirmation.js'
@@ -51,7 +50,7 @@ interface LoadedItem {
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
   const handler = readHandler(itemRead(mount))
-  return [{ method: 'GET', path: `${mount.home}/:id`, schema: describeItem(mount), handler }]
+  return [{ method: 'GET', path: `${mount.home}/:id`, schema: describeRead(mount), handler }]
 }
 
 /** Reads one item. */
@@ -149,32 +148,21 @@ export function sendOne (
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
-function describeItem (mount: Mount): Endpoint['schema'] {
-  const { family, grammar } = mount
-  const header = (description: string) => Type.Optional(Type.String({ description }))
-  return describeRoute(mount, `read-${family.singular}`, {
+function describeRead (mount: Mount): Endpoint['schema'] {
+  const { family } = mount
+  return describeRoute(mount, 'items', `read-${family.singular}`, {
     summary: `Read one ${family.singular}`,
     description: 'With its validators: a client that has the current representation is told so by 304.',
-    params: Type.Object({ id: describeId(mount) }),
-    querystring: describeFieldsAndFormat(mount, grammar, family.members),
-    headers: Type.Object({
-      'if-none-match': header('Entity tags that the client has; 304 if one is current'),
-      'if-modified-since': header('An HTTP date; 304 if nothing changed since'),
-      'if-match': header('Entity tags; 412 if none is current'),
-      'if-unmodified-since': header('An HTTP date; 412 if something changed since')
-    }),
+    params: Type.Object({ id: describeIdParameter(mount) }),
+    querystring: describeFieldsAndFormat(mount, listItems(mount)),
+    headers: Type.Object(readConditionHeaders),
     response: {
       200: describeAnswer(mount, 'one', {
         description: `The ${family.singular}`,
         schema: describeLinkedItem(mount),
         headers: validatorHeaders
       }),
-      // The type says that there is no body.
-      304: {
-        type: 'null',
-        description: 'The client has the current representation',
-        headers: describeHeaders(validatorHeaders)
-      },
+      304: notModified,
       ...describeProblems(
         mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
       )

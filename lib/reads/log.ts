@@ -5,10 +5,12 @@ import type { NounOperation } from '../family/operation.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
+import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
+import { nameItem } from '../openapi/mark.js'
 import {
-  describeCommand, describeEntryAnswers, describeLinkedCommand, describePage, describeProblems
-} from '../openapi/answers.js'
-import { commandIdSchema, describeId, describePaging } from '../openapi/parameters.js'
+  commandIdParameter, describeIdParameter, describePaging, describePartPaging, listEntries
+} from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
@@ -35,9 +37,9 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
   const readLog = readHandler(logRead(mount, operation))
   const readEntry = readHandler(entryRead(mount, operation))
   return [
-    { method: 'GET', path, schema: describeLog(mount, operation), handler: readLog },
+    { method: 'GET', path, schema: describeReadLog(mount, operation), handler: readLog },
     { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler: readLog },
-    { method: 'GET', path: `${path}/:command`, schema: describeEntry(mount, operation), handler: readEntry }
+    { method: 'GET', path: `${path}/:command`, schema: describeReadEntry(mount, operation), handler: readEntry }
   ]
 }
 
@@ -161,30 +163,32 @@ export function linkCommand (
   return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
 }
 
-function describeLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
-  const { family: { singular }, logGrammar } = mount
+function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+  const { singular } = mount.family
   const part = operation?.noun ?? 'commands'
-  return describeRoute(mount, `list-${singular}-${part}`, {
+  return describeRoute(mount, 'commands', `list-${singular}-${part}`, {
     summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-      'the log outlives the item.',
-    params: Type.Object({ id: describeId(mount) }),
-    querystring: describePaging(mount, logGrammar, Object.keys(CommandMembers.properties)),
+      `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
+    params: Type.Object({ id: describeIdParameter(mount) }),
+    querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
     response: {
-      200: describePage(mount, 'A page of commands, in the order of the changes', describeCommand(mount)),
+      200: describePage(
+        mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
+      ),
       ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'storage-unavailable')
     }
   })
 }
 
-function describeEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
   const { singular } = mount.family
-  return describeRoute(mount, `read-${singular}-${operation?.noun ?? 'commands'}`, {
+  return describeRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
     summary: operation === undefined
       ? `Read a command of ${addArticle(singular)}`
       : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
-    params: Type.Object({ id: describeId(mount), command: commandIdSchema }),
-    response: describeEntryAnswers(mount, describeLinkedCommand(mount))
+    params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
+    response: describeEntryAnswers(mount, describeCommand(mount))
   })
 }

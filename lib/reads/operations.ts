@@ -5,14 +5,17 @@ import { refuseParameters } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
-import { describeAnswer, describeProblems, validatorHeaders } from '../openapi/answers.js'
-import { describeId } from '../openapi/parameters.js'
+import { describeAnswer, describeLink, describePlace, notModified, validatorHeaders } from '../openapi/answers.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import { describeIdParameter } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Offer } from '../pages/offers.js'
 import { keepGranted, listOffers } from '../pages/offers.js'
 import { notFound } from '../problems.js'
 import { intendToRead } from '../service/caller.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { sendOne } from './item.js'
 import type { Read } from './read.js'
@@ -92,7 +95,8 @@ function findAddress (
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family
   const said = (description: string) => Type.Optional(Type.String({ description }))
-  const operation = Type.Object({
+  const self = describePlace(mount)
+  const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
     name: Type.String(),
     action: Type.String({ description: 'As update and the commands say it' }),
     summary: Type.String(),
@@ -102,21 +106,21 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
     allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
     reason: said('Why it does not')
-  })
-  return describeRoute(mount, `list-${singular}-operations`, {
-    summary: `Read what can be done with a ${singular}`,
+  }))
+  return describeRoute(mount, 'operations', `list-${singular}-operations`, {
+    summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
-    params: Type.Object({ id: describeId(mount) }),
+    params: Type.Object({ id: describeIdParameter(mount) }),
     response: {
       200: describeAnswer(mount, 'page', {
         description: 'The operations',
-        schema: Type.Object({
+        schema: nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
           items: Type.Array(operation),
-          links: Type.Object({ self: Type.String(), [singular]: Type.String() })
-        }),
+          links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+        })),
         headers: validatorHeaders
       }),
-      304: { type: 'null', description: 'The client has the current representation' },
+      304: notModified,
       ...describeProblems(
         mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
       )

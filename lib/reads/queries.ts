@@ -3,8 +3,10 @@ import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
-import { describeAnswer, describeProblems } from '../openapi/answers.js'
-import { describeListPaging, describeValue } from '../openapi/parameters.js'
+import { describeAnswer, describeItem } from '../openapi/answers.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import { describeBarePaging, describeValue, listItems } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { invalidQuery, Problem } from '../problems.js'
@@ -107,16 +109,16 @@ function explainNothing (
 }
 
 function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
-  const { family, grammar } = mount
-  return describeSharedRoute(mount, `query-${name}`, {
+  const { family } = mount
+  return describeSharedRoute(mount, 'items', `query-${name}`, {
     summary: `List the ${family.name} by ${field.name}`,
-    description: 'The bare list, in pages by the same parameters as everywhere; 404 when it is empty.',
+    description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
     params: Type.Object({ parameter: { ...describeValue(field), description: `The ${field.name}` } }),
-    querystring: describeListPaging(mount, grammar, family.members),
+    querystring: describeBarePaging(mount, listItems(mount)),
     response: {
       200: describeAnswer(mount, 'page', {
         description: `The ${family.name}`,
-        schema: Type.Array(family.schema),
+        schema: nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeItem(mount))),
         headers: { link: 'The links to further parts of the list (RFC 8288)' }
       }),
       ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable', 'storage-unavailable')

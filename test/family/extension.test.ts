@@ -4,6 +4,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import { customers, deals, defineOperation, defineQuery, memoryStorage } from '../../lib/index.js'
+import { wholeDocument } from '../openapi/whole.js'
 import { storages } from '../storages.js'
 
 const sign = defineOperation({
@@ -137,9 +138,7 @@ t.test('own fields and operations stand in the forms of the pages', async t => {
 
 t.test('own fields, operations and queries stand in the documentation', async t => {
   const app = await oursApp(t)
-  const { paths } = app.swagger() as unknown as {
-    paths: Record<string, Record<string, { parameters?: { name: string }[] }>>
-  }
+  const { paths } = wholeDocument<{ paths: Record<string, Record<string, { parameters?: { name: string }[] }>> }>(app)
   for (const path of [
     `${home}/{id}/sign`,
     `${home}/{id}/signed`,

@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily, memoryStorage } from '../../lib/index.js'
+import { wholeDocument } from '../openapi/whole.js'
 import { storages } from '../storages.js'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -170,11 +171,11 @@ t.test('OpenAPI describes what may be null, and the filter for it', async t => {
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
   app.register(visits, { storage: memoryStorage() })
   await app.ready()
-  const { paths } = app.swagger() as unknown as { paths: Record<string, { get: Described, post: Described }> }
+  const { paths } = wholeDocument<{ paths: Record<string, { get: Described, post: Described }> }>(app)
   const { get, post } = paths['/visits'] as { get: Described, post: Described }
   const named = new Map(get.parameters.map(({ name, schema }) => [name, schema]))
-  t.match(named.get('note.null'), { items: { type: 'boolean' } })
+  t.match(named.get('note.null'), { anyOf: [{ type: 'boolean' }, { items: { type: 'boolean' } }] })
   t.notOk(named.has('guest.null'))
-  t.match(named.get('meal'), { items: { enum: ['half', 'full'] } })
+  t.match(named.get('meal'), { anyOf: [{ enum: ['half', 'full'] }, {}] })
   t.match(JSON.stringify(post.requestBody), '"room":{"anyOf":[{"minimum":1,"type":"integer"},{"type":"null"}]}')
 })

@@ -15,6 +15,7 @@ import {
   memoryStorage,
   Problem
 } from '../../lib/index.js'
+import { wholeDocument } from '../openapi/whole.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
@@ -416,7 +417,7 @@ t.test('the shared paths are described as their owner takes them', async t => {
     app.register(deals, v1)
     app.register(wider, { storage, version: 'v2', ...(unversioned === undefined ? {} : { unversioned }) })
     await app.ready()
-    const paths = app.swagger().paths as Record<string, object>
+    const { paths } = wholeDocument<{ paths: Record<string, object> }>(app)
     for (const path of ['/command/CreateDeal', '/query/deals-by-name/{parameter}']) {
       t.equal(JSON.stringify(paths[path]).includes('region'), described, path)
     }

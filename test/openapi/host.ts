@@ -18,7 +18,6 @@ export async function buildHost () {
         license: { name: 'MIT', identifier: 'MIT' }
       },
       servers: [{ url: 'https://api.example.org' }],
-      tags: ['commands', 'customers', 'deals', 'invoices'].map(name => ({ name, description: `All about ${name}` })),
       // Who may come in is for the host to say.
       security: [{ basic: [] }],
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } }

@@ -148,7 +148,7 @@ t.test('every kind of page', async t => {
       t.equal(headers['content-type'], 'text/html; charset=utf-8', name)
       t.match(
         headers['content-security-policy'],
-        new RegExp('^default-src \'none\'; style-src \'sha256-[\\w+/]{43}=\'; ' +
+        new RegExp('^default-src \'none\'; style-src( \'sha256-[\\w+/]{43}=\'){2}; ' +
           'script-src \'sha256-[\\w+/]{43}=\'; form-action \'self\'; ' +
           'base-uri \'none\'; frame-ancestors \'none\'$'),
         `${name}: CSP`

@@ -81,6 +81,7 @@ t.test('a generated client compiles, and drives the server', async t => {
     ['north'], 1, true,
     true, '2026-03-31',
     400, '/reason',
-    204
+    204,
+    404
   ])
 })

@@ -6,9 +6,10 @@ import { renderConfirmation } from './confirmation.js'
 import { replaceTexts } from './english.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
-import type { HtmlOptions } from './layout.js'
+import type { HtmlOptions, Styles } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
+import { listStyle } from './list-style.js'
 import { tellOutcome } from './message.js'
 import { nameForm } from './operation.js'
 import { renderProblem } from './refusal.js'
@@ -27,15 +28,17 @@ import type { Texts } from './texts.js'
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
   // Browsers read every line end as a line feed, and hash what they read.
-  const css = (style + itemStyle + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  // A problem is small, and so is its page.
+  const styles = { whole: finish(style + listStyle + itemStyle), plain: finish(style) }
   const texts = replaceTexts(options.texts)
-  const layOut = makeLayout(options, texts, css, script)
+  const layOut = makeLayout(options, texts, styles, script)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
@@ -69,10 +72,10 @@ export function html (options: HtmlOptions = {}): Representation {
   }
 }
 
-function makePolicy (css: string, script: string): string {
+function makePolicy ({ whole, plain }: Styles, script: string): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('base64')
   return "default-src 'none'; " +
-    `style-src 'sha256-${hash(css)}'; ` +
+    `style-src 'sha256-${hash(whole)}' 'sha256-${hash(plain)}'; ` +
     `script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }

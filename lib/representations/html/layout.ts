@@ -16,6 +16,12 @@ export interface HtmlOptions {
   readonly texts?: Partial<Texts>
 }
 
+/** The look of pages, and of those that are only text. */
+export interface Styles {
+  readonly whole: string
+  readonly plain: string
+}
+
 interface PageParts {
   readonly heading: string
   /** The state of what it is about. */
@@ -27,7 +33,7 @@ interface PageParts {
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
-  /** Whether there is nothing for a script to do. */
+  /** Whether it is only text: there is nothing for a script to do, and little to be styled. */
   readonly isStill?: boolean
 }
 
@@ -35,11 +41,11 @@ interface PageParts {
 export function makeLayout (
   { title = 'Dealbook', home }: HtmlOptions,
   texts: Texts,
-  css: string,
+  styles: Styles,
   script: string
 ): (parts: PageParts) => string {
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
-  const [sheet, code] = [new Markup(css), new Markup(script)]
+  const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
   return ({ heading, state, message, content, trail = [], others = [], isStill = false }) => {
     const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
@@ -47,7 +53,7 @@ export function makeLayout (
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${texts.pageTitle(said, title)}</title>
-<style>${sheet}</style>
+<style>${isStill ? plain : whole}</style>
 </head>
 <body>
 <header><strong>${name}</strong>${trail.length > 0 && markup`
