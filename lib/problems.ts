@@ -24,6 +24,8 @@ export const problemCodes = {
   // deciding
   'read-only': { status: 403, title: 'This can only be read' },
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
+  taken: { status: 409, title: 'Another one has it already' },
+  'in-use': { status: 409, title: 'Something refers to it' },
   constraint: { status: 409, title: 'A rule of the database does not allow it' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
   'id-reused': { status: 422, title: 'The id stands for something else' },

@@ -70,6 +70,7 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
 function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
   const { family } = mount
   const body = compileParams(isTargeted ? addId(mount, schema) : schema)
+  const isDeletion = action === family.lifecycle?.deletion.operation.action
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -88,7 +89,8 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
         200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(replayHeader) },
-        ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
+        ...describeWriteProblems(mount, ...(isDeletion ? ['in-use'] as const : []), 'cross-site', 'id-reused',
+          'invalid-header')
       }
     })
   }

@@ -12,7 +12,7 @@ import { describeAnswer, describeLinkedItem, redirected, replayHeader, validator
 import {
   conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
 } from '../openapi/parameters.js'
-import { describePreconditions, describeProblems } from '../openapi/problems.js'
+import { describePreconditions, describeProblems, describeTaken } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
@@ -64,7 +64,8 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused',
+          'storage-unavailable'
         )
       }
     })
@@ -102,7 +103,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'not-found', 'constraint', 'precondition-failed',
+          mount, 'invalid-query', 'invalid-body', 'not-found', 'in-use', 'constraint', 'precondition-failed',
           ...describePreconditions(mount), 'storage-unavailable', 'busy'
         )
       }

@@ -34,7 +34,7 @@ import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
-import { checkOthers, makeMount } from './make-mount.js'
+import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 import { mountUnknownPaths } from './unknown-paths.js'
 
@@ -135,6 +135,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     app.addHook('onReady', async () => {
       if (typeof storage !== 'function') checkMappedFamilies(storage)
       checkOthers(mount)
+      checkReferences(mount)
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
