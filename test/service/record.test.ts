@@ -132,6 +132,7 @@ t.test('given others that a command needed, of which one is changed', async t =>
     chosenId: 'c-1',
     target: 'd-2',
     about: { family: 'deals', id: 'd-1' },
+    changes: { price: { from: 1, to: 5 } },
     revision: 4
   })
   t.equal(listChangedOthers(family, what, record)[0]?.record.id, id, 'always the same')
