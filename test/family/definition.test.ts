@@ -166,6 +166,8 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   ['no name of an operation', withOperation({ name: undefined }), /"lend": "name" is missing/],
   ['no apply', withOperation({ apply: undefined }), /"lend": "apply" is missing; it must be a function, such as/],
   ['a misspelt apply', withOperation({ aply: () => {} }), /"lend": unknown member "aply"\. Did you mean "apply"\?/],
+  ['a danger that is no yes or no', withOperation({ danger: 'yes' }), /"lend": "danger" must be true or false$/],
+  ['a final that is none', withOperation({ final: 1 }), /"lend": "final" must be true or false$/],
   ['a misspelt allowed', withOperation({ alowed: () => true }), /unknown member "alowed"\. Did you mean "allowed"\?/],
   ['allowed once for all', withOperation({ allowed: true }), /"lend": "allowed" must be a function/],
   ['a change by name', withOperation({ changes: 'title' }), /"lend": "changes" must be a list of names/],
