@@ -81,6 +81,7 @@ export function sendProblem (
     .send(write({
       kind: 'problem',
       document: problem.document(instance, maxFlaws),
+      log: problem.log,
       onward: choice.representation.interactive === true ? findWayOn(request) : []
     }))
 }

@@ -43,6 +43,8 @@ export interface PageView {
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
+  /** The log of what is not there any more. */
+  readonly log?: string | undefined
   /** Where people can go from here. */
   readonly onward: readonly Crumb[]
 }

@@ -18,8 +18,18 @@ export interface HtmlOptions {
   readonly texts?: Partial<Texts>
 }
 
+/** The look of pages, and of those that are only text. */
+export interface Styles {
+  readonly whole: string
+  readonly plain: string
+}
+
 interface PageParts {
   readonly heading: string
+  /** The state of what it is about. */
+  readonly state?: string | undefined
+  /** What has just happened, for the title. */
+  readonly message?: string | undefined
   readonly content: Content
   /** Where it leads besides. */
   readonly site?: Site | undefined
@@ -27,20 +37,28 @@ interface PageParts {
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
+  /** Whether it is only text: there is nothing for a script to do, and little to be styled. */
+  readonly isStill?: boolean
 }
 
 /** Makes the function that puts content into a whole page. */
-export function makeLayout (options: HtmlOptions, texts: Texts, css: string): (parts: PageParts) => string {
+export function makeLayout (
+  options: HtmlOptions,
+  texts: Texts,
+  styles: Styles,
+  script: string
+): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
-  const sheet = new Markup(css)
-  return ({ heading, content, site = { families: [] }, trail = [], others = [] }) => {
+  const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
+  return ({ heading, state, message, content, site = { families: [] }, trail = [], others = [], isStill = false }) => {
     const { home = site.home } = options
+    const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${texts.pageTitle(shorten(heading, maxTitle), title)}</title>
-<style>${sheet}</style>
+<title>${texts.pageTitle(said, title)}</title>
+<style>${isStill ? plain : whole}</style>
 </head>
 <body>
 <header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>
@@ -48,10 +66,11 @@ ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
 ${renderTrail(texts, addHome(site, trail), heading)}
 <main>
-<h1>${heading}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
+`}${!isStill && markup`<script>${code}</script>
 `}</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`
