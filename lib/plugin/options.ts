@@ -24,7 +24,7 @@ export interface FamilyOptions<I = Stored> {
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
-  /** Whether `{prefix}/` lists the families. Default: where the prefix is not empty; never over a route of the host's. */
+  /** Whether `{prefix}/` lists the families, where the host has no route. Default: where the prefix is not empty. */
   readonly home?: boolean
   /** The forms in which operations can be said. Default: all. */
   readonly forms?: readonly FormName[]

@@ -71,7 +71,8 @@ async function listFamilies (mount: Mount, request: FastifyRequest): Promise<Hom
 async function describeFamily (mount: Mount, request: FastifyRequest): Promise<HomeFamily> {
   const { family, version, urls } = mount
   const caller = mount.caller(request)
-  const reader = await authorizeReader(family, caller, { family: family.name, action: 'list', id: undefined, params: {} })
+  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
+  const reader = await authorizeReader(family, caller, intent)
   return {
     name: family.name,
     ...(version === undefined ? {} : { version }),

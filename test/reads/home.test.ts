@@ -111,8 +111,9 @@ t.test('the home takes no path from the host', async t => {
   }
   t.equal((await (await makeApp(t, { options: { prefix: '' } })).inject('/')).statusCode, 404)
   const late = { after: (app: FastifyInstance) => app.get('/', own) }
-  t.equal((await (await makeApp(t, { options: { prefix: '', home: true } })).inject('/')).statusCode, 200, 'if it says so')
-  t.equal((await (await makeApp(t, { options: { prefix: '', home: true }, ...late })).inject('/')).body, 'own')
+  const asked = { prefix: '', home: true }
+  t.equal((await (await makeApp(t, { options: asked })).inject('/')).statusCode, 200, 'if it says so')
+  t.equal((await (await makeApp(t, { options: asked, ...late })).inject('/')).body, 'own')
   t.equal((await (await makeApp(t, { options: { home: false } })).inject('/crm/')).statusCode, 404)
 })
 
@@ -146,10 +147,11 @@ t.test('the home shows what who asks may see', async t => {
   const get = async (user?: string, accept = 'application/json', url = '/crm/') =>
     await app.inject({ url, headers: { accept, ...(user === undefined ? {} : { 'x-user': user }) } })
   const names = async (user: string) =>
-    (await get(user)).json<{ families: { name: string, total?: number }[] }>().families.map(({ name, total }) => [name, total])
+    (await get(user)).json<{ families: { name: string, total?: number }[] }>().families
+      .map(({ name, total }) => [name, total])
   t.strictSame(await names('ann'), [['customers', 0], ['deals', 0]])
   t.strictSame(await names('bob'), [['customers', 0]])
-  t.strictSame(await names('cy'), [['customers', undefined], ['deals', undefined]], 'under conditions nothing is counted')
+  t.strictSame(await names('cy'), [['customers', undefined], ['deals', undefined]], 'nothing is counted')
   t.equal((await get()).statusCode, 401)
   t.equal((await get('broken')).statusCode, 500)
   t.match((await get('ann', 'text/html', '/crm/customers')).body, 'href="/crm/rest/v1/deals"')
@@ -165,7 +167,8 @@ t.test('a family whose requests meet other hooks is not told of', async t => {
     scope.register(deals, { storage, prefix: '/crm', version: 'v1', unversioned: false })
   })
   app.register(customers, { storage, prefix: '/crm', unversioned: false, home: true })
-  app.register(customers.extend({ fields: Type.Object({}) }), { storage, prefix: '/crm', version: 'v2', unversioned: false })
+  const second = customers.extend({ fields: Type.Object({}) })
+  app.register(second, { storage, prefix: '/crm', version: 'v2', unversioned: false })
   await app.ready()
   t.equal((await app.inject('/crm/')).statusCode, 401, 'the first of them has the path')
   const { body } = await app.inject({ url: '/crm/customers', headers: { accept: 'text/html' } })
@@ -177,7 +180,8 @@ t.test('pages lead to each other', async t => {
   const pages = html({ title: 'CRM', documentation: '/docs' })
   const app = await makeApp(t, { options: { representations: [json, xml, pages] } })
   const page = async (url: string) => (await app.inject({ url, headers: { accept: 'text/html' } })).body
-  const trail = (body: string) => [.../<nav class="trail".*?<\/nav>/s.exec(body)?.[0].matchAll(/<li[^>]*>(.*?)<\/li>/g) ?? []]
+  const trail = (body: string) => [...(/<nav class="trail".*?<\/nav>/s.exec(body)?.[0] ?? '')
+    .matchAll(/<li[^>]*>(.*?)<\/li>/g)]
     .map(([, text]) => text?.replace(/<a href="([^"]*)">(.*)<\/a>/, '$2 $1'))
   const { id } = (await app.inject({ method: 'POST', url: '/crm/rest/v1/deals', payload: { name: 'Tea', price: 1 } }))
     .json<{ id: string }>()

@@ -32,8 +32,8 @@ export const listStyle = `
   font-size: .875rem; white-space: nowrap
 }
 .home {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem; margin: 0; padding: 0;
-  list-style: none
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
+  margin: 0; padding: 0; list-style: none
 }
 .home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 .home h2 { margin: 0 }
