@@ -76,7 +76,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ['a title that is none', { title: 'titel' }, /the title is "titel", .* Did you mean "title"\?/],
   ['a title that is nested', { title: 'tags' }, /the title is "tags", which is no field that is a word/],
   ['a title that is no text', { title: 1 as never }, /"title" must be a text/],
-  ['a list of what is none', { list: ['title', 'yeer'] }, /the list names "yeer", .* Did you mean "year"\?/],
+  ['a list of what is none', { list: ['title', 'page'] }, /the list names "page", .* Did you mean "pages"\?/],
   ['a list of the same twice', { list: ['title', 'title'] }, /the list names "title" twice/],
   ['a list of nothing', { list: [] }, /the list must name a field/],
   ['an order by what is nested', { order: ['tags'] }, /the order names "tags"/],
