@@ -93,8 +93,9 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'not-found', 'constraint', 'precondition-failed',
-          ...describePreconditions(mount), 'storage-unavailable', 'busy'
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'constraint',
+          'precondition-failed', 'body-too-large', 'unsupported-media-type', ...describePreconditions(mount),
+          'storage-unavailable', 'busy'
         )
       }
     })
