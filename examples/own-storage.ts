@@ -2,12 +2,13 @@
 import type { FileHandle } from 'node:fs/promises'
 import { open, readFile } from 'node:fs/promises'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
-import { checkChanges, completer, ConflictError, DuplicateError, pageOf } from 'fastify-dealbook'
+import { checkChanges, completer, ConflictError, DuplicateError, KeyRules, pageOf } from 'fastify-dealbook'
 
 export function journalStorage (file: string): Storage {
   const families = new Map<string, Map<Id, Stored>>()
   // What items from before a field have in it.
   const completers = new Map<string, (item: Stored) => Stored>()
+  const rules = new KeyRules()
   let journal: Promise<FileHandle> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
@@ -16,6 +17,7 @@ export function journalStorage (file: string): Storage {
       journal ??= replay()
       await journal
       if (!families.has(shape.name)) families.set(shape.name, new Map())
+      rules.add(shape, itemsOf(shape.name).values())
       completers.set(shape.name, completer(shape))
     },
 
@@ -69,6 +71,7 @@ export function journalStorage (file: string): Storage {
   async function write (line: string): Promise<void> {
     const changes = JSON.parse(line) as Change[]
     checkRevisions(changes)
+    rules.check(changes, { get: (family, id) => itemsOf(family).get(id), findEqual })
     const opened = await journal
     await opened?.appendFile(line + '\n')
     await opened?.datasync()
@@ -82,6 +85,11 @@ export function journalStorage (file: string): Storage {
       if (change.type === 'insert' && revision !== undefined) throw new DuplicateError(change.family, id)
       if (change.type !== 'insert' && revision !== change.expected) throw new ConflictError(change.family, id)
     }
+  }
+
+  function findEqual (family: string, values: Readonly<Record<string, unknown>>): Stored[] {
+    const items = [...itemsOf(family).values()].map(completerOf(family))
+    return items.filter(item => Object.entries(values).every(([field, value]) => item[field] === value))
   }
 
   function apply (changes: readonly Change[]): void {

@@ -23,6 +23,8 @@ export const errorCodes = makeErrors({
     'same prefix, or in a scope with other hooks', Error],
   FST_DEALBOOK_OTHER_STORAGE: ['fastify-dealbook, %s: the operation "%s" changes items of the family "%s" too, which ' +
     'must then have the same storage', Error],
+  FST_DEALBOOK_REFERENCE_STORAGE: ['fastify-dealbook, %s: "%s" refers to the family "%s", which must then have the ' +
+    'same storage', Error],
   // what a host's functions give back
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
   FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
@@ -55,6 +57,9 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],
   FST_DEALBOOK_NEEDS_DEFAULT: ['%s: there are items from before the field "%s", which is required. ' +
     'Give it a default, or make it Type.Optional%s', Error],
+  FST_DEALBOOK_UNIQUE_MISSING: ['%s: the table "%s" does not keep "%s" unique, as the family declares: %s', Error],
+  FST_DEALBOOK_NOT_UNIQUE: ['%s: no two items may have the same in "%s", but some have: %s. Change all but one of ' +
+    'them, or leave out the row of "unique"', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables or indexes has "%s", but no family of that name is ' +

@@ -5,6 +5,7 @@ import type { Operation, OtherItem } from './operation.js'
 const kinds = {
   text: { name: 'a text', holds: (value: unknown) => typeof value === 'string' },
   texts: { name: 'a list of names', holds: (value: unknown) => Array.isArray(value) && value.every(kinds.text.holds) },
+  rows: { name: 'a list of rows of fields, such as [["number"]]', holds: isRows },
   function: { name: 'a function', holds: (value: unknown) => typeof value === 'function' },
   boolean: { name: 'true or false', holds: (value: unknown) => typeof value === 'boolean' },
   object: { name: 'an object', holds: isObject },
@@ -37,6 +38,8 @@ export const definitionRules: Rules<FamilyDefinition> = {
   title: { kind: 'text' },
   list: { kind: 'texts' },
   versioned: { kind: 'boolean' },
+  unique: { kind: 'rows' },
+  references: { kind: 'object' },
   queries: { kind: 'object' }
 }
 
@@ -48,6 +51,8 @@ const operationRules: Rules<Operation> = {
   action: { kind: 'text', example: 'PayInvoice' },
   summary: { kind: 'text' },
   params: { kind: 'schema' },
+  danger: { kind: 'boolean' },
+  final: { kind: 'boolean' },
   changes: { kind: 'texts' },
   with: { kind: 'object' },
   allowed: { kind: 'function' },
@@ -118,6 +123,10 @@ export function findMemberFlaw (value: unknown, rules: Readonly<Record<string, R
     if (!kinds[kind].holds(member)) return `"${name}" ${must}`
   }
   return undefined
+}
+
+function isRows (value: unknown): boolean {
+  return Array.isArray(value) && value.every(kinds.texts.holds)
 }
 
 function isEdit (value: unknown): boolean {

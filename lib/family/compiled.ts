@@ -19,3 +19,8 @@ export function getFamily (plugin: AnyFamily): Family {
   if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
   return family
 }
+
+/** The same, where it may be anything. */
+export function findFamily (value: unknown): Family | undefined {
+  return value instanceof Object ? families.get(value) : undefined
+}

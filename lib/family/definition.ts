@@ -1,5 +1,6 @@
 import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
+import type { AnyFamily } from './compiled.js'
 import type { Context, Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
@@ -91,6 +92,16 @@ export interface FamilyDefinition<
    * upwards unless it is named. By id unless given.
    */
   readonly order?: readonly OrderTerm<P>[]
+  /**
+   * Rows of fields whose values together no two items have, as in `[['number']]`. An item that has nothing in one of
+   * them is not compared. The storage keeps it: of two who ask for one value at once, one gets it.
+   */
+  readonly unique?: readonly (readonly FieldName<P>[])[]
+  /**
+   * Fields that hold the id of an item of another family, by its plugin; of this family, by its name. What is referred
+   * to must be there, in the same storage, and cannot be deleted as long as something refers to it.
+   */
+  readonly references?: { readonly [K in FieldName<P>]?: AnyFamily | string }
   /** The field that says which item it is, in pages. Default: `name`, `title` or `label`, or the id. */
   readonly title?: MemberName<P>
   /** The fields that a list shows in pages, in this order. Default: a few that tell most. */

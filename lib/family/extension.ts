@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { definitionRules, findFlawInEditMembers, findMemberFlaw } from './check-members.js'
 import { findFlawInObject } from './check-schema.js'
+import type { AnyFamily } from './compiled.js'
 import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
 import { readEdit } from './edit.js'
 import type { Context, Operation } from './operation.js'
@@ -21,6 +22,10 @@ export interface FamilyExtension<
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
+  /** Rows of fields whose values together no two items have, besides those of the family. */
+  readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
+  /** Fields that hold the id of another item, besides those of the family. */
+  readonly references?: { readonly [K in FieldName<P & NoInfer<X>>]?: AnyFamily | string }
 }
 
 const { name, singular, versioned, ...rules } = definitionRules
@@ -32,7 +37,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
-  const { fields, create, initial, operations, edit, queries, ...others } = extension
+  const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
@@ -40,6 +45,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
   }
   refuseTwice(base.name, 'field', base.fields.properties, fields?.properties)
   refuseTwice(base.name, 'operation', base.operations, operations)
+  refuseTwice(base.name, 'reference', base.references, references)
   refuseTwice(base.name, 'query', base.queries, queries)
   return {
     ...base,
@@ -49,6 +55,8 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
     ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
+    ...(unique === undefined ? {} : { unique: [...base.unique ?? [], ...unique] }),
+    ...(references === undefined ? {} : { references: { ...base.references, ...references } }),
     ...extendList(base, extension),
     queries: { ...base.queries, ...queries }
   }

@@ -12,6 +12,7 @@ import { findFlaw } from './checks.js'
 import type { AttributeForm, FamilyDefinition, QueryDefinition } from './definition.js'
 import { listOperations } from './edit.js'
 import { listDefaults, listFields, mayBeLong, ServiceFields } from './fields.js'
+import { findFlawInKeys, readReferences, shapeKeys } from './keys.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
 import { findFlawInOrder, listIndexes } from './order.js'
@@ -59,6 +60,8 @@ export interface Family {
   readonly presentation: Presentation
   /** The order where a client asks for none; by id where it is empty. */
   readonly order: readonly Order[]
+  /** The families that fields refer to, by the fields. */
+  readonly references: ReadonlyMap<string, Family>
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined
@@ -96,14 +99,16 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
-  const flawInUse = findFlawInOrder(fields, terms) ?? findFlawInPresentation(fields, definition)
+  const ownFields = listFields(definition.fields)
+  const flawInUse = findFlawInOrder(fields, terms) ?? findFlawInPresentation(fields, definition) ??
+    findFlawInKeys(ownFields, definition)
   if (flawInUse !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInUse)
   const order = terms.map(readOrder)
-  const ownFields = listFields(definition.fields)
   const hasLongItems = mayBeLong(ownFields)
   const idKind = properties.id?.type as 'integer' | 'string'
 
-  return {
+  const referred = new Map<string, Family>()
+  const family: Family = {
     name,
     singular,
     schema,
@@ -118,10 +123,12 @@ export function compileFamily (definition: FamilyDefinition): Family {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
       indexes: listIndexes(ownFields, order),
-      creates: create !== undefined
+      creates: create !== undefined,
+      ...shapeKeys(definition)
     },
     presentation: choosePresentation(fields, definition),
     order,
+    references: referred,
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
@@ -137,6 +144,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }
+  for (const [field, other] of readReferences(definition)) referred.set(field, other ?? family)
+  return family
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
@@ -164,7 +173,9 @@ function compileLifecycle (
         name: 'delete',
         noun: 'deletions',
         action: nameAction('Delete', singular),
-        summary: `Delete ${addArticle(singular)}`
+        summary: `Delete ${addArticle(singular)}`,
+        danger: true,
+        final: true
       },
       params: compileParams(Type.Object({}))
     },

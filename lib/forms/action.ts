@@ -6,6 +6,7 @@ import { compileParams } from '../family/params.js'
 import { readIdempotencyKey } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import type { RequestWriter } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
 import { requireId } from '../mount/urls.js'
@@ -37,6 +38,18 @@ export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoi
     shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
 }
 
+/** Says the same under `/command`. */
+export function makeActionWriter (mount: Mount, shared: SharedPaths): RequestWriter {
+  const { family: { lifecycle }, urls } = mount
+  return (request, { operation, item, params }) => {
+    const action = operation?.action ?? lifecycle?.createAction as string
+    // At another version's, it would be that version that does it.
+    if (!shared.actions.isOwner(action, mount)) return undefined
+    const body = item === undefined ? params : { id: item.id, ...params }
+    return { method: 'POST', url: urls.shared(request, `/command/${action}/`), body }
+  }
+}
+
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {
   const listed = [...operations].map(([action, { operation, params: { schema } }]) =>
     ({ action, summary: operation.summary ?? operation.name, schema, isTargeted: true }))
@@ -57,6 +70,7 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
 function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
   const { family } = mount
   const body = compileParams(isTargeted ? addId(mount, schema) : schema)
+  const isDeletion = action === family.lifecycle?.deletion.operation.action
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -75,7 +89,8 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
         200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(replayHeader) },
-        ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
+        ...describeWriteProblems(mount, ...(isDeletion ? ['in-use'] as const : []), 'cross-site', 'id-reused',
+          'invalid-header')
       }
     })
   }

@@ -1,17 +1,13 @@
-import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
-import { Problem } from '../problems.js'
-import { addArticle } from '../values/article.js'
-import { didYouMean } from '../values/nearest.js'
-import { shorten } from '../values/shorten.js'
-import { actionEndpoints } from './action.js'
+import { actionEndpoints, makeActionWriter } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
 import { commands } from './commands.js'
+import type { Form } from './form.js'
 import { combineForms } from './form.js'
-import { lifecycleEndpoints } from './lifecycle.js'
+import { lifecycleEndpoints, makeLifecycleWriter } from './lifecycle.js'
 import { noun } from './noun.js'
 import { update } from './update.js'
 import { participle, verb } from './word.js'
@@ -24,18 +20,29 @@ export type FormName = typeof forms[number]['name']
 
 /** Everything that a mount can be told to do. */
 export function writeEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+  const mounted = forms.filter(({ name }) => mount.forms.has(name))
+  listWriters(mount, shared, mounted)
   return [
     ...lifecycleEndpoints(mount),
-    ...combineForms(forms.filter(({ name }) => mount.forms.has(name)), mount, shared),
+    ...combineForms(mounted, mount, shared),
     ...(shared === undefined ? [] : actionEndpoints(mount, shared))
   ]
 }
 
-/** The problem of a path below an item that is no word of the family, with the word that may be meant. */
-export function explainUnknownWord ({ family, forms }: Mount, request: FastifyRequest): Problem {
-  const { word } = request.params as { word: string }
-  const words = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
-  const known = [...family.operations.values()].flatMap(({ operation }) => words.map(form => operation[form]))
-  const hint = didYouMean(word, [...known, 'commands'])
-  return new Problem('not-found', `There is no "${shorten(word)}" of ${addArticle(family.singular)}.${hint}`)
+// The first is what a button of a page does.
+function listWriters (mount: Mount, shared: SharedPaths | undefined, mounted: readonly Form[]): void {
+  const { requestWriters: writers, family: { lifecycle } } = mount
+  if (mount.forms.has(noun.name)) writers.set(noun.name, noun.makeWriter(mount, shared))
+  if (lifecycle !== undefined) writers.set('lifecycle', makeLifecycleWriter(mount))
+  for (const form of mounted) if (form !== noun) writers.set(form.name, form.makeWriter(mount, shared))
+  if (shared !== undefined) writers.set('action', makeActionWriter(mount, shared))
+}
+
+/** The words that can stand in a path after an item. */
+export function listWords ({ family: { operations, lifecycle, writable }, forms }: Mount): string[] {
+  if (!writable) return []
+  const kinds = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
+  const words = [...operations.values()].flatMap(({ operation }) => kinds.map(form => operation[form]))
+  const deletion = lifecycle !== undefined && forms.has('noun') ? [lifecycle.deletion.operation.noun] : []
+  return ['operations', 'commands', ...new Set(words), ...deletion]
 }

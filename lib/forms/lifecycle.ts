@@ -5,13 +5,14 @@ import { makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import type { RequestWriter } from '../mount/requests.js'
 import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
 import { describeAnswer, describeLinkedItem, redirected, replayHeader, validatorHeaders } from '../openapi/answers.js'
 import {
   conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
 } from '../openapi/parameters.js'
-import { describePreconditions, describeProblems } from '../openapi/problems.js'
+import { describePreconditions, describeProblems, describeTaken } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
@@ -25,6 +26,14 @@ import { makeWriteEndpoint } from './form.js'
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const { lifecycle } = mount.family
   return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
+}
+
+/** Creates by `POST` on the collection, deletes by `DELETE`. */
+export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
+  return (request, { operation, item, params }) => {
+    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
+    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
+  }
 }
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
@@ -55,7 +64,8 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'storage-unavailable'
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused',
+          'storage-unavailable'
         )
       }
     })
@@ -93,8 +103,8 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'constraint',
-          'precondition-failed', 'body-too-large', 'unsupported-media-type', ...describePreconditions(mount),
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
+          'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type', ...describePreconditions(mount),
           'storage-unavailable', 'busy'
         )
       }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problems.js'
 import type { OneView, PageView, Representation } from '../representations/representation.js'
 import { largeAnswer, watchLargeAnswer } from './large-answers.js'
+import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
@@ -61,7 +62,8 @@ export function sendProblem (
   request: FastifyRequest,
   reply: FastifyReply
 ): FastifyReply {
-  const problem = toProblem(error)
+  const found = toProblem(error)
+  const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
@@ -72,7 +74,7 @@ export function sendProblem (
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
-    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws) }))
+    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws), log: problem.log }))
 }
 
 const maxInstance = 1000

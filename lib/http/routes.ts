@@ -4,6 +4,7 @@ import type {
 import { errorCodes } from '../errors.js'
 import { waitToBegin } from '../phases.js'
 import { Problem } from '../problems.js'
+import { listAccepted } from './media-types.js'
 import { readRouterSetting } from './router.js'
 
 /** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
@@ -50,27 +51,7 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
     const [plain, ...others] = listSpellings(app, path)
     mountPath(app, plain, here, settings)
     // The same once more; the documentation has it already.
-    for (const url of others) mountPath(app, url, here.map(endpoint => ({ ...endpoint, schema: hidden })), settings)
-  }
-}
-
-/** Every method on a path is a problem, with and without a trailing slash: what is there has routes of its own. */
-export function mountUnknown (
-  app: FastifyInstance,
-  path: string,
-  settings: RouteSettings,
-  explain: (request: FastifyRequest, reply: FastifyReply) => Problem
-): void {
-  for (const url of listSpellings(app, path)) {
-    if (app.hasRoute({ method: 'GET', url: app.prefix + url })) continue
-    declareRoute(app, settings, {
-      method: app.supportedMethods as HTTPMethods[],
-      url,
-      schema: hidden,
-      exposeHeadRoute: false,
-      onRequest: async (request, reply) => { throw explain(request, reply) },
-      handler: async () => {}
-    })
+    for (const url of others) mountPath(app, url, here.map(hide), settings)
   }
 }
 
@@ -81,13 +62,18 @@ function listSpellings (app: FastifyInstance, path: string): [string, ...string[
 
 const hidden: RouteSchema = { hide: true }
 
+function hide (endpoint: Endpoint): Endpoint {
+  const { consumes } = endpoint.schema
+  return { ...endpoint, schema: consumes === undefined ? hidden : { ...hidden, consumes } }
+}
+
 function mountPath (
   app: FastifyInstance,
   url: string,
   endpoints: readonly Endpoint[],
   settings: RouteSettings
 ): void {
-  const methods = new Set<string>(['OPTIONS'])
+  const methods = listMethods(endpoints)
   const before = endpoints[0]?.before
   const first = before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
   for (const { method, schema, handler: answer } of endpoints) {
@@ -96,21 +82,17 @@ function mountPath (
       return await answer(request, reply)
     }
     declareRoute(app, settings, { method, url, schema, handler, exposeHeadRoute: false, ...first })
-    methods.add(method)
-    if (method === 'GET') {
-      declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler, ...first })
-      methods.add('HEAD')
-    }
+    if (method === 'GET') declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler, ...first })
   }
-  const allow = [...methods].sort().join(', ')
   declareRoute(app, settings, {
     method: 'OPTIONS',
     url,
     schema: hidden,
     ...first,
-    handler: async (_request, reply) => await reply.code(204).header('allow', allow).send()
+    handler: async (_request, reply) =>
+      await reply.code(204).headers({ allow: methods.join(', '), ...listAccepted(endpoints) }).send()
   })
-  const others = app.supportedMethods.filter(method => !methods.has(method)) as HTTPMethods[]
+  const others = app.supportedMethods.filter(method => !methods.includes(method)) as HTTPMethods[]
   declareRoute(app, settings, {
     method: others,
     url,
@@ -120,11 +102,22 @@ function mountPath (
     // Before the body is looked at, so that its faults do not hide this one.
     onRequest: async (request, reply) => {
       before?.(reply)
-      const detail = `${request.method} is not allowed here; allowed: ${allow}`
-      throw new Problem('method-not-allowed', detail, { headers: { allow } })
+      refuseMethod(endpoints, request)
     },
     handler: async () => {}
   })
+}
+
+/** The methods that can be used where these endpoints stand. */
+function listMethods (endpoints: readonly Endpoint[]): string[] {
+  const methods = endpoints.flatMap(({ method }) => method === 'GET' ? [method, 'HEAD'] : [method])
+  return [...new Set([...methods, 'OPTIONS'])].sort()
+}
+
+/** The problem of a method that none of the endpoints of a path has. */
+export function refuseMethod (endpoints: readonly Endpoint[], { method }: FastifyRequest): never {
+  const allow = listMethods(endpoints).join(', ')
+  throw new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
 }
 
 // For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.

@@ -12,6 +12,10 @@ type Handler = Endpoint['handler']
 
 /** What the families at one prefix share: the paths without a version, and whose each name on them is. */
 export interface SharedPaths {
+  /** Everything that stands on them. */
+  readonly endpoints: Endpoint[]
+  /** All that take part in them. */
+  readonly mounts: ReadonlySet<Mount>
   /** Who takes the commands put under `/rest/commands`, by the singular of the family. */
   readonly commands: SharedNames<{ readonly mount: Mount, readonly put: Handler }>
   /** How those commands are described: every family adds its own. */
@@ -37,8 +41,11 @@ export function joinSharedPaths (app: FastifyInstance, mount: Mount): SharedPath
   const path = unifyPath(app, mount.prefix)
   let here = prefixes.get(path)
   if (here === undefined) {
+    const scopes = new Map<Mount, FastifyInstance>()
     here = {
-      scopes: new Map(),
+      scopes,
+      endpoints: [],
+      get mounts () { return new Set(scopes.keys()) },
       commands: new SharedNames('/rest/commands', 'one route'),
       commandSchemas: { bodies: [], answers: [] },
       actions: new SharedNames('/command', 'a route each'),
@@ -109,8 +116,22 @@ class SharedNames<T> {
 
   /** Whose a name is when a request comes. */
   getOwner (name: string): T {
+    return this.#getClaim(name).value
+  }
+
+  /** Whether it is this mount's then. */
+  isOwner (name: string, mount: Mount): boolean {
+    return this.#getClaim(name).mount === mount
+  }
+
+  #getClaim (name: string): Claim<T> {
     const claims = this.#claims.get(name) as Claim<T>[]
-    return (claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>).value
+    return claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>
+  }
+
+  /** The names with whose they are. */
+  listOwners (): [name: string, mount: Mount][] {
+    return [...this.#claims].map(([name, claims]) => [name, (claims[0] as Claim<T>).mount])
   }
 
   /** Says that the name is to go, where everything that it stands for is; a problem where it has gone. */

@@ -22,7 +22,8 @@ const ProblemDocument = nameSharedSchema('Problem', Type.Object({
   state: Type.Optional(Type.String({ description: 'Where the state does not allow it: the state' })),
   operation: Type.Optional(Type.String({ description: 'What was asked for in it' })),
   allowed: Type.Optional(Type.Array(Type.String(), { description: 'The operations that are allowed in it' })),
-  revision: Type.Optional(Type.Integer({ description: 'Where the precondition does not hold: the current revision' }))
+  revision: Type.Optional(Type.Integer({ description: 'Where the precondition does not hold: the current revision' })),
+  family: Type.Optional(Type.String({ description: 'Where something refers to it: the family of that' }))
 }, { examples: Object.values(exemplifyProblems(['wrong-state'])).map(({ value }) => value) }))
 
 /** The problems that a route answers with, several with one status as one. */
@@ -52,7 +53,12 @@ const refusals = [
 
 /** The problems of every write of an item, and more. */
 export function describeWriteProblems (mount: Mount, ...more: readonly ProblemCode[]): Record<number, object> {
-  return describeProblems(mount, ...refusals, ...describePreconditions(mount), ...more)
+  return describeProblems(mount, ...refusals, ...describeTaken(mount), ...describePreconditions(mount), ...more)
+}
+
+/** Where what is written must be unique. */
+export function describeTaken ({ family }: Mount): ['taken'] | [] {
+  return family.shape.unique === undefined ? [] : ['taken']
 }
 
 export function describePreconditions ({ preconditions }: Mount): ['precondition-required'] | [] {

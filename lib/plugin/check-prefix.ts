@@ -1,5 +1,5 @@
 // Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
-const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
+const ownParameters = ['id', 'command', 'extension', 'parameter']
 
 /** What is wrong with the path that a mount stands under; undefined if nothing is. */
 export function findFlawInPrefix (prefix: string): string | undefined {

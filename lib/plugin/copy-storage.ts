@@ -3,8 +3,10 @@ import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/command-schema.js'
 import type { AnyFamily } from '../family/compiled.js'
 import { getFamily } from '../family/compiled.js'
-import { checkMappedFamilies, noteFamily } from '../service/mapped-families.js'
+import { listShapes } from '../family/keys.js'
+import { checkMappedFamilies, noteShapes } from '../service/mapped-families.js'
 import { isStorage } from '../service/storage-access.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../storage/storage.js'
 
 /** What is copied, and how. */
@@ -48,13 +50,15 @@ export async function copyStorage (
   const parts = listParts(from, to, options?.families)
   const { families, onProgress, signal } = options
   for (const storage of [from, to]) {
-    for (const family of families) noteFamily(storage, getFamily(family))
+    for (const family of families) noteShapes(storage, listShapes(getFamily(family)))
     checkMappedFamilies(storage)
   }
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)
-      await to.prepare(shape)
+      // What was there may refer to nothing, or to what is copied later.
+      const { references, ...copied } = shape
+      await to.prepare(copied)
     }
   }
   await refuseUnnamed(from, parts.map(({ name }) => name))
@@ -71,7 +75,8 @@ export async function copyStorage (
     onProgress?.({ family, copied, total })
     for await (const items of walk(from, family, after)) {
       signal?.throwIfAborted()
-      await to.commit(items.map((item): Change => ({ type: 'insert', family, item: toCopy(part, item) })))
+      const changes = items.map((item): Change => ({ type: 'insert', family, item: toCopy(part, item) }))
+      await to.commit(changes).catch(error => { throw explain(error, family, items) })
       copied += items.length
       onProgress?.({ family, copied, total })
     }
@@ -179,6 +184,14 @@ function selectAfter (id: Id | undefined, limit: number): Query {
   return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
 }
 
-function refuse (flaw: string): Error {
-  return new errorCodes.FST_DEALBOOK_INVALID_COPY(flaw)
+/** What a rule of the target does not take. */
+function explain (error: unknown, family: string, items: readonly Stored[]): unknown {
+  if (!(error instanceof ConstraintError)) return error
+  const { rule, fields } = error
+  const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
+  return refuse(`the target does not take ${which}: ${[rule, ...fields].join(' ')}`, error)
+}
+
+function refuse (flaw: string, cause?: unknown): Error {
+  return new errorCodes.FST_DEALBOOK_INVALID_COPY(flaw, { cause })
 }

@@ -13,12 +13,12 @@ import { extendDefinition } from '../family/extension.js'
 import type { Family } from '../family/family.js'
 import { compileFamily } from '../family/family.js'
 import type { KnownFields } from '../family/known-fields.js'
-import { explainUnknownWord, writeEndpoints } from '../forms/forms.js'
+import { writeEndpoints } from '../forms/forms.js'
 import { queuePipelined } from '../http/pipelining.js'
 import { sendProblem } from '../http/reply.js'
-import { announceRetirement, retire } from '../http/retirement.js'
+import { announceRetirement } from '../http/retirement.js'
 import type { Endpoint } from '../http/routes.js'
-import { mountEndpoints, mountUnknown } from '../http/routes.js'
+import { mountEndpoints } from '../http/routes.js'
 import { isolateScope } from '../http/scope.js'
 import type { Mount } from '../mount/mount.js'
 import { findNeighbours } from '../mount/neighbours.js'
@@ -34,8 +34,9 @@ import { makeService } from '../service/make-service.js'
 import { checkMappedFamilies } from '../service/mapped-families.js'
 import type { Service, ServiceOptions } from '../service/service.js'
 import { checkHost } from './check-host.js'
-import { checkOthers, makeMount } from './make-mount.js'
+import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
+import { mountUnknownPaths } from './unknown-paths.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -134,6 +135,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     app.addHook('onReady', async () => {
       if (typeof storage !== 'function') checkMappedFamilies(storage)
       checkOthers(mount)
+      checkReferences(mount)
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
@@ -147,11 +149,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       lastConfig: swaggerConfig
     }
     mountEndpoints(app, endpoints, settings)
-    if (!family.writable) return
-    mountUnknown(app, `${mount.home}/:id/:word`, settings, (request, reply) => {
-      retire(reply, mount.retirement)
-      return explainUnknownWord(mount, request)
-    })
+    mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }
 

@@ -3,8 +3,10 @@ import { commandsShape } from '../family/command-schema.js'
 import type { AnyFamily } from '../family/compiled.js'
 import { getFamily } from '../family/compiled.js'
 import type { Family } from '../family/family.js'
+import { listShapes } from '../family/keys.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
-import { noteFamily } from '../service/mapped-families.js'
+import { noteShapes } from '../service/mapped-families.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import type { Change, Id, Storage, Stored } from '../storage/storage.js'
 import { DuplicateError } from '../storage/storage.js'
 import type { Row } from './load-row.js'
@@ -29,7 +31,8 @@ export interface LoadOptions {
  * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. Fields with
  * a default may be left out; `revision`, `createdAt` and `updatedAt` are kept where they are given.
  *
- * An item that does not fit the family stops it with an error that says which and why; the batches before it stay. It
+ * An item that does not fit the family, or that `unique` or `references` are against, stops it with an error that says
+ * which and why; the batches before it stay. It
  * may be repeated: an item that is there already with the same content is passed over, so that a load which was
  * interrupted goes on.
  *
@@ -47,9 +50,9 @@ export async function loadItems (
   checkOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
-  noteFamily(storage, compiled)
-  await storage.prepare(compiled.shape)
-  if (log !== undefined) await storage.prepare(commandsShape)
+  const shapes = listShapes(compiled)
+  noteShapes(storage, shapes)
+  for (const shape of shapes) if (shape !== commandsShape || log !== undefined) await storage.prepare(shape)
   let loaded = 0
   let size = 0
   let batch: Row[] = []
@@ -91,12 +94,32 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
       await storage.commit(missing.flatMap(row => toChanges(family, row)))
       return
     } catch (error) {
+      if (error instanceof ConstraintError) return await commitHalves(storage, family, missing, error)
       if (!(error instanceof DuplicateError)) throw error
       const left = await dropPresent(storage, family, missing)
       if (left.length === missing.length) throw nameTaken(family, missing, error)
       missing = left
     }
   }
+}
+
+/** Finds the item that a rule is against: those before it stay. */
+async function commitHalves (
+  storage: Storage,
+  family: Family,
+  rows: readonly Row[],
+  error: ConstraintError
+): Promise<void> {
+  const [first, second] = rows
+  if (first !== undefined && second === undefined) {
+    const { rule, fields, other = 'something' } = error
+    const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
+    if (rule !== 'reference' && rule !== 'unique') throw error
+    throw refuseRow(family, first.number, { pointer: fields.map(field => `/${field}`).join(', '), detail })
+  }
+  const middle = Math.ceil(rows.length / 2)
+  await commitRows(storage, family, rows.slice(0, middle))
+  await commitRows(storage, family, rows.slice(middle))
 }
 
 function toChanges ({ name }: Family, { item, entries }: Row): Change[] {

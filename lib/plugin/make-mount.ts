@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
+import { listShapes } from '../family/keys.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
 import type { Mount } from '../mount/mount.js'
@@ -58,6 +59,7 @@ export async function makeMount (
     exportTimeout: options.exportTimeout ?? 30_000,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    requestWriters: new Map(),
     maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,
@@ -87,6 +89,16 @@ export function checkOthers (mount: Mount): void {
   }
 }
 
+/** Refuses references to a family that is beside this one, and in another storage: there they would find nothing. */
+export function checkReferences (mount: Mount): void {
+  const { family, neighbours, storage } = mount
+  for (const [field, { name }] of family.references) {
+    const other = neighbours.find(name, mount)
+    if (other === undefined || other.storage === storage) continue
+    throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
+  }
+}
+
 function requireNeighbour (mount: Mount, { name }: Family): Mount {
   const found = mount.neighbours.find(name, mount)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, name)
@@ -103,7 +115,7 @@ async function makeCallerFactory (
 ): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
   const { storage, authorize, onCommitted, timeout = 10_000 } = options
   const waiting = readWaitingLimits(options)
-  const access = makeStorageAccess(family)
+  const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
     ? async (request: FastifyRequest) => await accessChosen(await storage(request))

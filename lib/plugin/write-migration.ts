@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import type { AnyFamily } from '../family/compiled.js'
 import { getFamily } from '../family/compiled.js'
-import { listShapes } from '../service/storage-access.js'
+import { listShapes } from '../family/keys.js'
 import type { Storage } from '../storage/storage.js'
 
 /**

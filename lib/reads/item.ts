@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
+import type { Family } from '../family/family.js'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import { send, setCaching } from '../http/reply.js'
@@ -10,28 +11,40 @@ import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } fro
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Submission } from '../pages/form-fields.js'
+import type { Question } from '../pages/confirmation.js'
+import { affordConfirmation } from '../pages/confirmation.js'
+import type { RefusedForm } from '../pages/form-fields.js'
+import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
+import { findNewest, tellFeedback } from '../pages/log-entries.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
+import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
+import { splitFeedback } from './feedback.js'
 import type { Read } from './read.js'
 import { addHint, parseFields, readHandler } from './read.js'
 
-/** Which members are wanted, and the form that the item is shown around where it was refused. */
+/** Which members are wanted, and what a page is to show besides them. */
 interface ItemQuery {
   readonly fields: readonly string[] | undefined
-  readonly refused?: Submission
+  /** The command that a page is to tell of. */
+  readonly command?: string
+  /** The form that the item is shown around, where it was refused. */
+  readonly refused?: RefusedForm
+  /** What is to be asked before it is done. */
+  readonly question?: Question
 }
 
 interface LoadedItem {
   readonly item: Stored
-  /** For what else its page shows. */
-  readonly reader: Reader
+  /** What its page shows besides it, where it is for people. */
+  readonly page: ItemPage | undefined
+  loadPage (): Promise<ItemPage>
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -51,24 +64,55 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
     },
-    parse: (search, representation) => ({ fields: parseFields(grammar, search, representation) }),
-    async load ({ reader, intent }) {
-      const item = await reader.get(intent.id as Id)
-      return item === undefined ? undefined : { item, reader }
+    parse (search, representation) {
+      const { rest, ...asked } = splitFeedback(search, representation)
+      return { fields: parseFields(grammar, rest, representation), ...asked }
     },
-    represent (exchange, { fields, refused }, { item, reader }) {
+    async load ({ request, reader, intent, query, representation }) {
+      const id = intent.id as Id
+      const item = await reader.get(id)
+      if (item !== undefined) {
+        const loadPage = async () => await loadItemPage(family, reader, item, query)
+        return { item, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
+      }
+      if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
+      throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
+    },
+    represent (exchange, { fields, refused, question }, { item, page, loadPage }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: chooseMembers(exchange, fields, item),
-        affordances: () => affordItem(exchange, item, reader, refused)
+        affordances: async () => question === undefined
+          ? await affordItem(exchange, item, page ?? await loadPage())
+          : affordConfirmation(exchange, item, question)
       }
-      if (refused === undefined) return sendOne(exchange, item, view)
+      if (question !== undefined) return send(exchange, view)
+      if (refused === undefined) return sendOne(exchange, item, view, { also: page?.entries.find(isRefused)?.id })
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
     miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
   }
+}
+
+async function loadItemPage (
+  family: Family,
+  reader: Reader,
+  item: Stored,
+  { command, refused }: ItemQuery
+): Promise<ItemPage> {
+  const { principal } = reader
+  if (!family.writable) return { entries: [], principal, submission: refused }
+  const [entries, told] = await Promise.all([
+    findNewest(reader, item),
+    command === undefined ? undefined : reader.getFromLog(item.id, command)
+  ])
+  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+}
+
+function isRefused ({ outcome }: CommandRecord): boolean {
+  return outcome === 'refused'
 }
 
 // To a person, the page itself leads on.
@@ -77,19 +121,23 @@ function chooseMembers ({ mount, request, choice }: Exchange, fields: ItemQuery[
   return makePicker(fields ?? mount.family.members)(item)
 }
 
-/**
- * Answers with one resource, or with what the request's conditions ask for in its place.
- *
- * @param isPersonal whether it depends on who asks, of which the revision knows nothing
- */
+/** What an answer shows of which the revision knows nothing. */
+interface Sharing {
+  /** Whether it depends on who asks. */
+  readonly isPersonal?: boolean
+  /** What is not in the resource. */
+  readonly also?: string | undefined
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
 export function sendOne (
   exchange: Exchange,
   item: Stored,
   view: OneView | PageView,
-  isPersonal = exchange.choice.representation.interactive === true
+  { isPersonal = exchange.choice.representation.interactive === true, also }: Sharing = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(item, view.document, choice.representation)
+  const etag = makeEtag(item, view.document, choice.representation, also)
   const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))

@@ -15,6 +15,7 @@ import { keepGranted, listOffers } from '../pages/offers.js'
 import { notFound } from '../problems.js'
 import { intendToRead } from '../service/caller.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
 import { sendOne } from './item.js'
 import type { Read } from './read.js'
@@ -59,7 +60,7 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
   }
   const document = { items, links }
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document } as const
-  return await sendOne(exchange, item, view, true)
+  return await sendOne(exchange, item, view, { isPersonal: true })
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
@@ -107,7 +108,7 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     reason: said('Why it does not')
   }))
   return describeRoute(mount, 'operations', `list-${singular}-operations`, {
-    summary: `Read what can be done with a ${singular}`,
+    summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
     params: Type.Object({ id: describeIdParameter(mount) }),
     response: {

@@ -40,6 +40,8 @@ export interface PageView {
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
+  /** The log of what is not there any more. */
+  readonly log?: string | undefined
 }
 
 /** Writes collections line by line, so that they can be of any length. */

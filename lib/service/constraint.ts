@@ -11,17 +11,42 @@ const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: 
   other: { field: 'is not allowed', whole: 'one of its own rules is against it' }
 }
 
-/** The problem of a change that a rule of the database refuses. */
+/** The problem of a change that a rule refuses: of the family, or of the database itself. */
 export function refuseByConstraint (error: ConstraintError): Problem {
-  const { rule, fields, allowed } = error
-  const pointers = fields.map(field => `/${field}`)
-  const errors = pointers.map(pointer => {
-    const others = pointers.filter(other => other !== pointer)
-    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
-    return { pointer, detail: `${allowed ?? reasons[rule].field}${together}` }
-  })
+  const { rule, other, declared } = error
+  if (!declared) return refuseByDatabase(error)
+  if (rule === 'in-use') {
+    const detail = `It cannot be deleted as long as there are ${other} that refer to it. Nothing was done`
+    return new Problem('in-use', detail, { members: { family: other }, cause: error })
+  }
+  const isDangling = rule === 'reference'
+  const errors = listErrors(error, isDangling ? `must be an id of ${other}, and there is none of this id` : undefined)
+  const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
+  return isDangling
+    ? new Problem('invalid-body', detail, { errors, cause: error })
+    : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
+}
+
+function refuseByDatabase (error: ConstraintError): Problem {
+  const { rule, allowed } = error
+  const errors = listErrors(error, allowed)
   const [first] = errors
   const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
   const detail = `The database does not allow this: ${reason}. Nothing was done`
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
+}
+
+/** What is wrong with each field; they are those of the item, whatever the parameters are that they come from. */
+function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): PointerFlaw[] {
+  const pointers = fields.map(field => `/${field}`)
+  return pointers.map(pointer => {
+    const others = pointers.filter(other => other !== pointer)
+    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
+    return { pointer, detail: `${reason}${together}` }
+  })
+}
+
+interface PointerFlaw {
+  readonly pointer: string
+  readonly detail: string
 }

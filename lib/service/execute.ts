@@ -15,7 +15,7 @@ import type { LoadedOther, OtherTarget } from './others.js'
 import { authorizeOthers, loadOthers } from './others.js'
 import { Reader } from './reader.js'
 import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
-import { findReplay } from './replay.js'
+import { findOvertaker, findReplay } from './replay.js'
 import { retryConflicts } from './retry.js'
 import type { BoundStorage } from './storage-access.js'
 import { bindSignal } from './storage-access.js'
@@ -131,11 +131,13 @@ async function attempt (execution: Execution): Promise<Outcome> {
     }
   }
   if (recorded) {
-    await trace(caller, 'commit', () => {
+    const earlier = await trace(caller, 'commit', () => {
       const changes = makeChanges(family, decided, record, changedOthers)
       commit.isUnderWay = true
       return storage.commit(changes, ended)
-    })
+    }).catch(error =>
+      findOvertaker(error, storage, family, identity && { ...execution.command, ...identity }, execution.grant))
+    if (earlier !== undefined) return replay(execution, earlier)
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }

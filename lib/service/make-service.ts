@@ -1,5 +1,6 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
+import { listShapes } from '../family/keys.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -20,7 +21,7 @@ import type { Find } from './find-page.js'
 import { findPage } from './find-page.js'
 import { logList } from './log.js'
 import { readMakers } from './makers.js'
-import { noteFamily } from './mapped-families.js'
+import { noteShapes } from './mapped-families.js'
 import { authorizeReader } from './reader.js'
 import { nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
@@ -48,9 +49,9 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const { name, order, shape: { fields } } = family
   const grammar = compileGrammar({ name, fields, order }, limits)
   const logGrammar = compileGrammar(logList, limits)
-  const accesses = new Map(listFamilies(family).map(each => [each, makeStorageAccess(each)]))
+  const accesses = new Map(listFamilies(family).map(each => [each, makeStorageAccess(listShapes(each))]))
   // It is prepared at the first call, and an application may be booted before that.
-  for (const each of accesses.keys()) noteFamily(storage, each)
+  for (const each of accesses.keys()) noteShapes(storage, listShapes(each))
   const pick = makePicker(fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 

@@ -1,18 +1,15 @@
 import { errorCodes } from '../errors.js'
-import { commandsShape } from '../family/command-schema.js'
-import type { Family } from '../family/family.js'
-import type { Storage } from '../storage/storage.js'
+import type { FamilyShape, Storage } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 
 // The families that each storage is to keep, whoever asks it to.
 const kept = new WeakMap<Storage, Set<string>>()
 
-/** Notes that a storage is to keep a family, and its log. */
-export function noteFamily (storage: Storage, { shape, writable }: Pick<Family, 'shape' | 'writable'>): void {
+/** Notes what a storage is to keep. */
+export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): void {
   let names = kept.get(storage)
   if (names === undefined) kept.set(storage, names = new Set())
-  names.add(shape.name)
-  if (writable) names.add(commandsShape.name)
+  for (const { name } of shapes) names.add(name)
 }
 
 /** Refuses a table for a family that there is not: the name is misspelt, and the family has another table. */

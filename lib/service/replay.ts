@@ -1,5 +1,6 @@
 import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
+import { ConstraintError } from '../storage/constraint-error.js'
 import { matcher } from '../storage/match.js'
 import type { Storage } from '../storage/storage.js'
 import type { Grant } from './caller.js'
@@ -31,6 +32,25 @@ export async function findReplay (
       : 'This Idempotency-Key was used for another request')
   }
   return record
+}
+
+/**
+ * The record of a command that a rule has refused: another process may have done this very command meanwhile, and then
+ * it is its own doing that is in the way. Throws the refusal where that is not so.
+ */
+export async function findOvertaker (
+  refusal: unknown,
+  storage: Storage,
+  family: Family,
+  command: Command & CommandId | undefined,
+  grant: Grant
+): Promise<CommandRecord> {
+  const isConstraint = refusal instanceof Problem && refusal.cause instanceof ConstraintError
+  const earlier = isConstraint && command !== undefined
+    ? await findReplay(storage, family, command, grant)
+    : undefined
+  if (earlier === undefined) throw refusal
+  return earlier
 }
 
 /** The record of a command by the id of its principal; what others did under the same id is not there. */

@@ -1,26 +1,23 @@
 import { errorCodes } from '../errors.js'
-import { commandsShape } from '../family/command-schema.js'
-import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
-import { noteFamily } from './mapped-families.js'
+import { noteShapes } from './mapped-families.js'
 
 /** Prepares a storage before its first use, and answers it as `guardStorage` makes it. */
 export type StorageAccess = (storage: Storage) => Promise<GuardedStorage>
 
-/** Prepares storages for a family, and for the log. */
-export function makeStorageAccess (family: Pick<Family, 'shape' | 'writable'>): StorageAccess {
-  const shapes = listShapes(family)
+/** Prepares storages for what they are to keep. */
+export function makeStorageAccess (shapes: readonly FamilyShape[]): StorageAccess {
   const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
 
   return storage => {
     let ready = prepared.get(storage)
     if (ready === undefined) {
-      noteFamily(storage, family)
+      noteShapes(storage, shapes)
       ready = prepareStorage(storage, shapes)
       prepared.set(storage, ready)
       // What failed once may succeed the next time.
@@ -28,11 +25,6 @@ export function makeStorageAccess (family: Pick<Family, 'shape' | 'writable'>): 
     }
     return ready
   }
-}
-
-/** All that a storage keeps for a family. */
-export function listShapes ({ shape, writable }: Pick<Family, 'shape' | 'writable'>): readonly FamilyShape[] {
-  return writable ? [shape, commandsShape] : [shape]
 }
 
 async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[]): Promise<GuardedStorage> {

@@ -37,7 +37,7 @@ export interface Health {
 }
 
 // Prepared once, and after that only asked.
-const open = makeStorageAccess({ shape: commandsShape, writable: false })
+const open = makeStorageAccess([commandsShape])
 
 /**
  * Asks a storage for something that is not there, which is as cheap as a read can be.

@@ -14,7 +14,18 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
       ...before.fields.filter(field => !names.has(field.name))
     ],
     indexes: [...indexes.values()],
-    creates: before.creates === true || now.creates === true
+    creates: before.creates === true || now.creates === true,
+    ...mergeKeys(before, now)
+  }
+}
+
+/** The rules of both: who writes by one version is bound by those of the other too. */
+function mergeKeys (before: FamilyShape, now: FamilyShape): Pick<FamilyShape, 'unique' | 'references'> {
+  const unique = new Map([...before.unique ?? [], ...now.unique ?? []].map(row => [[...row].sort().join(), row]))
+  const references = { ...before.references, ...now.references }
+  return {
+    ...(unique.size === 0 ? {} : { unique: [...unique.values()] }),
+    ...(Object.keys(references).length === 0 ? {} : { references })
   }
 }
 

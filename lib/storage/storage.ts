@@ -42,6 +42,16 @@ export interface FamilyShape {
   readonly indexes: readonly (readonly string[])[]
   /** Whether items are created by clients. */
   readonly creates?: boolean
+  /**
+   * Rows of fields whose values together no two items may have. An item that has nothing in one of them, or null, is
+   * not compared.
+   */
+  readonly unique?: readonly (readonly string[])[]
+  /**
+   * The families that fields refer to, by the fields: what is in one is the id of an item there, or nothing. The other
+   * family is prepared in this storage as well.
+   */
+  readonly references?: Readonly<Record<string, string>>
 }
 
 /** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */

@@ -10,6 +10,7 @@ const slow = [
   join('storage', 'sql'),
   join('storage', 'conformance'),
   join('storage', 'heavy'),
+  join('storage', 'keys'),
   join('storage', 'migrate'),
   join('storage', 'constraints'),
   join('storage', 'cursor-plans'),

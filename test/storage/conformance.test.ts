@@ -2,7 +2,9 @@ import t from 'tap'
 import type { ConformanceContext, StorageUnderTest } from '../../lib/storage/conformance/storage-conformance.js'
 import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import type { Change, Condition, Field, Found, Query, Storage, Stored } from '../../lib/storage/storage.js'
+import type {
+  Change, Condition, FamilyShape, Field, Found, Query, Storage, Stored
+} from '../../lib/storage/storage.js'
 
 /** The names of the cases that a storage fails, with the simplest runner there can be. */
 async function listFailures (make: () => Storage): Promise<string[]> {
@@ -25,6 +27,12 @@ const committing = (commit: (storage: Storage, changes: readonly Change[]) => Pr
   const storage = memoryStorage()
   return { ...storage, commit: changes => commit(storage, changes) }
 }
+const preparing = (change: (shape: FamilyShape) => FamilyShape) => (): Storage => {
+  const storage = memoryStorage()
+  return { ...storage, prepare: shape => storage.prepare(change(shape)) }
+}
+const lowerTexts = (item: Stored): Stored => Object.fromEntries(Object.entries(item).map(([name, value]) =>
+  [name, name === 'text' && typeof value === 'string' ? value.toLowerCase() : value])) as unknown as Stored
 const withCondition = (change: (condition: Condition) => Condition) =>
   asking(query => ({ ...query, where: query.where.map(change) }))
 const withOrder = (change: (order: Query['order'][number]) => Query['order'][number]) =>
@@ -97,6 +105,14 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     committing((storage, changes) => storage.commit(changes).catch(() => {}))],
   'values taken too late': ['what the caller changes after a commit does not change what is stored',
     committing(async (storage, changes) => { await Promise.resolve(); await storage.commit(changes) })],
+  'nothing is unique': ['unique number: what is exactly the same is refused, and nothing else',
+    preparing(({ unique, ...shape }) => shape)],
+  'texts are unique without regard to case': ['unique text: what is exactly the same is refused, and nothing else',
+    committing((storage, changes) => storage.commit(changes.map(change => 'item' in change
+      ? { ...change, item: lowerTexts(change.item) }
+      : change)))],
+  'references are not looked at': ['reference: what is referred to must be there, absent and null refer to nothing',
+    preparing(({ references, ...shape }) => shape)],
   'of two changes of one item the last is done': ['refusal: two changes of one item in one commit',
     committing(commitLast)]
 }

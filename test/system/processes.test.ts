@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 import t from 'tap'
 import { startExample } from '../example-server.js'
 import { startServer } from '../postgres/server.js'
+import { unmeasured } from '../unmeasured.js'
 
 // What holds for parallel requests to one server holds for two of them on one file, or on one PostgreSQL.
 const places: Record<string, () => Promise<{ url: string, dispose: () => Promise<void> }>> = {
@@ -94,5 +98,68 @@ for (const [name, open] of Object.entries(places)) {
       'with one condition, one succeeds'
     )
     t.equal(await revision(), 103)
+  })
+}
+
+/** A host whose families have rules, in a process of its own. */
+async function startKeyed (t: Test, where: string): Promise<string> {
+  const child = spawn(...unmeasured(process.execPath, ['build/test/system/keyed-server.js', where]), {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [line] = await once(child.stdout.setEncoding('utf8'), 'data') as [string]
+  return line.trim()
+}
+
+for (const [name, open] of Object.entries(places)) {
+  t.test(`two servers on one ${name}: of those who race, one wins`, async t => {
+    const { url, dispose } = await open()
+    t.teardown(dispose)
+    const servers = await Promise.all([startKeyed(t, url), startKeyed(t, url)])
+    const send = async (n: number, method: string, path: string, body?: object, headers: object = {}) => {
+      const answer = await fetch(`${servers[n % 2]}${path}`, {
+        method,
+        headers: body === undefined ? { ...headers } : { 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      const text = await answer.text()
+      return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> }
+    }
+    const many = <T>(count: number, work: (n: number) => Promise<T>) =>
+      Promise.all(Array.from({ length: count }, (_, n) => work(n)))
+    const makePerson = async (name: string) => (await send(0, 'POST', '/people', { name })).body['id'] as number
+    const customer = await makePerson('Ann')
+
+    const created = await many(60, n => send(n, 'POST', '/bills', { number: 'one', customer }))
+    t.equal(created.filter(({ status }) => status === 201).length, 1, 'one value, one bill')
+    const others = created.filter(({ status }) => status !== 201)
+    t.strictSame(new Set(others.map(({ status, body }) => `${status} ${String(body['type'])}`)),
+      new Set(['409 urn:dealbook:problem:taken']))
+
+    const headers = { 'idempotency-key': 'a key' }
+    const keyed = await many(40, n => send(n, 'POST', '/bills', { number: 'two', customer }, headers))
+    t.strictSame(new Set(keyed.map(({ status, body }) => `${status} ${String(body['id'])}`)).size, 1,
+      'one key, one bill, and all are told of it')
+    t.equal(keyed[0]?.status, 201)
+
+    let deletions = 0
+    for (let round = 0; round < 12; round++) {
+      const person = await makePerson(`Bob ${round}`)
+      const place = round % 6
+      // In every other round the deletion comes when one of the bills is made, together with further ones.
+      const begun = round % 2 === 0 ? undefined : send(place + 1, 'POST', '/bills', { customer: person })
+      await begun
+      const settled = await many(8, n => n === place
+        ? send(n, 'DELETE', `/people/${person}`)
+        : n === place + 1 && begun !== undefined ? begun : send(n, 'POST', '/bills', { customer: person }))
+      const isDeleted = settled[place]?.status === 204
+      const { items } = (await send(0, 'GET', `/bills?customer=${person}`)).body as { items: unknown[] }
+      const made = settled.filter(({ status }) => status === 201).length
+      t.equal(items.length, made)
+      t.ok(isDeleted ? made === 0 : made > 0 && settled[place]?.status === 409, `round ${round}: ${made} bills`)
+      t.ok(settled.every(({ status }) => [201, 204, 400, 409].includes(status)))
+      if (isDeleted) deletions++
+    }
+    t.comment(`${deletions} of 12 deletions won`)
   })
 }

@@ -27,6 +27,17 @@ describe('what a host declares', () => {
     expect(defineFamily<typeof fields.properties>).type.not.toBeCallableWith({ ...book, order: ['titel'] as const })
   })
 
+  test('what is unique, and what refers to others, are fields of the family', () => {
+    const fields = Type.Object({ id: Type.Integer(), title: Type.String(), owner: Type.Integer() })
+    const book = { name: 'books', singular: 'book', fields } as const
+    const define = defineFamily<typeof fields.properties>
+    expect(define).type.toBeCallableWith({ ...book, unique: [['title', 'owner']] as const })
+    expect(define).type.not.toBeCallableWith({ ...book, unique: [['titel']] as const })
+    expect(define).type.toBeCallableWith({ ...book, references: { owner: customers } })
+    expect(define).type.toBeCallableWith({ ...book, references: { owner: 'books' } })
+    expect(define).type.not.toBeCallableWith({ ...book, references: { owner: 1 } })
+  })
+
   test('a mount needs a storage, and its options are known', () => {
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage: memoryStorage() })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({})

@@ -12,8 +12,10 @@ import { nulls } from './nulls.js'
 import { order } from './order.js'
 import { pages } from './pages.js'
 import { patterns } from './patterns.js'
+import { references } from './references.js'
 import { refusals } from './refusals.js'
 import { texts } from './texts.js'
+import { unique } from './unique.js'
 import { values } from './values.js'
 
 const cases = [
@@ -30,6 +32,8 @@ const cases = [
   ...texts,
   ...commits,
   ...refusals,
+  ...unique,
+  ...references,
   ...concurrency
 ]
 

@@ -1,6 +1,8 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges, getId } from '../changes.js'
 import { compareScalars } from '../compare.js'
+import type { KeptItems } from '../key-rules.js'
+import { KeyRules, listKeys } from '../key-rules.js'
 import { collectMatches, FirstMatches } from '../page.js'
 import { markHeeding } from '../patience.js'
 import { completer, mergeShapes, refuseIncomplete } from '../shapes.js'
@@ -27,18 +29,25 @@ export interface MemoryOptions {
 export function memoryStorage (options: MemoryOptions = {}): Storage {
   const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
+  const rules = new KeyRules()
+  const kept: KeptItems = {
+    get: (family, id) => getFamily(family).items.get(id),
+    findEqual: (family, values) => getFamily(family).items.findEqual(values)
+  }
 
   return markHeeding<Storage>({
     async prepare (shape) {
       const before = families.get(shape.name)
       const items = before?.items ?? new SortedItems()
       if (before !== undefined && items.items.length > 0) checkFields(before.shape, shape)
+      rules.add(shape, items.items)
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
       items.apply(completeAll(items.items, complete))
       // Those that end with the id are orders in which pages are read; the others would cost more than they save here.
       for (const fields of shape.indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
+      for (const fields of listKeys(shape)) items.addIndex([...fields, 'id'])
     },
 
     async find (family, query, signal) {
@@ -67,6 +76,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
         edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
       }
+      rules.check(changes, kept)
       // Nothing is refused from here on.
       for (const [items, edited] of edits) items.apply(edited)
     },

@@ -52,6 +52,11 @@ export class SortedIndex {
     return { isOrdered, items: this.#walkAll(choices, bounds, isOrdered && backwards) }
   }
 
+  /** The items that have these values in the first fields. */
+  walkEqual (values: readonly Scalar[]): Iterable<Stored> {
+    return this.#walk(values, [], false)
+  }
+
   /** The values that the conditions leave for the first fields, in every combination of them. */
   #listChoices (where: readonly Condition[]): Scalar[][] {
     let choices: Scalar[][] = [[]]

@@ -1,5 +1,5 @@
 import { compareScalars } from '../compare.js'
-import type { Id, Query, Stored } from '../storage.js'
+import type { Id, Query, Scalar, Stored } from '../storage.js'
 import type { Walk } from './sorted-index.js'
 import { SortedIndex } from './sorted-index.js'
 
@@ -27,6 +27,13 @@ export class SortedItems {
     const index = new SortedIndex(fields)
     for (const item of this.#items) index.add(item)
     this.#indexes.push(index)
+  }
+
+  /** The items that have these values in the fields of an index, in its order. */
+  findEqual (values: Readonly<Record<string, unknown>>): Iterable<Stored> {
+    const fields = [...Object.keys(values), 'id'].join()
+    const index = this.#indexes.find(index => index.fields.join() === fields) as SortedIndex
+    return index.walkEqual(Object.values(values) as Scalar[])
   }
 
   /** How a query is answered along an index: in its order if there is one, else by those that can match. */

@@ -1,9 +1,14 @@
 import { BoundedCache } from '../../cache.js'
+import type { Layout } from '../sql/layout.js'
+import type { Id } from '../storage.js'
+import type { BatchRow, TableBatch } from './batch-statement.js'
+import { makeTableBatch, overtaken, writeBatch } from './batch-statement.js'
 import { explainRefusal } from './constraints.js'
 import { getCode } from './driver.js'
+import { lockReferred, nameReference } from './looks.js'
 import type { Run, StatementRunner } from './runner.js'
-import type { BatchRow, Write } from './writer.js'
-import { makeRefusal, makeTableBatch, overtaken, writeBatch } from './writer.js'
+import type { Write } from './writer.js'
+import { makeBroken, makeRefusal } from './writer.js'
 
 /** A commit that is to be answered. */
 export interface PendingCommit {
@@ -47,29 +52,39 @@ export class BatchRunner {
     }
     // Always in one order of families, so that no two processes wait for each other.
     const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
-    const key = tables.map(({ layout, types }) => `${layout.serial} ${[...types].sort().join()}`).join('\n')
+    const key = tables.map(describeTable).join('\n')
     const text = this.#texts.get(`${waits} ${key}`, () => writeBatch(tables, waits))
-    const limits = { lock, deadline: Math.min(...batch.map(({ deadline }) => deadline)) }
-    const answers = await this.runner.write(text, tables.map(({ json }) => json), limits, overtaken)
+    const first = tables.some(({ referrers }) => referrers.length > 0) ? lockReferred(listReferred(rows)) : []
+    const limits = { lock, first, deadline: Math.min(...batch.map(({ deadline }) => deadline)) }
+    const statement = { text, values: tables.map(({ json }) => json) }
+    const answers = await this.runner.write(statement, limits, overtaken)
       .catch(async error => { throw await this.#explain(error, batch) })
 
-    const refused = new Set<number>()
+    const stale = new Map<number, Error>()
+    const broken = new Map<number, Error>()
     const locked = new Set<number>()
-    for (const [n, revision, isLocked] of answers as [string, string | null, string][]) {
+    for (const [n, revision, isLocked, rule] of answers as [string, string | null, string, string | null][]) {
       const row = rows[Number(n)]
       // The line that counts is not about a row.
       if (row === undefined) continue
       if (isLocked === 't') locked.add(row.c)
+      else if (rule !== null) broken.set(row.n, makeBroken(row.write, rule))
       else {
-        refused.add(row.n)
+        stale.set(row.n, makeRefusal(row.write))
         observed.set(row.write.key, revision === null ? undefined : Number(revision))
       }
     }
-    const reasons = new Map<number, Write>()
-    for (const { n, c, write } of rows) if (refused.has(n) && !reasons.has(c)) reasons.set(c, write)
+    const reasons = new Map<number, Error>()
+    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+    for (const refused of [stale, broken]) {
+      for (const { n, c } of rows) {
+        const reason = refused.get(n)
+        if (reason !== undefined && !reasons.has(c)) reasons.set(c, reason)
+      }
+    }
     return batch.filter(({ writes, resolve, reject }, c) => {
       const reason = reasons.get(c)
-      if (reason !== undefined) reject(makeRefusal(reason))
+      if (reason !== undefined) reject(reason)
       else if (locked.has(c)) return true
       else {
         for (const { key, revision } of writes) observed.set(key, revision)
@@ -92,11 +107,26 @@ export class BatchRunner {
     const layouts = new Map(commits.flatMap(({ writes }) => writes.map(({ layout }) => [layout.family, layout])))
     for (const { family, table } of layouts.values()) {
       // What else may be wrong shows when the commits are run.
-      await this.runner.write(`LOCK TABLE ${table} IN ROW EXCLUSIVE MODE NOWAIT`, [], { lock: 1, deadline: 0 })
+      const text = `LOCK TABLE ${table} IN ROW EXCLUSIVE MODE NOWAIT`
+      await this.runner.write({ text, values: [] }, { lock: 1, deadline: 0 })
         .catch(error => { if (isLockTimeout(error)) locked.add(family) })
     }
     return locked
   }
+}
+
+/** All that the text of a statement depends on. */
+function describeTable ({ layout, types, looked, referrers }: TableBatch): string {
+  const names = [...looked, ...referrers].map(reference => `${nameReference(reference)} ${reference.to.serial}`).sort()
+  return [layout.serial, [...types].sort(), ...names].join(' ')
+}
+
+/** The ids of what is to be deleted and may be referred to, by table; in one order of families. */
+function listReferred (rows: readonly BatchRow[]): Map<Layout, Id[]> {
+  const deleted = rows.map(({ write }) => write).filter(({ referrers }) => referrers.length > 0)
+  const ids = new Map<Layout, Id[]>()
+  for (const { layout, id } of deleted) ids.set(layout, [...ids.get(layout) ?? [], id])
+  return new Map([...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1))
 }
 
 /** Whether a lock did not come in time: nothing was done. */

@@ -37,6 +37,19 @@ export async function readIndexNames (run: Run, { table }: Layout): Promise<Map<
   return new Map(rows.map(([name, isValid]) => [name, isValid === 't']))
 }
 
+/**
+ * The sets of columns that a table keeps unique, those in expressions among them: what is unique as lower(email) is
+ * unique as it is.
+ */
+export async function readUniqueColumns (run: Run, { table }: Layout): Promise<string[][]> {
+  const rows = await run(`SELECT json_agg(DISTINCT attname) FROM pg_index
+      JOIN pg_attribute ON attrelid = indrelid AND attnum > 0 AND (attnum = ANY (indkey::int2[]) OR attnum IN (
+        SELECT refobjsubid FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = indexrelid
+          AND refobjid = indrelid AND 0 = ANY (indkey::int2[])))
+    WHERE indrelid = to_regclass($1) AND indisunique AND indisvalid AND indpred IS NULL GROUP BY indexrelid`, [table])
+  return rows.map(([names]) => JSON.parse(names as string) as string[])
+}
+
 /** Whether somebody builds an index of the table just now. */
 export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
   return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0

@@ -4,6 +4,7 @@ import type { PendingCommit, Revisions } from './batch.js'
 import { BatchRunner, isLockTimeout } from './batch.js'
 import { isAboutOne } from './driver.js'
 import { LoneCommits, makeTimeout } from './lone-commits.js'
+import { References } from './references.js'
 import type { StatementRunner } from './runner.js'
 import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
@@ -120,6 +121,7 @@ export class CommitQueue {
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
     const taken = new Set(this.#underWay)
+    const references = new References()
     const now = performance.now()
     let rows = 0
     for (const commit of this.#pending) {
@@ -128,7 +130,8 @@ export class CommitQueue {
         commit.reject(makeTimeout())
         continue
       }
-      const free = commit.writes.every(({ key, layout }) => !taken.has(key) && !this.alone.locked.has(layout.family))
+      const free = references.add(commit.writes) &&
+        commit.writes.every(({ key, layout }) => !taken.has(key) && !this.alone.locked.has(layout.family))
       for (const { key } of commit.writes) taken.add(key)
       if (free && (rows === 0 || rows + commit.writes.length <= maxRows)) {
         rows += commit.writes.length
@@ -161,13 +164,17 @@ export class CommitQueue {
     const [held, rest] = [batch.filter(isHeld), batch.filter(commit => !isHeld(commit))]
     this.alone.addScouts(held, locked)
     this.#pending.unshift(...held.filter(commit => !this.alone.has(commit)))
-    if (rest.length === 0) return
+    // Of what others may refer to, a row that is passed over now could be had a moment later, but too late to look.
+    const locking = rest.filter(({ writes }) => writes.some(({ referrers }) => referrers.length > 0))
+    this.alone.add(locking)
+    const others = rest.filter(commit => !locking.includes(commit))
+    if (others.length === 0) return
     try {
-      this.alone.add(await this.#batches.run(rest, observed, { lock: patience, waits: false }))
+      this.alone.add(await this.#batches.run(others, observed, { lock: patience, waits: false }))
     } catch (error) {
       // The lock of an id that somebody else is inserting, or data: which of them it was, each finds out alone.
-      if (isLockTimeout(error) || isAboutOne(error)) this.alone.add(rest)
-      else for (const { reject } of rest) reject(error)
+      if (isLockTimeout(error) || isAboutOne(error)) this.alone.add(others)
+      else for (const { reject } of others) reject(error)
     }
   }
 

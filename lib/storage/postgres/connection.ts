@@ -5,6 +5,7 @@ import { planLimits } from '../sql/steps.js'
 import type { FamilyShape } from '../storage.js'
 import type { LineLimits } from '../waiting-line.js'
 import { WaitingLine } from '../waiting-line.js'
+import { readUniqueColumns } from './catalog.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
 import { ignore, openPool } from './driver.js'
@@ -64,6 +65,7 @@ export async function openConnection (
       layOutTable(runner, shape, mapping, settings.schema),
     listMissing: (layout: Layout) => migration.listMissing(layout),
     makeMissing: (layout: Layout) => migration.makeMissing(layout),
+    listUnique: (layout: Layout) => readUniqueColumns(readWith(runner, layout.table), layout),
     async openTable (given: Layout) {
       // Of a mapped table nothing is known.
       const present = given.mapped ? [] : (await readIndexes(readWith(runner, given.table), given)).whole

@@ -1,6 +1,9 @@
 import type { ConstraintRule } from '../constraint-error.js'
 import { ConstraintError } from '../constraint-error.js'
 import type { Column } from '../sql/layout.js'
+import { getColumn } from '../sql/layout.js'
+import { describeRule } from '../sql/relations.js'
+import { nameUnique } from '../sql/unique.js'
 import { readConstraintColumns, readDomainColumns } from './catalog.js'
 import { getCode, ignore, isAboutData } from './driver.js'
 import type { Run } from './runner.js'
@@ -36,14 +39,15 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const { table } = error as RefusedData
   const changes = writes.filter(({ type }) => type !== 'require')
   const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as Write
-  const { layout: { family, tableName, columns }, id, type } = write
+  const { layout, id, type } = write
+  const { family, tableName, columns } = layout
   // A rule of another table, which a trigger or a foreign key brings in, is about no field of ours.
   const isForeign = table !== undefined && table !== tableName
   const rule = isReference(error) ? judgeReference(type, isForeign) : isForeign ? 'other' : judge(error)
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
   const isNamed = ({ name }: Column): boolean => name !== undefined && named?.includes(name) === true
   const fields = columns.filter(isNamed).map(({ field }) => field.name)
-  return new ConstraintError(family, id, rule, { fields, cause: error })
+  return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
 }
 
 // foreign_key_violation, restrict_violation
@@ -66,6 +70,8 @@ function judge (error: unknown): ConstraintRule {
 async function listColumns (refused: RefusedData, { layout }: Write, run: Run): Promise<readonly unknown[]> {
   const { schema, table, column, constraint, dataType } = refused
   if (column !== undefined) return [column]
+  const own = layout.unique.find(fields => nameUnique(layout, fields) === constraint)
+  if (own !== undefined && !layout.mapped) return own.map(field => getColumn(layout, field).name)
   if (table !== undefined && constraint !== undefined) {
     return await readConstraintColumns(run, schema, table, constraint)
   }

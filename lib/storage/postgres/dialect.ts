@@ -47,6 +47,7 @@ export const postgresDialect: Dialect = {
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
+  uniqueTerm: (column, kind) => kind === 'string' ? digest(column) : column,
   literal: writeLiteral,
   constant: writeLiteral
 }
@@ -55,6 +56,12 @@ export const postgresDialect: Dialect = {
 function select (column: string, kind: Kind): string {
   if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
   return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
+}
+
+// A text may be longer than an entry of an index, and its collation may take two texts for one. In the format "escape"
+// bytes stand for themselves, but for the backslash.
+function digest (text: string): string {
+  return `sha256(decode(replace(${text}, chr(92), chr(92) || chr(92)), 'escape'))`
 }
 
 function takeBeginning (text: string): string {

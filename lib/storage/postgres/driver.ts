@@ -91,6 +91,9 @@ export function getCode (error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
+/** The code of a statement that took longer than it may. */
+export const statementTimedOut = '57014'
+
 /** Takes a connection for some work. One that broke, or is spent, is closed and not given back. */
 export async function useClient<T> (
   pool: PostgresPool,

@@ -5,6 +5,7 @@ import type { Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Index } from '../sql/steps.js'
 import { makeIndex } from '../sql/steps.js'
+import { nameUnique, writeUnique } from '../sql/unique.js'
 import type { Condition, Query } from '../storage.js'
 import { readIndexNames } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
@@ -47,7 +48,16 @@ export function listMissingIndexes (
     // What is left of a build that was broken off has the name, and is of no use.
     return names.has(index.name) ? [drop(index.name), create] : [create]
   })
-  return [...made, ...[...replaced].filter(name => names.has(name)).map(drop)]
+  const unique = listMissingUnique(layout, names).flatMap(fields => {
+    const [name, create] = [nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)]
+    return names.has(name) ? [drop(name), create] : [create]
+  })
+  return [...made, ...unique, ...[...replaced].filter(name => names.has(name)).map(drop)]
+}
+
+/** The rows of fields that no index keeps unique yet. */
+export function listMissingUnique (layout: Layout, names: PresentIndexes['names']): (readonly string[])[] {
+  return layout.unique.filter(fields => names.get(nameUnique(layout, fields)) !== true)
 }
 
 // In the order of pages: absent first, ties by id.

@@ -3,7 +3,7 @@ import type { Layout } from '../sql/layout.js'
 import { BusyError } from '../storage.js'
 import { isBuilding } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { getCode } from './driver.js'
+import { getCode, statementTimedOut } from './driver.js'
 import type { TablePlace } from './indexes.js'
 import type { Missing } from './missing.js'
 import { findMissing } from './missing.js'
@@ -90,6 +90,8 @@ export class Migration {
       return true
     } catch (error) {
       if (getCode(error) === deadlocked) return false
+      // Somebody stored the same twice while it was built: it says who.
+      if (getCode(error) === clashing) await this.#find(run, layout)
       throw error
     }
   }
@@ -106,5 +108,5 @@ export class Migration {
   }
 }
 
-const statementTimedOut = '57014'
 const deadlocked = '40P01'
+const clashing = '23505'

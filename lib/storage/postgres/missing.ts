@@ -4,10 +4,12 @@ import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
+import { refuseFound, writeClashes } from '../sql/unique.js'
 import { readColumns } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
+import { getCode, statementTimedOut } from './driver.js'
 import type { PresentIndexes, TablePlace } from './indexes.js'
-import { listMissingIndexes, readIndexes } from './indexes.js'
+import { listMissingIndexes, listMissingUnique, readIndexes } from './indexes.js'
 import type { Run } from './runner.js'
 import { checkTypes, ownTypes } from './types.js'
 
@@ -30,11 +32,25 @@ export async function findMissing (run: Run, layout: Layout, place: TablePlace):
   const indexes = await readIndexes(run, layout)
   if (present.size === 0) definitions.push(writeCreate(layout, dialect))
   else definitions.push(...await mendColumns(run, { layout, present, indexes }))
+  if (present.size > 0) await refuseClashes(run, { layout, present, indexes })
   const builds = listMissingIndexes(layout, indexes, place)
   const isConcurrent = builds.length > 0 && place.concurrently && present.size > 0 && await hasRows(run, layout)
   if (isConcurrent) return { definitions, builds }
   definitions.push(...listMissingIndexes(layout, indexes, { ...place, concurrently: false }))
   return { definitions, builds: [] }
+}
+
+/** Refuses rows that clash in what is to be unique from now on. */
+async function refuseClashes (run: Run, { layout, present, indexes: { names } }: PresentTable): Promise<void> {
+  for (const fields of listMissingUnique(layout, names)) {
+    const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), dialect)
+    try {
+      refuseFound(layout, fields, await run(clashes))
+    } catch (error) {
+      // Who only asks what is missing waits no longer than a request: then it is for the build to find out.
+      if (getCode(error) !== statementTimedOut) throw error
+    }
+  }
 }
 
 async function hasRows (run: Run, { table }: Layout): Promise<boolean> {

@@ -20,12 +20,14 @@ export interface RunnerSettings extends SenderSettings {
   readonly connectionTimeout: number
 }
 
-/** How long a write may take. */
+/** How a write is run. */
 export interface WriteLimits {
   /** Milliseconds to wait for a lock. */
   readonly lock: number
   /** The time after which nothing is tried again. */
   readonly deadline: number
+  /** Statements that come before it in the transaction. */
+  readonly first?: readonly Statement[]
 }
 
 /** Runs one statement, or several without values in one text, and returns the rows. */
@@ -78,10 +80,10 @@ export class StatementRunner {
    *
    * @param undone the code of an error by which the statement itself undoes everything, to be tried again
    */
-  async write (text: string, values: unknown[], limits: WriteLimits, undone?: string): Promise<unknown[][]> {
+  async write (statement: Statement, limits: WriteLimits, undone?: string): Promise<unknown[][]> {
     const begin = this.#sender.writeBegin(limits.lock)
     const write = async (client: PostgresClient): Promise<unknown[][]> =>
-      (await this.#sender.between(client, begin, { text, values })).rows as unknown[][]
+      (await this.#sender.between(client, begin, statement, limits.first)).rows as unknown[][]
     return await this.#retryUndone(limits.deadline, write, undone)
   }
 

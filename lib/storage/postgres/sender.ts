@@ -59,14 +59,23 @@ export class StatementSender {
   /**
    * A statement between BEGIN and COMMIT, in one go where the connection pipelines. After a statement that failed,
    * COMMIT undoes the transaction; and where BEGIN itself failed, one statement is all or nothing anyway.
+   *
+   * @param first statements that come before it; then BEGIN must not fail either
    */
-  async between (client: PostgresClient, begin: string, statement: Statement): Promise<Answer> {
-    const queries = [{ text: begin }, this.#makeQuery(client, statement, false), { text: 'COMMIT' }]
-    const [, found, committed] = client.pipeline === true
+  async between (
+    client: PostgresClient,
+    begin: string,
+    statement: Statement,
+    first: readonly Statement[] = []
+  ): Promise<Answer> {
+    const statements = [...first, statement].map(each => this.#makeQuery(client, each, false))
+    const queries = [{ text: begin }, ...statements, { text: 'COMMIT' }]
+    const answers = client.pipeline === true
       ? this.#sendTogether(client, queries)
       : await this.#sendInTurn(client, queries)
-    const result = await (found as Promise<Answer>)
-    await committed
+    if (first.length > 0) for (const answer of answers.slice(0, -2)) await answer
+    const result = await (answers.at(-2) as Promise<Answer>)
+    await answers.at(-1)
     return result
   }
 

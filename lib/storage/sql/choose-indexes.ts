@@ -11,7 +11,7 @@ import type { FamilyShape } from '../storage.js'
  */
 export type IndexedFields = Readonly<Record<string, readonly string[]>>
 
-/** The family with the indexes that the host has chosen. Those over several fields are the service's own, and stay. */
+/** The family with the indexes that the host has chosen. Those over several fields, and those of references, stay. */
 export function chooseIndexes (shape: FamilyShape, chosen: IndexedFields, isMapped: boolean): FamilyShape {
   const fields = Object.hasOwn(chosen, shape.name) ? chosen[shape.name] : undefined
   if (fields === undefined) return shape
@@ -19,7 +19,9 @@ export function chooseIndexes (shape: FamilyShape, chosen: IndexedFields, isMapp
   if (!Array.isArray(fields)) throw refuse(shape, 'it must be a list of fields')
   for (const name of fields) checkField(shape, name)
   const own = shape.indexes.filter(row => row.length > 1)
-  return { ...shape, indexes: [...[...new Set(fields)].map(field => [field]), ...own] }
+  // What is deleted is looked for in them.
+  const referring = Object.keys(shape.references ?? {}).filter(field => !own.some(([first]) => first === field))
+  return { ...shape, indexes: [...[...new Set([...fields, ...referring])].map(field => [field]), ...own] }
 }
 
 function checkField (shape: FamilyShape, name: unknown): void {

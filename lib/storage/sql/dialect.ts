@@ -57,6 +57,8 @@ export interface Dialect {
   encode (value: unknown, kind: Kind): unknown
   /** Per kind, how what the driver hands over becomes the value; where there is none it is the value. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
+  /** A column, or an expression, in an index that keeps it unique: alike only where it is exactly the same. */
+  uniqueTerm (column: string, kind: Kind): string
   /** A value as it stands in a definition, and within an expression. */
   literal (value: unknown, kind: Kind): string
   /** A value that stands in for a column which a mapped table lacks. */

@@ -51,6 +51,10 @@ export interface Layout {
   readonly id: Column
   /** Rows of field names. */
   readonly indexes: readonly (readonly string[])[]
+  /** Rows of fields whose values together are there once at most. */
+  readonly unique: readonly (readonly string[])[]
+  /** The families that fields refer to, by the fields. */
+  readonly references: Readonly<Record<string, string>>
 }
 
 export function getColumn ({ family, columns }: Layout, field: string): Column {

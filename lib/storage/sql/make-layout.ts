@@ -80,7 +80,9 @@ function makeLayout (
     writable: revision?.name !== undefined,
     columns,
     id,
-    indexes: shape.indexes
+    indexes: shape.indexes,
+    unique: shape.unique ?? [],
+    references: shape.references ?? {}
   }
 }
 

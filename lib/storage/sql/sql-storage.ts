@@ -10,6 +10,8 @@ import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
 import { namePlace } from './name-place.js'
+import type { Relations } from './relations.js'
+import { checkMappedUnique, listRelations } from './relations.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -25,8 +27,12 @@ interface SqlTable<Write> {
   }
   /** None where the table can only be read. */
   readonly writer: {
-    /** Takes the values of a change, whatever the caller does to the item afterwards. */
-    encodeChange (change: Change): Write
+    /**
+     * Takes the values of a change, whatever the caller does to the item afterwards.
+     *
+     * @param relations of the family, where it has any: what they ask for is looked at with the change
+     */
+    encodeChange (change: Change, relations: Relations | undefined): Write
   } | undefined
 }
 
@@ -37,6 +43,8 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   /** The statements that make what is missing of a table of our own. What cannot be made is refused. */
   listMissing (layout: Layout): Promise<readonly string[]>
   makeMissing (layout: Layout): Promise<void>
+  /** The sets of columns that a table keeps unique. */
+  listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
   openTable (layout: Layout): Promise<Table>
   /** All writes or none of them. */
   commit (writes: readonly Write[]): Promise<void>
@@ -61,6 +69,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
+  let relations = new Map<string, Relations>()
   let opening: Promise<SqlConnection<Write, Table>> | undefined
   let connection: SqlConnection<Write, Table> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
@@ -100,7 +109,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       const writes = changes.map(change => {
         const { writer } = getTable(change.family)
         if (writer === undefined) throw new ReadOnlyError(change.family)
-        return writer.encodeChange(change)
+        return writer.encodeChange(change, relations.get(change.family))
       })
       if (writes.length > 0) await connection?.commit(writes)
     },
@@ -138,7 +147,12 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     const layout = await layOut(opened, merged)
     checkNotShared(layout)
     if (!layout.mapped) await migrateTable(opened, layout)
+    else if (migrate !== 'off' && layout.writable && layout.unique.length > 0) {
+      checkMappedUnique(layout, await opened.listUnique(layout))
+    }
     const table = await opened.openTable(layout)
+    const others = [...tables.values()].map(({ layout }) => layout).filter(({ family }) => family !== shape.name)
+    relations = listRelations([...others, table.layout])
     shapes.set(shape.name, merged)
     tables.set(shape.name, table)
     connection = opened

@@ -58,6 +58,16 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
   return [...indexes].flatMap(([name, { fields, plain }]) => plain ? [makeIndex(name, fields, !mapped)] : [])
 }
 
+/** The sets of columns of which no two rows have the same. */
+export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
+  const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
+    WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
+  const sets = new Map<string, string[]>()
+  // An expression has no name, so that it is over other columns than any.
+  for (const [index, column] of rows) sets.set(index, [...sets.get(index) ?? [], column ?? ''])
+  return [...sets.values()]
+}
+
 /** Whether the column stands in SQL as it is, so that its index is of use. */
 function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)

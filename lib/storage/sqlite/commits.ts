@@ -6,7 +6,7 @@ import { explainRefusal, isConstraint } from './constraints.js'
 import type { SqliteDatabase } from './driver.js'
 import { runInTransaction, waitUntilFree } from './driver.js'
 import type { Write } from './writer.js'
-import { runWrite } from './writer.js'
+import { runWrites } from './writer.js'
 
 interface PendingCommit {
   readonly writes: readonly Write[]
@@ -97,7 +97,7 @@ export class CommitQueue {
     try {
       runInTransaction(this.database, () => {
         isRefused = true
-        for (const { writes } of group) for (const write of writes) runWrite(write, this.settings.anchors)
+        for (const { writes } of group) runWrites(writes, this.settings.anchors)
         isRefused = false
       })
       return true
@@ -124,10 +124,7 @@ export class CommitQueue {
     this.database.exec('SAVEPOINT one')
     let running = writes[0] as Write
     try {
-      for (const write of writes) {
-        running = write
-        runWrite(write, this.settings.anchors)
-      }
+      runWrites(writes, this.settings.anchors, write => { running = write })
       this.database.exec('RELEASE one')
       return undefined
     } catch (error) {

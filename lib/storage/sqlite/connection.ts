@@ -7,7 +7,7 @@ import type { LineLimits } from '../waiting-line.js'
 import { lineLimits, WaitingLine } from '../waiting-line.js'
 import type { AnchorLimits } from './anchors.js'
 import { anchorLimits, Anchors } from './anchors.js'
-import { readIndexes } from './catalog.js'
+import { listUnique, readIndexes } from './catalog.js'
 import type { CommitSettings } from './commits.js'
 import { CommitQueue } from './commits.js'
 import type { SqliteDatabase } from './driver.js'
@@ -60,6 +60,7 @@ export async function openConnection (
       await queue.idle()
       await makeMissing(database, layout, settings.busyTimeout)
     },
+    listUnique: async (layout: Layout) => listUnique(database, layout),
     async openTable (layout: Layout) {
       const indexes = readIndexes(database, layout)
       return {

@@ -3,6 +3,7 @@ import { ConstraintError } from '../constraint-error.js'
 import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
+import { describeRule } from '../sql/relations.js'
 import type { Stored } from '../storage.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
@@ -42,8 +43,20 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
   const { layout: { family }, id, type } = write
   const fields = listFields(database, constraint, (error as Error).message, write)
   const isReferredTo = constraint === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
+  const declared = isReferredTo ? findBroken(write) : undefined
+  if (declared !== undefined) return declared
   const rule = isReferredTo ? 'in-use' : rules[constraint] ?? 'other'
-  return new ConstraintError(family, id, rule, { fields, cause: error })
+  return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(write.layout, rule, fields) })
+}
+
+/** What the family itself says of it, where that has a rule for the same. */
+function findBroken ({ looks }: Write): unknown {
+  try {
+    for (const look of looks) look()
+    return undefined
+  } catch (error) {
+    return error
+  }
 }
 
 /** The fields that a rule is about, as far as they can be known. */

@@ -39,6 +39,7 @@ export const sqliteDialect: Dialect = {
     boolean: value => value !== 0,
     json: value => JSON.parse(value as string) as unknown
   },
+  uniqueTerm: (column, kind) => kind === 'string' ? `${column} COLLATE BINARY` : column,
   literal: writeLiteral,
   // As itself, a number would be that of a column in an order.
   constant: (value, kind) => `CAST(${writeLiteral(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`

@@ -6,6 +6,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
 import type { Index } from '../sql/steps.js'
+import { nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/unique.js'
 import { readColumns, readIndexes } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
@@ -26,7 +27,17 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     const columns = terms.map(({ column }) => quoteName(column.name as string)).join(', ')
     statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${columns})`)
   }
+  statements.push(...listMissingUnique(table, there))
   return statements
+}
+
+function listMissingUnique ({ database, layout, present }: PresentTable, there: ReadonlySet<string>): string[] {
+  const missing = layout.unique.filter(fields => !there.has(nameUnique(layout, fields)))
+  for (const fields of present.size === 0 ? [] : missing) {
+    const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), dialect)
+    refuseFound(layout, fields, prepareRead(database, clashes).all([]))
+  }
+  return missing.map(fields => writeUnique(layout, fields, dialect))
 }
 
 // An integer id is the row's number; a table with other ids is ordered by them. Either way every index ends with the

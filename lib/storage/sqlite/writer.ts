@@ -3,12 +3,15 @@ import { getValue } from '../shapes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
+import type { Relations } from '../sql/relations.js'
 import type { Change, Id, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import { isSpaced, sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareRead, prepareWrite } from './driver.js'
+import type { Look } from './looks.js'
+import { Looks } from './looks.js'
 
 /** One change as a statement that must touch, or find, exactly one row. */
 export interface Write {
@@ -19,16 +22,25 @@ export interface Write {
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
+  readonly looks: readonly Look[]
 }
 
-/** Runs a change, or throws why it is refused. */
-export function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
+function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
   if (statement(parameters) === 1) {
     if (type !== 'require') anchors.noteWrite(layout, type, id)
     return
   }
   const { family } = layout
   throw type === 'insert' ? new DuplicateError(family, id) : new ConflictError(family, id)
+}
+
+/** Runs the changes of one commit, or throws why one is refused. @param begin called with each before it is run */
+export function runWrites (writes: readonly Write[], anchors: Anchors, begin?: (write: Write) => void): void {
+  for (const write of writes) {
+    begin?.(write)
+    runWrite(write, anchors)
+  }
+  for (const { looks } of writes) for (const look of looks) look()
 }
 
 /** The statements that write a family's table. */
@@ -42,10 +54,12 @@ export class TableWriter {
   readonly #require: WriteStatement
   /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
+  readonly #looks: Looks
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
     this.#database = database
+    this.#looks = new Looks(database)
     this.#table = table
     this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
@@ -60,17 +74,18 @@ export class TableWriter {
     this.#require = parameters => required.all(parameters).length
   }
 
-  encodeChange (change: Change): Write {
+  encodeChange (change: Change, relations: Relations | undefined): Write {
     const { type } = change
     const { layout } = this
     const id = getId(change)
+    const looks = this.#looks.list(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
-      return { type, layout, id, item: undefined, statement, parameters: [id, change.expected] }
+      return { type, layout, id, looks, item: undefined, statement, parameters: [id, change.expected] }
     }
     const { item } = change
     if (type === 'insert') {
-      return { type, layout, id, item, statement: this.#insert, parameters: encode(this.#columns, item) }
+      return { type, layout, id, looks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
     }
     const { current, expected } = change
     // To write a column is to write its index as well, though it stays as it is.
@@ -78,7 +93,7 @@ export class TableWriter {
       ? this.#columns
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, layout, id, item, statement, parameters: [...encode(columns, item), id, expected] }
+    return { type, layout, id, looks, item, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
   #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {

@@ -1,0 +1,179 @@
+import { errorCodes } from '../errors.js'
+import { getId } from './changes.js'
+import { isAbsent } from './compare.js'
+import { ConstraintError } from './constraint-error.js'
+import { completer, mergeShapes } from './shapes.js'
+import type { Change, FamilyShape, Id, Stored } from './storage.js'
+
+/** The items that a storage has, as `KeyRules` asks for them. */
+export interface KeptItems {
+  get (family: string, id: Id): Stored | undefined
+  /** All items that have exactly these values in these fields. */
+  findEqual (family: string, values: Readonly<Record<string, unknown>>): Iterable<Stored>
+}
+
+/** What is looked at when an item of a family changes. */
+interface Rules {
+  readonly unique: readonly (readonly string[])[]
+  /** Fields, and the families that they refer to. */
+  readonly references: readonly (readonly [field: string, family: string])[]
+  /** Fields of families that refer to this one. */
+  readonly referrers: readonly (readonly [family: string, field: string])[]
+  complete (item: Stored): Stored
+}
+
+/** The items that a commit leaves, or undefined where it deletes one, by family and id. */
+type Outcome = ReadonlyMap<string, ReadonlyMap<Id, Stored | undefined>>
+
+/**
+ * Keeps what families declare by `unique` and `references`, for a storage that makes one commit after the other and has
+ * no rules of its own.
+ *
+ * @example
+ * async prepare (shape) {
+ *   rules.add(shape, items.values())
+ * }
+ * async commit (changes) {
+ *   rules.check(changes, { get, findEqual })
+ *   // …
+ * }
+ */
+export class KeyRules {
+  readonly #shapes = new Map<string, FamilyShape>()
+  #rules: ReadonlyMap<string, Rules> = new Map()
+
+  /** @param present the items of the family that are there, which must not break a rule that is new */
+  add (shape: FamilyShape, present: Iterable<Stored> = []): void {
+    const before = this.#shapes.get(shape.name)
+    const merged = mergeShapes(before, shape)
+    if ((merged.unique?.length ?? 0) > (before?.unique?.length ?? 0)) refuseClashes(merged, present)
+    this.#shapes.set(shape.name, merged)
+    this.#rules = listRules([...this.#shapes.values()])
+  }
+
+  /** Throws `ConstraintError` where the items would break a rule once the changes are made. */
+  check (changes: readonly Change[], items: KeptItems): void {
+    if (!changes.some(({ family }) => this.#rules.has(family))) return
+    const outcome = this.#workOut(changes)
+    for (const change of changes) {
+      const rules = this.#rules.get(change.family)
+      if (rules === undefined) continue
+      if (change.type === 'delete') checkUses(change, rules, outcome, items)
+      if ('item' in change) {
+        checkUnique(change, rules, outcome, items)
+        checkReferences(change, rules, outcome, items)
+      }
+    }
+  }
+
+  #workOut (changes: readonly Change[]): Outcome {
+    const outcome = new Map<string, Map<Id, Stored | undefined>>()
+    for (const change of changes) {
+      const { family } = change
+      const complete = this.#rules.get(family)?.complete
+      if (complete === undefined || change.type === 'require') continue
+      const changed = outcome.get(family) ?? new Map<Id, Stored | undefined>()
+      outcome.set(family, changed.set(getId(change), change.type === 'delete' ? undefined : complete(change.item)))
+    }
+    return outcome
+  }
+}
+
+/** The rows of fields by which items are looked for to keep the rules of a family. */
+export function listKeys ({ unique = [], references = {} }: FamilyShape): (readonly string[])[] {
+  return [...unique, ...Object.keys(references).map(field => [field])]
+}
+
+function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
+  const rules = shapes.map((shape): [string, Rules] => [shape.name, {
+    unique: shape.unique ?? [],
+    references: Object.entries(shape.references ?? {}),
+    referrers: shapes.flatMap(other => Object.entries(other.references ?? {})
+      .flatMap(([field, family]) => family === shape.name ? [[other.name, field] as const] : [])),
+    complete: completer(shape)
+  }])
+  return new Map(rules.filter(([, { unique, references, referrers }]) =>
+    unique.length + references.length + referrers.length > 0))
+}
+
+type Write = Extract<Change, { readonly item: Stored }>
+
+function checkUnique (change: Write, { unique, complete }: Rules, outcome: Outcome, items: KeptItems): void {
+  const { family } = change
+  const item = complete(change.item)
+  for (const fields of unique) {
+    const values = Object.fromEntries(fields.map(field => [field, item[field]]))
+    if (Object.values(values).some(isAbsent) || isKept(change, complete, fields)) continue
+    const changed = outcome.get(family)
+    const others = [...items.findEqual(family, values)].filter(({ id }) => changed?.has(id) !== true)
+    const equal = [...changed?.values() ?? []].filter(other => other !== undefined && hasValues(other, values))
+    if ([...others, ...equal].some(other => other?.id !== item.id)) {
+      throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
+    }
+  }
+}
+
+function checkReferences (change: Write, { references, complete }: Rules, outcome: Outcome, items: KeptItems): void {
+  const item = complete(change.item)
+  for (const [field, to] of references) {
+    const id = item[field] as Id | null | undefined
+    if (isAbsent(id) || isKept(change, complete, [field])) continue
+    const changed = outcome.get(to)
+    const referred = changed?.has(id) === true ? changed.get(id) : items.get(to, id)
+    if (referred !== undefined) continue
+    throw new ConstraintError(change.family, item.id, 'reference', { fields: [field], other: to, declared: true })
+  }
+}
+
+function checkUses (
+  { family, id }: Extract<Change, { readonly type: 'delete' }>,
+  { referrers }: Rules,
+  outcome: Outcome,
+  items: KeptItems
+): void {
+  for (const [by, field] of referrers) {
+    const values = { [field]: id }
+    const changed = outcome.get(by)
+    const refuse = (): never => { throw new ConstraintError(family, id, 'in-use', { other: by, declared: true }) }
+    for (const other of changed?.values() ?? []) if (other !== undefined && hasValues(other, values)) refuse()
+    for (const other of items.findEqual(by, values)) if (changed?.has(other.id) !== true) refuse()
+  }
+}
+
+/** Whether fields are known to stay as they are: then they have been looked at before. */
+function isKept (change: Write, complete: Rules['complete'], fields: readonly string[]): boolean {
+  if (change.type !== 'replace' || change.current === undefined) return false
+  const [before, after] = [complete(change.current), complete(change.item)]
+  return fields.every(field => before[field] === after[field])
+}
+
+function hasValues (item: Stored, values: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(values).every(([field, value]) => item[field] === value)
+}
+
+/** Refuses items of which two have the same where no two may. */
+function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
+  const items = Array.from(present, completer(shape))
+  for (const fields of shape.unique ?? []) {
+    const ids = new Map<string, Id[]>()
+    for (const item of items) {
+      const values = fields.map(field => item[field])
+      if (values.some(isAbsent)) continue
+      const key = JSON.stringify(values)
+      const same = ids.get(key)
+      if (same === undefined) ids.set(key, [item.id])
+      else same.push(item.id)
+    }
+    const clashing = [...ids.values()].find(({ length }) => length > 1)
+    if (clashing !== undefined) throw refuseClash(shape.name, fields, clashing)
+  }
+}
+
+const maxIds = 5
+
+/** The error at boot of items that have the same where no two may. @param ids of some of them */
+export function refuseClash (family: string, fields: readonly string[], ids: readonly Id[]): Error {
+  const shown = ids.slice(0, maxIds).map(id => JSON.stringify(id)).join(', ')
+  const more = ids.length > maxIds ? ' and others' : ''
+  return new errorCodes.FST_DEALBOOK_NOT_UNIQUE(family, fields.join(', '), shown + more)
+}
