@@ -11,7 +11,8 @@ import { everyRoute, requestsFor } from '../authorization/routes.js'
 import { wholeDocument } from './whole.js'
 
 interface Answer { readonly content?: Readonly<Record<string, { readonly schema: object }>> }
-type Paths = Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, Answer>> }>>>>
+interface Operation { readonly responses: Readonly<Record<string, Answer>> }
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>
 type Change = (request: InjectOptions) => InjectOptions
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -25,7 +26,7 @@ function findFlaws (schema: object, value: unknown): string {
 }
 
 // Every other method is answered by 405, for which a document has no place.
-function findOperation (paths: Paths, { method, url }: Route): Paths[string][string] | undefined {
+function findOperation (paths: Paths, { method, url }: Route): Operation | undefined {
   // What has a suffix is only read.
   if (url.endsWith('.:extension') && method !== 'GET') return undefined
   return paths[url.replace('.:extension', '').replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
