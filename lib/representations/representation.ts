@@ -3,8 +3,8 @@ import type { Members } from '../values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
 
 export type {
-  ActiveFilter, Count, Crumb, FormAffordance, FormField, Home, HomeFamily, ItemAffordances, Kinds, Link,
-  PageAffordances, Refusal, Site, SiteFamily
+  ActiveFilter, Count, Crumb, FormAffordance, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site,
+  SiteFamily
 } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
