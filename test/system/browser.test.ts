@@ -84,7 +84,7 @@ t.test('a person finds customers', needsBrowser, async t => {
 
   await click(tab.locator('tbody a').first())
   t.equal(await shownValue(tab, 'Id'), first[0])
-  await click(tab.getByRole('link', { name: 'Customers', exact: true }))
+  await click(tab.locator('.trail').getByRole('link', { name: 'Customers', exact: true }))
   t.equal(new URL(tab.url()).pathname, '/customers')
 })
 
