@@ -24,6 +24,7 @@ export interface Site {
   readonly families: readonly SiteFamily[]
 }
 
+/** A family that a page leads to. */
 export interface SiteFamily {
   readonly name: string
   readonly version?: string

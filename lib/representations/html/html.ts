@@ -43,7 +43,7 @@ export function html (options: HtmlOptions = {}): Representation {
     one: async view => {
       if (view.home !== undefined) {
         const { home, home: { site: { home: _, ...site } } } = view
-        return layOut({ heading: options.title ?? texts.home, content: renderHome(texts, home), site })
+        return layOut({ heading: texts.home, content: renderHome(texts, home), site })
       }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
