@@ -18,7 +18,7 @@ export function linkItem ({ family, urls }: Mount, request: FastifyRequest, { id
   return { self, collection, log: `${self}/commands`, operations: `${self}/operations` }
 }
 
-/** An item as it is shown by itself, the same in every answer. */
-export function showItem (mount: Mount, request: FastifyRequest, item: Stored): Members {
-  return Object.assign(makePicker(mount.family.members)(item), { links: linkItem(mount, request, item) })
+/** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */
+export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): Members {
+  return Object.assign(makePicker(mount.family.members)(shown), { links: linkItem(mount, request, item) })
 }

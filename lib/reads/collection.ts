@@ -12,6 +12,7 @@ import type { ParsedQuery } from '../query/grammar.js'
 import { splitQuery } from '../query/query-string.js'
 import type { Representation } from '../representations/representation.js'
 import { makePicker } from '../values/json.js'
+import { hasLongItems, makeExpand } from './expand.js'
 import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
@@ -79,7 +80,7 @@ const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
   { family, emptyList, urls }: Mount,
-  { reader, representation, query: { parsed, refused } }: Loading<CollectionQuery>
+  { caller, reader, representation, query: { parsed, refused } }: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
   const members = parsed.fields ?? family.members
   const { findText } = reader
@@ -88,7 +89,8 @@ async function loadCollection (
     singular: family.singular,
     members,
     emptyList,
-    mayBeLong: family.hasLongItems,
+    mayBeLong: hasLongItems(family, parsed.expand),
+    expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find(query),
     renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),

@@ -19,17 +19,21 @@ import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
+import { makeExpand } from './expand.js'
 import type { Read } from './read.js'
-import { addHint, parseFields, readHandler } from './read.js'
+import { addHint, parseOne, readHandler } from './read.js'
 
 /** Which members are wanted, and the form that the item is shown around where it was refused. */
 interface ItemQuery {
-  readonly fields: readonly string[] | undefined
+  readonly fields?: readonly string[] | undefined
+  readonly expand?: readonly string[] | undefined
   readonly refused?: Submission
 }
 
 interface LoadedItem {
   readonly item: Stored
+  /** With others in it, where that is asked for. */
+  readonly expanded: Members | undefined
   /** For what else its page shows. */
   readonly reader: Reader
 }
@@ -51,19 +55,22 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
     },
-    parse: (search, representation) => ({ fields: parseFields(grammar, search, representation) }),
-    async load ({ reader, intent }) {
+    parse: (search, representation) => parseOne(grammar, search, representation),
+    async load ({ caller, reader, intent, query: { expand: fields } }) {
       const item = await reader.get(intent.id as Id)
-      return item === undefined ? undefined : { item, reader }
+      if (item === undefined) return undefined
+      const expand = await makeExpand(family, caller, fields, item)
+      const [expanded] = await expand?.([item]) ?? []
+      return { item, expanded, reader }
     },
-    represent (exchange, { fields, refused }, { item, reader }) {
+    represent (exchange, { fields, refused }, { item, expanded, reader }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
-        document: chooseMembers(exchange, fields, item),
+        document: chooseMembers(exchange, fields, item, expanded),
         affordances: () => affordItem(exchange, item, reader, refused)
       }
-      if (refused === undefined) return sendOne(exchange, item, view)
+      if (refused === undefined) return sendOne(exchange, item, view, { isExpanded: expanded !== undefined })
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
@@ -72,33 +79,48 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 }
 
 // To a person, the page itself leads on.
-function chooseMembers ({ mount, request, choice }: Exchange, fields: ItemQuery['fields'], item: Stored): Members {
-  if (fields === undefined && choice.representation.interactive !== true) return showItem(mount, request, item)
-  return makePicker(fields ?? mount.family.members)(item)
+function chooseMembers (
+  { mount, request, choice }: Exchange,
+  fields: ItemQuery['fields'],
+  item: Stored,
+  expanded: Members | undefined
+): Members {
+  if (fields === undefined && choice.representation.interactive !== true) {
+    return showItem(mount, request, item, expanded)
+  }
+  return makePicker(fields ?? mount.family.members)(expanded ?? item)
 }
 
-/**
- * Answers with one resource, or with what the request's conditions ask for in its place.
- *
- * @param isPersonal whether it depends on who asks, of which the revision knows nothing
- */
+/** What an answer with one resource depends on, of which the revision of the item knows nothing. */
+interface Dependence {
+  /** On who asks. */
+  readonly isPersonal?: boolean
+  /** On other items, which stand in it: only its content tells whether it is another. */
+  readonly isExpanded?: boolean
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
 export function sendOne (
   exchange: Exchange,
   item: Stored,
   view: OneView | PageView,
-  isPersonal = exchange.choice.representation.interactive === true
+  { isPersonal = exchange.choice.representation.interactive === true, isExpanded = false }: Dependence = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(item, view.document, choice.representation)
-  const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
+  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation)
+  const updatedAt = isExpanded ? undefined : item.updatedAt
+  const verdict = judgeRead(request.headers, { etag, updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
   }
   if (isGuarded && isPersonal) return send(exchange, view)
-  reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
+  reply.header('etag', etag)
+  if (updatedAt !== undefined) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(exchange, view)
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
+
+const unknown = { revision: 0 }
 
 function describeRead (mount: Mount): Endpoint['schema'] {
   const { family } = mount

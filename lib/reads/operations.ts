@@ -60,7 +60,7 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
   }
   const document = { items, links }
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document } as const
-  return await sendOne(exchange, item, view, true)
+  return await sendOne(exchange, item, view, { isPersonal: true })
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
