@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Stored } from '../storage/storage.js'
+import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import type { Mount } from './mount.js'
@@ -11,11 +11,22 @@ export interface ItemLinks extends Readonly<Record<string, string>> {
 }
 
 /** The links of an item. */
-export function linkItem ({ family, urls }: Mount, request: FastifyRequest, { id }: Stored): ItemLinks {
-  const self = urls.item(request, id)
-  const collection = urls.collection(request)
-  if (!family.writable) return { self, collection }
-  return { self, collection, log: `${self}/commands`, operations: `${self}/operations` }
+export function linkItem (mount: Mount, request: FastifyRequest, item: Stored): ItemLinks {
+  const { family, urls } = mount
+  const self = urls.item(request, item.id)
+  const links = { ...linkReferred(mount, request, item), self, collection: urls.collection(request) }
+  return family.writable ? { ...links, log: `${self}/commands`, operations: `${self}/operations` } : links
+}
+
+/** Where the items are that an item refers to, by its fields, as far as their families are at the same prefix. */
+export function linkReferred (mount: Mount, request: FastifyRequest, item: Stored): Readonly<Record<string, string>> {
+  const links: Record<string, string> = {}
+  for (const [field, { name }] of mount.family.references) {
+    const id = item[field] as Id | null | undefined
+    const other = id === undefined || id === null ? undefined : mount.neighbours.find(name, mount)
+    if (other !== undefined) links[field] = other.urls.item(request, id as Id)
+  }
+  return links
 }
 
 /** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */

@@ -1,4 +1,5 @@
 import type { Exchange } from '../mount/mount.js'
+import { linkReferred } from '../mount/show-item.js'
 import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { Crumb, PageAffordances } from '../representations/representation.js'
@@ -31,6 +32,8 @@ interface RowLinks {
   readonly isCountable: boolean
   /** Where the item in this row is. */
   address (index: number): string
+  /** Where the items are that it refers to, by its members. */
+  refer? (index: number): Readonly<Record<string, string>>
 }
 
 /** What people can do with a page of a family. */
@@ -42,8 +45,9 @@ export async function affordCollection (
 ): Promise<PageAffordances> {
   const { mount: { family: { fields, lifecycle, presentation }, grammar, urls, makers }, request } = exchange
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
+  const refer = (index: number) => linkReferred(exchange.mount, request, items[index] as Stored)
   const { title, list: columns } = presentation
-  const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address }
+  const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
   const rows = affordRows(exchange, parsed, rowLinks, submission)
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const create = makeForm({
@@ -63,7 +67,7 @@ export function affordRows (
   submission?: Submission
 ): PageAffordances {
   const { mount, request, suffix } = exchange
-  const { grammar, fields, columns, title, links: { prev, next }, trail = [], isCountable, address } = rows
+  const { grammar, fields, columns, title, links: { prev, next }, trail = [], isCountable, address, refer } = rows
   const { parameters, page, start, query: { limit } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
   const isSearch = submission !== undefined && submission.action === undefined
@@ -93,6 +97,12 @@ export function affordRows (
     // Pages are counted from the first, not from a cursor.
     url: changes => makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
     address: index => keepSuffix(exchange, address(index)),
+    ...refer && {
+      refer (index: number, member: string) {
+        const href = refer(index)[member]
+        return href && keepSuffix(exchange, href)
+      }
+    },
     ...explainRefusal(mount, submission)
   }
 }

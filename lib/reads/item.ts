@@ -5,7 +5,7 @@ import { writeHttpDate } from '../http/dates.js'
 import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { showItem } from '../mount/show-item.js'
+import { linkReferred, showItem } from '../mount/show-item.js'
 import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
@@ -78,7 +78,7 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
   }
 }
 
-// To a person, the page itself leads on.
+// To a person, the page itself leads on, but for what the item refers to.
 function chooseMembers (
   { mount, request, choice }: Exchange,
   fields: ItemQuery['fields'],
@@ -88,7 +88,9 @@ function chooseMembers (
   if (fields === undefined && choice.representation.interactive !== true) {
     return showItem(mount, request, item, expanded)
   }
-  return makePicker(fields ?? mount.family.members)(expanded ?? item)
+  const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
+  const links = choice.representation.interactive === true ? linkReferred(mount, request, item) : {}
+  return Object.keys(links).length === 0 ? members : { ...members, links }
 }
 
 /** What an answer with one resource depends on, of which the revision of the item knows nothing. */

@@ -106,6 +106,16 @@ for (const { name, make } of storages) {
       t.match((await app.inject('/tickets/1?expand=owner&format=xml')).body, '<name>Ann</name>')
     })
 
+    t.test('links', async t => {
+      t.match((await app.inject('/tickets/2')).json(), {
+        links: { self: '/tickets/2', owner: '/people/1', parent: '/tickets/1' }
+      })
+      t.notMatch((await app.inject('/tickets/2')).json().links, { helper: String })
+      for (const url of ['/tickets?format=html&fields=title,owner', '/tickets/2?format=html']) {
+        t.match((await app.inject(url)).body, /<a href="\/people\/1">/, url)
+      }
+    })
+
     t.test('validators', async t => {
       const url = '/tickets/1?expand=owner'
       const { headers } = await app.inject(url)
