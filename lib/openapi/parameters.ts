@@ -135,8 +135,8 @@ function describeSettings ({ representations }: Mount, { grammar, members }: Des
 
 function describeExpand (references: readonly string[]) {
   const pattern = `^(${references.join('|')})(,(${references.join('|')}))*$`
-  const description = 'In the place of these ids, the items that they refer to, as far as they can be seen; separated ' +
-    `by commas: ${references.join(', ')}`
+  const description = 'In the place of these ids, the items that they refer to, as far as they can be seen; ' +
+    `separated by commas: ${references.join(', ')}`
   return Type.String({ pattern, description })
 }
 
