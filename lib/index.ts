@@ -32,8 +32,12 @@ export type {
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
 export { html } from './representations/html/html.js'
+export type { ItemTexts } from './representations/html/item-texts.js'
 export type { HtmlOptions } from './representations/html/layout.js'
 export type { Texts } from './representations/html/texts.js'
+export type {
+  Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownMember, UnavailableOperation
+} from './representations/item-view.js'
 export { json, ndjson } from './representations/json.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export { xml } from './representations/xml.js'

@@ -57,6 +57,8 @@ export interface ProblemOptions {
   readonly cause?: unknown
   /** Another status than that of the code. */
   readonly status?: number
+  /** The log of what is not there any more; a page leads to it. */
+  readonly log?: string
 }
 
 /**
@@ -71,6 +73,7 @@ export class Problem extends Error {
   readonly errors: readonly Flaw[] | undefined
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
+  readonly log: string | undefined
 
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
     const { errors, members = {}, headers = {}, cause, status = problemCodes[code].status } = options
@@ -79,6 +82,7 @@ export class Problem extends Error {
     this.errors = errors
     this.members = members
     this.headers = headers
+    this.log = options.log
   }
 
   /**
@@ -102,8 +106,8 @@ export class Problem extends Error {
 }
 
 /** The problem of what is not there, or may not be seen. */
-export function notFound (what: string, id: string | number): Problem {
-  return new Problem('not-found', `There is no ${what} "${shorten(String(id))}"`)
+export function notFound (what: string, id: string | number, options?: ProblemOptions): Problem {
+  return new Problem('not-found', `There is no ${what} "${shorten(String(id))}"`, options)
 }
 
 /** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily, memoryStorage } from '../lib/index.js'
-import { follow, needsBrowser, openBrowser, openTab } from './browser/open.js'
+import { formOf, submit, unfold } from './browser/forms.js'
+import { needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { parseCsv } from './csv.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 import { escapeForName, oddStrings } from './odd-strings.js'
@@ -96,7 +97,7 @@ t.test('odd strings as names and reasons', async t => {
       return [cut, cut]
     })
     t.strictSame(cells, rows, 'the list')
-    t.equal(await tab.locator('script, img, svg, main style').count(), 0, 'nothing of it became markup')
+    t.equal(await tab.locator('main script, img, svg, main style').count(), 0, 'nothing of it became markup')
     // Each markup that could break out of something, on its own page with its forms and its log.
     for (const { id, name } of kept.filter(({ name }) => /^["'<&\r\n]/.test(name)).slice(0, 40)) {
       await tab.goto(`${address}${home}/${id}`)
@@ -123,19 +124,15 @@ t.test('odd strings typed into a form that is refused are still there', needsBro
     'a\nb\n'
   ]) {
     await tab.goto(`${address}${home}/${id}`)
-    const form = tab.locator('form', { hasText: 'Cancel a deal' })
+    const form = await unfold(tab, 'cancel')
     await form.getByLabel('Reason').fill(reason)
     // Not by its button, since the browser itself would see that the amount is missing.
     await form.getByLabel('Amercement').evaluate(field => {
       field.removeAttribute('required')
     })
-    await follow(tab, () => form.getByRole('button').click())
+    await submit(form)
     t.match(await tab.getByRole('alert').textContent(), 'not right', 'it was refused')
-    t.equal(
-      await tab.locator('form', { hasText: 'Cancel a deal' }).getByLabel('Reason').inputValue(),
-      reason,
-      escapeForName(reason)
-    )
+    t.equal(await formOf(tab, 'cancel').getByLabel('Reason').inputValue(), reason, escapeForName(reason))
   }
 })
 
@@ -153,7 +150,7 @@ t.test('problems that repeat what was sent are well-formed', async t => {
     }
     const html = await app.inject({ url: `${home}?${path}=1`, headers: { accept: 'text/html' } })
     // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script|<img|<svg/.test(html.body)) {
+    if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]|<b>|<script>.*<script|<img|<svg/s.test(html.body)) {
       wrong.push([escapeForName(text), html.body])
     }
   }

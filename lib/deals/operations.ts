@@ -38,6 +38,7 @@ export const complete = defineOperation({
   noun: 'completions',
   action: 'CompleteDeal',
   summary: 'Complete a deal',
+  final: true,
   params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000, 'Delivered in full')) }),
   changes: ['status'],
   allowed: isFree,
@@ -51,6 +52,8 @@ export const cancel = defineOperation({
   noun: 'cancellations',
   action: 'CancelDeal',
   summary: 'Cancel a deal for an amercement',
+  danger: true,
+  final: true,
   params: Type.Object({
     amercement: amount('What cancelling costs', 60),
     reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Field } from '../storage/storage.js'
 import type { MemberFlaw, Members } from '../values/json.js'
 import type { Family } from './family.js'
 import { toStored } from './fields.js'
@@ -19,4 +20,28 @@ export function findFlawsInChanges (
     const isSame = isDeepStrictEqual(toStored(kind, item[name]), toStored(kind, before[name]))
     return isSame ? [] : validateMember(name, item[name])
   })
+}
+
+/** Members that were changed, with their values before and after; what was or is absent has none. */
+export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
+
+// What is longer is kept in the item, and need not be in its log twice more.
+const maxKept = 200
+
+/** What an operation changed, so that a log can say it. Of long values it is only said that they were changed. */
+export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
+  const changes: Record<string, { from?: unknown, to?: unknown }> = {}
+  for (const { name, kind } of fields) {
+    const [from, to] = [before[name], after[name]]
+    if (from === to || (kind === 'json' && isDeepStrictEqual(from, to))) continue
+    changes[name] = isShort(from) && isShort(to)
+      ? { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+      : {}
+  }
+  return changes
+}
+
+function isShort (value: unknown): boolean {
+  if (typeof value === 'string') return value.length <= maxKept
+  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxKept
 }

@@ -51,6 +51,8 @@ const operationRules: Rules<Operation> = {
   action: { kind: 'text', example: 'PayInvoice' },
   summary: { kind: 'text' },
   params: { kind: 'schema' },
+  danger: { kind: 'boolean' },
+  final: { kind: 'boolean' },
   changes: { kind: 'texts' },
   with: { kind: 'object' },
   allowed: { kind: 'function' },

@@ -37,6 +37,7 @@ export const commandsShape: FamilyShape = {
     target: Type.String({ maxLength: 100 }),
     result: Type.Optional(Type.Object({})),
     digest: Type.Optional(Type.String()),
+    changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
   // The order of a log, and that of time.

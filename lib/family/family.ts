@@ -173,7 +173,9 @@ function compileLifecycle (
         name: 'delete',
         noun: 'deletions',
         action: nameAction('Delete', singular),
-        summary: `Delete ${addArticle(singular)}`
+        summary: `Delete ${addArticle(singular)}`,
+        danger: true,
+        final: true
       },
       params: compileParams(Type.Object({}))
     },

@@ -48,6 +48,10 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   /** One line for the documentation. */
   readonly summary?: string
   readonly params: T
+  /** Whether a page asks first, because it does harm where it is not meant. */
+  readonly danger?: boolean
+  /** Whether nothing takes it back; a page says so, and asks first. */
+  readonly final?: boolean
   /** The fields that it changes: the attribute form names the operation where one of them differs. */
   readonly changes?: readonly string[]
   /**
@@ -77,4 +81,4 @@ export function nameAction (verb: string, singular: string): string {
 }
 
 /** What the noun form needs to know: an operation, or the deletion, which has no other words. */
-export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary'>
+export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary' | 'danger' | 'final'>

@@ -6,6 +6,7 @@ import { compileParams } from '../family/params.js'
 import { readIdempotencyKey } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import type { RequestWriter } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
 import { requireId } from '../mount/urls.js'
@@ -35,6 +36,18 @@ interface Action {
 export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
   return listActions(mount.family).flatMap(action =>
     shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+}
+
+/** Says the same under `/command`. */
+export function makeActionWriter (mount: Mount, shared: SharedPaths): RequestWriter {
+  const { family: { lifecycle }, urls } = mount
+  return (request, { operation, item, params }) => {
+    const action = operation?.action ?? lifecycle?.createAction as string
+    // At another version's, it would be that version that does it.
+    if (!shared.actions.isOwner(action, mount)) return undefined
+    const body = item === undefined ? params : { id: item.id, ...params }
+    return { method: 'POST', url: urls.shared(request, `/command/${action}/`), body }
+  }
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {

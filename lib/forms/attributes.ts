@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { errorCodes } from '../errors.js'
-import type { CompiledOperation, Family } from '../family/family.js'
+import type { Family } from '../family/family.js'
 import { compileParams, readParams } from '../family/params.js'
 import type { RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
+import { hasAllWords } from '../mount/requests.js'
 import type { ItemLinks } from '../mount/show-item.js'
 import { linkItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
@@ -14,19 +14,16 @@ import { nameItem, nameSchema } from '../openapi/mark.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Problem } from '../problems.js'
 import { invalidBody } from '../problems.js'
 import type { Command } from '../service/command.js'
-import type { Stored } from '../storage/storage.js'
 import { addArticle } from '../values/article.js'
 import type { Members } from '../values/json.js'
-import type { MemberFlaw } from '../values/json.js'
 import { escapePointer } from '../values/json.js'
-import { didYouMean } from '../values/nearest.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { getJsonBody } from './body.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
+import { findPatch, interpret, isEdited } from './interpret.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
@@ -34,6 +31,12 @@ import { makeWriteEndpoint } from './form.js'
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
+  makeWriter: ({ family, urls, makers }) => (request, { operation, item, params }) => {
+    if (item === undefined || !hasAllWords(operation)) return undefined
+    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined, items: {} }
+    const body = findPatch(family, item, { operation, params, context })
+    return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
+  },
   endpoints (mount) {
     if (mount.family.operations.size === 0) return []
     const read = compileReader(mount)
@@ -91,70 +94,6 @@ function splitNulls (family: Family, method: string, body: Members): { members: 
     .map(({ name }) => name)
     .filter(name => method === 'PATCH' || isEdited(family, name))
   return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
-}
-
-function interpret (
-  family: Family,
-  current: Stored,
-  wanted: Members,
-  removed: readonly string[]
-): Pick<Command, 'action' | 'params'> {
-  const differing = [
-    ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
-    ...removed.filter(name => current[name] !== undefined)
-  ]
-  const { attributes, edit } = family
-  const edited = differing.filter(name => isEdited(family, name))
-  const others = differing.filter(name => !edited.includes(name))
-  const flaws = others.filter(name => attributes?.fields.includes(name) !== true)
-    .map(name => explainMisplaced(family, name))
-  if (flaws.length > 0) throw invalidBody(flaws)
-
-  const merged: Record<string, unknown> = { ...current, ...wanted }
-  for (const name of removed) delete merged[name]
-  const meant = attributes === undefined || others.length === 0 ? undefined : attributes.read(merged, current)
-  if (meant !== undefined && 'field' in meant) {
-    throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
-  }
-  if (edit !== undefined && edited.length > 0) {
-    if (meant !== undefined) throw refuseTwo(meant.operation, others, edit.operation.name, edited)
-    const params = Object.fromEntries(edited.map(name => [name, merged[name] ?? null]))
-    return { action: edit.operation.action, params: readParams(edit.params, params) }
-  }
-  if (meant === undefined) return { action: undefined, params: {} }
-  const { operation, params } = getOperationByName(family, meant.operation)
-  return { action: operation.action, params: readParams(params, meant.params) }
-}
-
-function isEdited ({ edit }: Family, name: string): boolean {
-  return edit?.operation.changes?.includes(name) === true
-}
-
-// An update is one operation, or else half of it might be refused.
-function refuseTwo (one: string, its: readonly string[], another: string, others: readonly string[]): Problem {
-  const explain = (own: string, other: string) => (name: string): MemberFlaw => ({
-    pointer: `/${name}`,
-    detail: `is changed by the operation ${own}, and another member here by ${other}; send one after the other`
-  })
-  return invalidBody([...its.map(explain(one, another)), ...others.map(explain(another, one))])
-}
-
-function getOperationByName ({ name: family, operations }: Family, name: string): CompiledOperation {
-  const all = [...operations.values()]
-  const found = all.find(({ operation }) => operation.name === name)
-  if (found !== undefined) return found
-  const hint = didYouMean(name, all.map(({ operation }) => operation.name))
-  throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family, name, hint)
-}
-
-function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {
-  const owners = [...operations.values()]
-    .filter(({ operation }) => operation.changes?.includes(name))
-    .map(({ operation }) => operation.name)
-  const detail = owners.length === 0
-    ? 'cannot be changed'
-    : `is changed by the operation ${owners.join(' or ')}, not by an update`
-  return { pointer: `/${name}`, detail }
 }
 
 function describePut (mount: Mount): RouteSchema {

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { hasAllWords } from '../mount/requests.js'
 import { readCommandId } from '../mount/urls.js'
 import { describeCommand, describeCommandAnswers } from '../openapi/answers.js'
 import {
@@ -15,6 +16,10 @@ import { makeWriteEndpoint, operationRule } from './form.js'
 /** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
 export const command: Form<'command'> = {
   name: 'command',
+  makeWriter: ({ urls }) => (request, { operation, item, params, command }) =>
+    item === undefined || !hasAllWords(operation)
+      ? undefined
+      : { method: 'PUT', url: urls.command(request, item.id, command), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

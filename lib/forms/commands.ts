@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Endpoint } from '../http/routes.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Mount } from '../mount/mount.js'
+import { hasAllWords } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { readCommandId, requireId } from '../mount/urls.js'
 import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
@@ -30,6 +31,14 @@ const path = '/rest/commands/:command'
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
   name: 'commands',
+  makeWriter: (mount, shared) => (request, { operation, item, params, command }) => {
+    const { family: { singular }, urls } = mount
+    if (item === undefined || !hasAllWords(operation)) return undefined
+    // At another version's, it would be that version that does it.
+    if (shared === undefined || !shared.commands.isOwner(singular, mount)) return undefined
+    const url = urls.shared(request, path.replace(':command', encodeURIComponent(command)))
+    return { method: 'PUT', url, body: { [singular]: item.id, action: operation.action, params } }
+  },
   endpoints (mount, shared) {
     const { family } = mount
     if (family.operations.size === 0 || shared === undefined) return []

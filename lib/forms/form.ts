@@ -1,5 +1,6 @@
 import type { Endpoint, RouteSchema } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
+import type { RequestWriter } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import type { Write } from './write.js'
 import { writeHandler } from './write.js'
@@ -10,6 +11,8 @@ export interface Form<N extends string = string> {
   readonly name: N
   /** @param shared undefined where the mount takes no part in the paths without a version */
   endpoints (mount: Mount, shared: SharedPaths | undefined): FormEndpoint[]
+  /** Makes what says something in this form, for people to see. */
+  makeWriter (mount: Mount, shared: SharedPaths | undefined): RequestWriter
 }
 
 /** An endpoint that may share its path and method with other forms. */

@@ -5,6 +5,7 @@ import { makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
+import type { RequestWriter } from '../mount/requests.js'
 import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
 import { describeAnswer, describeLinkedItem, redirected, replayHeader, validatorHeaders } from '../openapi/answers.js'
@@ -25,6 +26,14 @@ import { makeWriteEndpoint } from './form.js'
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const { lifecycle } = mount.family
   return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
+}
+
+/** Creates by `POST` on the collection, deletes by `DELETE`. */
+export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
+  return (request, { operation, item, params }) => {
+    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
+    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
+  }
 }
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {

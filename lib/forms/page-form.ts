@@ -3,11 +3,15 @@ import type { FormBody } from '../http/body.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Exchange } from '../mount/mount.js'
 import type { Problem } from '../problems.js'
+import { invalidBody, notFound } from '../problems.js'
 import { collectionRead } from '../reads/collection.js'
+import { addFeedback } from '../reads/feedback.js'
 import { itemRead } from '../reads/item.js'
 import type { Read } from '../reads/read.js'
 import { admit } from '../reads/read.js'
+import type { Command } from '../service/command.js'
 import type { Outcome } from '../service/execute.js'
+import { preview } from '../service/preview.js'
 import { readTarget } from '../service/record.js'
 import { mayRead } from './may-read.js'
 
@@ -19,7 +23,26 @@ export async function redirect (exchange: Exchange, outcome: Outcome): Promise<F
   const location = isDeleted || !await mayRead(exchange, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
-  return reply.code(303).header('location', location).send()
+  // A form that is not ours leads to the plain address.
+  const isOurs = (request.body as FormBody).key !== undefined
+  return reply.code(303).header('location', isOurs ? addFeedback(location, outcome.id) : location).send()
+}
+
+/** Asks whether it is meant, where something would be done; answers whether there was anything to ask. */
+export async function askFirst (exchange: Exchange, command: Command): Promise<boolean> {
+  const { mount, request, choice: { representation } } = exchange
+  if (representation.interactive !== true || command.target === undefined) {
+    throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
+  }
+  const { decision } = await preview(mount.family, mount.caller(request), command)
+  if (decision.outcome !== 'done') return false
+  const read = itemRead(mount)
+  const loading = await admit(read, request, { name: String(command.target), search: '', representation })
+  const loaded = loading && await read.load(loading)
+  if (loaded === undefined) throw notFound(mount.family.singular, command.target)
+  const question = { command, after: decision.after, sent: request.body as FormBody }
+  await read.represent(exchange, { fields: undefined, question }, loaded)
+  return true
 }
 
 /** The page that the form stands on, with what was entered and what was wrong with it. */

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { hasAllWords } from '../mount/requests.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
@@ -12,6 +13,9 @@ import { makeWriteEndpoint } from './form.js'
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {
   name: 'update',
+  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || !hasAllWords(operation)
+    ? undefined
+    : { method: 'PUT', url: urls.item(request, item.id), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

@@ -1,4 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import type { Operation } from '../family/operation.js'
+import { hasAllWords } from '../mount/requests.js'
 import { readItemId } from '../mount/urls.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
@@ -18,11 +20,15 @@ export const participle = makeWordForm('participle')
 function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
   return {
     name: word,
+    makeWriter: ({ urls, forms }) => (request, { operation, item, params }) => {
+      if (item === undefined || !hasAllWords(operation)) return undefined
+      if (word === 'participle' && !isApart(operation, forms)) return undefined
+      return { method: 'PUT', url: `${urls.item(request, item.id)}/${operation[word]}`, body: params }
+    },
     endpoints (mount) {
       const { family, forms } = mount
-      const operations = [...family.operations.values()].filter(({ operation }) =>
-        // Some verbs have only one word for both (split, put).
-        word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
+      const operations = [...family.operations.values()]
+        .filter(({ operation }) => word === 'verb' || isApart(operation, forms))
       return operations.map(({ operation, params }) => makeWriteEndpoint(mount, {
         method: 'PUT',
         path: `/:id/${operation[word]}`,
@@ -43,4 +49,9 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
       }))
     }
   }
+}
+
+// Some verbs have only one word for both (split, put).
+function isApart ({ verb, participle }: Pick<Operation, 'verb' | 'participle'>, forms: ReadonlySet<string>): boolean {
+  return participle !== verb || !forms.has('verb')
 }

@@ -10,7 +10,7 @@ import type { Outcome } from '../service/execute.js'
 import { execute } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
 import type { Stored } from '../storage/storage.js'
-import { redirect, showAgain } from './page-form.js'
+import { askFirst, redirect, showAgain } from './page-form.js'
 
 /** How a request becomes a command, and how what became of it is answered. */
 export interface Write {
@@ -26,9 +26,11 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     const choice = mount.chooser.choose('one', readWish(request))
     const exchange = { mount, request, reply, choice }
     try {
-      const command = write.read(request)
-      const precondition = makePrecondition(mount, request, command)
-      const outcome = await execute(mount.family, mount.caller(request), { ...command, precondition })
+      const read = write.read(request)
+      const command = { ...read, precondition: makePrecondition(mount, request, read) }
+      const asksFirst = request.body instanceof FormBody && request.body.asksFirst
+      if (asksFirst && await askFirst(exchange, command)) return reply
+      const outcome = await execute(mount.family, mount.caller(request), command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       if (outcome.problem !== undefined) throw outcome.problem

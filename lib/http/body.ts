@@ -37,6 +37,10 @@ export class FormBody {
   readonly revision: string | undefined
   /** The same form with the same content has the same key; a form that is not ours has none. */
   readonly key: string | undefined
+  /** The part of the key that the form was shown with. */
+  readonly formKey: string | undefined
+  /** Whether the person is to be asked first, and nothing to be done yet. */
+  readonly asksFirst: boolean
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
@@ -47,13 +51,18 @@ export class FormBody {
     }
     if (countFields(bytes, maxMembers) > maxMembers) throw invalidBody([explainMembers(maxMembers)])
     const entries = readEntries(bytes.toString('utf8'))
-    const key = entries.get('_key')
-    entries.delete('_key')
-    const revision = entries.get('_revision')
-    entries.delete('_revision')
+    const take = (name: string): string | undefined => {
+      const text = entries.get(name)
+      entries.delete(name)
+      return text
+    }
+    const key = take('_key')
+    const revision = take('_revision')
+    this.asksFirst = take('_confirm') !== undefined
     dropUntouched(entries)
     this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
+    this.formKey = key
     // With the content, so that a form that was corrected is another request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }

@@ -4,14 +4,19 @@ import { hashText } from '../values/ids.js'
 import { shorten } from '../values/shorten.js'
 import { readHttpDate } from './dates.js'
 
-/** A strong tag: the stored revision and the representation; of the content where no revision is stored. */
+/**
+ * A strong tag: the stored revision and the representation; of the content where no revision is stored.
+ *
+ * @param also what the answer shows that has no part in the revision
+ */
 export function makeEtag (
   { revision }: { readonly revision: number },
   document: object,
-  { name }: Representation
+  { name }: Representation,
+  also?: string
 ): string {
   const state = revision > 0 ? revision : hashText(JSON.stringify(document)).slice(0, 22)
-  return `"${state}-${name}"`
+  return `"${state}-${name}${also === undefined ? '' : `-${hashText(also).slice(0, 11)}`}"`
 }
 
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */

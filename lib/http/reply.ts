@@ -74,7 +74,7 @@ export function sendProblem (
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
-    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws) }))
+    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws), log: problem.log }))
 }
 
 const maxInstance = 1000

@@ -7,6 +7,7 @@ import type { Representation } from '../representations/representation.js'
 import type { Caller } from '../service/caller.js'
 import type { Makers } from '../service/makers.js'
 import type { Neighbours } from './neighbours.js'
+import type { RequestWriters } from './requests.js'
 import type { Urls } from './urls.js'
 
 /** One registration of a family in an application: everything that its requests need. */
@@ -31,6 +32,8 @@ export interface Mount {
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
   readonly forms: ReadonlySet<string>
+  /** How each form that is mounted says something, by its name; the forms put it there. */
+  readonly requestWriters: RequestWriters
   /** How many flaws a problem names. */
   readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]

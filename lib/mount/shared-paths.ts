@@ -116,8 +116,17 @@ class SharedNames<T> {
 
   /** Whose a name is when a request comes. */
   getOwner (name: string): T {
+    return this.#getClaim(name).value
+  }
+
+  /** Whether it is this mount's then. */
+  isOwner (name: string, mount: Mount): boolean {
+    return this.#getClaim(name).mount === mount
+  }
+
+  #getClaim (name: string): Claim<T> {
     const claims = this.#claims.get(name) as Claim<T>[]
-    return (claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>).value
+    return claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>
   }
 
   /** The names with whose they are. */

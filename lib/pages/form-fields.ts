@@ -3,7 +3,7 @@ import { declaresNull, listFields, withoutNull } from '../family/fields.js'
 import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
-import type { FormAffordance, FormField, Refusal } from '../representations/representation.js'
+import type { FormAffordance, FormField, Refusal } from '../representations/affordances.js'
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
@@ -12,6 +12,12 @@ export interface Submission {
   /** Where it was sent; undefined where it was the query of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
+  /** Undefined where it is only asked about. */
+  readonly problem?: Problem
+}
+
+/** One that was refused. */
+export interface RefusedForm extends Submission {
   readonly problem: Problem
 }
 
@@ -109,13 +115,13 @@ function restoreEntered (name: string, { entered, problem }: Entered = {}): { va
  * @param item what it is filled in with, where it changes members of it
  */
 export function makeForm (
-  { schema, ...form }: Omit<FormAffordance, 'fields'> & { readonly schema: TObject },
+  { schema, ...form }: Omit<FormAffordance, 'fields' | 'isRefused'> & { readonly schema: TObject },
   submission: Submission | undefined,
   item?: Members
 ): FormAffordance {
   const sent = submission?.action === form.action ? submission : undefined
   const fields = item === undefined ? makeFormFields(schema, sent) : makeFilledFields(schema, item, sent)
-  return { ...form, fields }
+  return { ...form, fields, isRefused: sent !== undefined }
 }
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
@@ -124,7 +130,7 @@ export function explainRefusal (
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
 ): { refused?: Refusal } {
-  if (submission === undefined) return {}
+  if (submission?.problem === undefined) return {}
   const { action, problem, entered } = submission
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return { refused: { problem: problem.document(undefined, maxFlaws), entered: isThere ? [] : [...entered] } }

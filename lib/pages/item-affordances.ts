@@ -1,72 +1,107 @@
 import { logFields } from '../family/command-schema.js'
-import type { Family } from '../family/family.js'
+import { ServiceFields } from '../family/fields.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
-import type { FormAffordance, ItemAffordances, Link, Representation } from '../representations/representation.js'
+import type { FormAffordance } from '../representations/affordances.js'
+import type { Feedback } from '../representations/item-view.js'
+import type { ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
-import type { Reader } from '../service/reader.js'
-import { nameRecord, showCommand } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeForm } from './form-fields.js'
+import { showEntry } from './log-entries.js'
+import type { Offer } from './offers.js'
 import { keepGranted, listOffers } from './offers.js'
+import { listRequests } from './sample-requests.js'
+
+/** What the page of an item shows besides it. */
+export interface ItemPage {
+  /** The newest entries of its log. */
+  readonly entries: readonly CommandRecord[]
+  /** Who reads it. */
+  readonly principal: string | undefined
+  /** The form that was refused. */
+  readonly submission?: Submission | undefined
+  /** What has just been done. */
+  readonly feedback?: Feedback | undefined
+}
 
 /** What people can do with an item now. */
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  reader: Reader,
-  submission?: Submission
+  { entries, principal, submission, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
-  const { family, urls, preconditions, representations } = mount
+  const { family, urls } = mount
   const self = urls.item(request, item.id)
-  // The same form of the same revision has the same key, so that what is sent twice is done once.
-  const key = `${self} ${item.revision}`
-  const makeNounForm = ({ name, noun, summary }: NounOperation, { schema, isPartial }: Params): FormAffordance => {
-    const title = summary === undefined ? {} : { title: summary }
-    // What is filled in shows what somebody else may be changing just now.
-    const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-    const form = { name, ...title, action: `${self}/${noun}`, key, ...revision, schema }
-    return makeForm(form, submission, isPartial ? item : undefined)
-  }
-
-  const offered = await listOffered(exchange, item)
-  const operations = [...family.operations.values()]
-    .filter(({ operation }) => offered.has(operation.action))
-    .filter(({ params }) => !params.isPartial || params.fields.some(isText))
-    .map(({ operation, params }) => makeNounForm(operation, params))
-  const { deletion } = family.lifecycle ?? {}
-  const remove = deletion !== undefined && offered.has(deletion.operation.action)
-    ? makeNounForm(deletion.operation, deletion.params)
-    : undefined
+  const offers = await findOffers(exchange, item)
+  const forms = offers.filter(({ reason }) => reason === undefined)
+    .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
+  const operations = forms.filter(({ name }) => name !== 'delete')
+  const remove = forms.find(({ name }) => name === 'delete')
+  const state = family.state?.(item)
   return {
-    kinds: listKinds(family.fields),
-    trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
-    others: linkOthers(representations, self),
+    ...placeItem(exchange, item.id),
+    ...(state === undefined ? {} : { state }),
     operations,
+    unavailable: offers.flatMap(({ operation: { name }, reason }) => reason === undefined ? [] : [{ name, reason }]),
     ...(remove && { remove }),
     ...(family.writable && {
-      log: {
-        href: `${self}/commands`,
-        entries: await findLastChanges(family, reader, item),
-        kinds: listKinds(logFields)
-      }
+      log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
     }),
-    ...explainRefusal(mount, submission, remove === undefined ? operations : [...operations, remove])
+    ...(feedback && { feedback: { ...feedback, current: item.revision } }),
+    ...explainRefusal(mount, submission, forms)
   }
 }
 
-// What its state allows, and the caller may do.
-async function listOffered (exchange: Exchange, item: Stored): Promise<ReadonlySet<string>> {
+// What the caller may do, and why not now where it is not allowed.
+async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
   // The forms of a page are sent to the nouns.
-  if (!exchange.mount.forms.has('noun')) return new Set()
-  const allowed = listOffers(exchange, item).filter(({ reason }) => reason === undefined)
-  const granted = await keepGranted(exchange, item, allowed)
-  return new Set(granted.map(({ operation }) => operation.action))
+  if (!exchange.mount.forms.has('noun')) return []
+  const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
+  return await keepGranted(exchange, item, offers)
+}
+
+const technical = ['id', ...Object.keys(ServiceFields.properties)]
+
+/** Where an item is, and of which members it is made. */
+export function placeItem (
+  { mount: { family, urls, representations }, request }: Exchange,
+  id: Id
+): Pick<ItemAffordances, 'kinds' | 'title' | 'technical' | 'trail' | 'others'> {
+  return {
+    kinds: listKinds(family.fields),
+    title: family.presentation.title,
+    technical,
+    trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
+    others: linkOthers(representations, urls.item(request, id))
+  }
+}
+
+/** The form of an operation, which is sent to its noun. */
+export function makeOperationForm (
+  exchange: Exchange,
+  item: Stored,
+  operation: NounOperation,
+  params: Params,
+  submission: Submission | undefined
+): FormAffordance {
+  const { mount: { family: { singular }, urls, preconditions }, request } = exchange
+  const { name, noun, summary, danger = false, final = false } = operation
+  const title = summary === undefined ? {} : { title: summary }
+  const { schema, isPartial } = params
+  const action = `${urls.item(request, item.id)}/${noun}`
+  // The same form of the same revision has the same key, so that what is sent twice is done once.
+  const key = `${action} ${item.revision}`
+  // What is filled in shows what somebody else may be changing just now.
+  const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
+  const entered = submission?.action === action ? submission.entered : undefined
+  const requests = listRequests(exchange, { operation, item }, { params, entered, key })
+  const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }
+  return makeForm(form, submission, isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
@@ -75,13 +110,16 @@ export function affordEntry ({ mount, request }: Exchange, target: Id, self: str
   const item = urls.item(request, target)
   return {
     kinds: listKinds(logFields),
+    title: 'id',
+    technical: [],
     trail: [
       { kind: 'list', href: urls.collection(request), name: family.name },
       { kind: 'item', href: item, name: String(target) },
       { kind: 'log', href: `${item}/commands`, name: 'commands' }
     ],
     others: linkOthers(representations, self),
-    operations: []
+    operations: [],
+    unavailable: []
   }
 }
 
@@ -89,20 +127,4 @@ function linkOthers (representations: readonly Representation[], self: string): 
   return representations
     .filter(each => each.interactive !== true && each.one !== undefined)
     .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
-}
-
-const shownChanges = 10
-
-// What changed nothing is in the whole log; here the page stays the same as long as the revision does. Each revision is
-// one change, which is found by it among any number of other entries.
-async function findLastChanges (family: Family, reader: Reader, { id, revision }: Stored): Promise<Members[]> {
-  const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
-  const { items } = await reader.findLog(id, {
-    where: [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: ['done'] }],
-    order: [{ field: 'revision', descending: true }, { field: 'id', descending: false }],
-    offset: 0,
-    limit: shownChanges,
-    count: false
-  })
-  return (items as CommandRecord[]).map(entry => showCommand(family, entry, nameRecord(entry, reader.principal)))
 }

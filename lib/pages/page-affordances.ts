@@ -2,6 +2,7 @@ import type { Exchange } from '../mount/mount.js'
 import { linkReferred } from '../mount/show-item.js'
 import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
+import type { Feedback, LogEntry } from '../representations/item-view.js'
 import type { Crumb, PageAffordances } from '../representations/representation.js'
 import { canShow, listKinds } from '../representations/representation.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
@@ -9,6 +10,7 @@ import { listActiveFilters, places } from './active-filters.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
+import { listRequests } from './sample-requests.js'
 import { keepSuffix, removeSuffix } from './suffix.js'
 
 /** The addresses of the pages around one. */
@@ -28,6 +30,8 @@ interface RowLinks {
   readonly links: PagesAround
   /** What the page belongs to. */
   readonly trail?: readonly Crumb[]
+  /** The same as entries of a log. */
+  readonly timeline?: readonly LogEntry[]
   /** Whether there is a place to say how many there are in all. */
   readonly isCountable: boolean
   /** Where the item in this row is. */
@@ -41,20 +45,27 @@ export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
   { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
-  submission?: Submission
+  submission?: Submission,
+  feedback?: Feedback
 ): Promise<PageAffordances> {
-  const { mount: { family: { fields, lifecycle, presentation }, grammar, urls, makers }, request } = exchange
+  const { mount: { family, grammar, urls, makers }, request } = exchange
+  const { fields, singular, lifecycle, presentation: { title, list: columns } } = family
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
   const refer = (index: number) => linkReferred(exchange.mount, request, items[index] as Stored)
-  const { title, list: columns } = presentation
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
-  const rows = affordRows(exchange, parsed, rowLinks, submission)
+  const rows = { ...affordRows(exchange, parsed, rowLinks, submission), ...(feedback && { feedback }) }
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
+  const { params } = lifecycle
+  const action = urls.collection(request)
+  const key = makers.makeCommandId()
+  const entered = submission?.action === action ? submission.entered : undefined
   const create = makeForm({
     name: 'create',
-    action: urls.collection(request),
-    key: makers.makeCommandId(),
-    schema: lifecycle.params.schema
+    singular,
+    action,
+    key,
+    schema: params.schema,
+    requests: listRequests(exchange, { operation: undefined, item: undefined }, { params, entered, key })
   }, submission)
   return { ...rows, create }
 }
@@ -67,7 +78,8 @@ export function affordRows (
   submission?: Submission
 ): PageAffordances {
   const { mount, request, suffix } = exchange
-  const { grammar, fields, columns, title, links: { prev, next }, trail = [], isCountable, address, refer } = rows
+  const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable, address } = rows
+  const { refer } = rows
   const { parameters, page, start, query: { limit } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
   const isSearch = submission !== undefined && submission.action === undefined
@@ -82,6 +94,7 @@ export function affordRows (
     choices: fields.filter(({ values }) => values !== undefined).map(({ name }) => name),
     trail: trail.map(crumb => ({ ...crumb, href: keepSuffix(exchange, crumb.href) })),
     others: linkOthers(exchange, parsed, removeSuffix(self, suffix)),
+    ...(timeline && { timeline }),
     ...(start === undefined ? { page } : {}),
     ...(prev === undefined ? {} : { prev }),
     ...(next === undefined ? {} : { next }),

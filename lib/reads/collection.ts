@@ -1,18 +1,24 @@
 import type { Endpoint } from '../http/routes.js'
-import type { Mount } from '../mount/mount.js'
+import type { Exchange, Mount } from '../mount/mount.js'
 import { describeItem, describePage } from '../openapi/answers.js'
 import { nameItem } from '../openapi/mark.js'
 import { describePaging, listItems } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Submission } from '../pages/form-fields.js'
+import type { RefusedForm } from '../pages/form-fields.js'
+import { findGoneLog } from '../pages/gone-log.js'
+import { tellFeedback } from '../pages/log-entries.js'
 import { affordCollection } from '../pages/page-affordances.js'
 import { notFound, Problem } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { splitQuery } from '../query/query-string.js'
+import type { Feedback } from '../representations/item-view.js'
 import type { Representation } from '../representations/representation.js'
+import type { Reader } from '../service/reader.js'
+import { readTarget } from '../service/record.js'
 import { makePicker } from '../values/json.js'
 import { hasLongItems, makeExpand } from './expand.js'
+import { splitFeedback } from './feedback.js'
 import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
@@ -22,7 +28,9 @@ import { parsePageQuery, readHandler } from './read.js'
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {
   readonly parsed: ParsedQuery
-  readonly refused?: Submission
+  readonly refused?: RefusedForm
+  /** The command that a page is to tell of. */
+  readonly command?: string
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -43,9 +51,11 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
     kind: 'page',
     locate: request => ({ name: family.name, suffix: (request.params as { extension?: string }).extension }),
     intend: () => ({ family: family.name, action: 'list', id: undefined, params: {} }),
-    parse (search, representation) {
+    parse (whole, representation) {
+      const { rest: search, ...asked } = splitFeedback(whole, representation)
       try {
-        return { parsed: parsePageQuery(grammar, orderForPeople(mount, search, representation), representation) }
+        const ordered = orderForPeople(mount, search, representation)
+        return { parsed: parsePageQuery(grammar, ordered, representation), ...asked }
       } catch (error) {
         if (representation.interactive !== true || !(error instanceof Problem)) throw error
         // To a person: the page before anything was filtered, and what was wrong beside what was entered.
@@ -80,7 +90,7 @@ const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
   { family, emptyList, urls }: Mount,
-  { caller, reader, representation, query: { parsed, refused } }: Loading<CollectionQuery>
+  { caller, reader, representation, query: { parsed, refused, command } }: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
   const members = parsed.fields ?? family.members
   const { findText } = reader
@@ -95,11 +105,21 @@ async function loadCollection (
     renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),
     show: makePicker(members),
-    afford: (exchange, page) => affordCollection(exchange, parsed, {
+    afford: async (exchange, page) => await affordCollection(exchange, parsed, {
       items: page.items,
       links: makePageLinks(urls.self(exchange.request), parsed, page)
-    }, refused)
+    }, refused, command === undefined ? undefined : await tellOwn(exchange, reader, command))
   }, parsed, representation)
+}
+
+/** What became of a command that its reader gave, and where its log is if it left nothing else. */
+async function tellOwn (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
+  const { family } = exchange.mount
+  const record = await reader.getOwnCommand(command)
+  if (record === undefined) return undefined
+  const feedback = tellFeedback(family, record)
+  const log = feedback.name === 'delete' ? await findGoneLog(exchange, readTarget(family, record)) : undefined
+  return { ...feedback, ...(log === undefined ? {} : { log }) }
 }
 
 function describeCollection (mount: Mount): Endpoint['schema'] {

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
+import type { Family } from '../family/family.js'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
 import { send, setCaching } from '../http/reply.js'
@@ -10,32 +11,44 @@ import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } fro
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Submission } from '../pages/form-fields.js'
+import type { Question } from '../pages/confirmation.js'
+import { affordConfirmation } from '../pages/confirmation.js'
+import type { RefusedForm } from '../pages/form-fields.js'
+import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
+import { findNewest, tellFeedback } from '../pages/log-entries.js'
 import { notFound, preconditionFailed } from '../problems.js'
 import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
+import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { makeExpand } from './expand.js'
+import { splitFeedback } from './feedback.js'
 import type { Read } from './read.js'
 import { addHint, parseOne, readHandler } from './read.js'
 
-/** Which members are wanted, and the form that the item is shown around where it was refused. */
+/** Which members are wanted, and what a page is to show besides them. */
 interface ItemQuery {
   readonly fields?: readonly string[] | undefined
   readonly expand?: readonly string[] | undefined
-  readonly refused?: Submission
+  /** The command that a page is to tell of. */
+  readonly command?: string
+  /** The form that the item is shown around, where it was refused. */
+  readonly refused?: RefusedForm
+  /** What is to be asked before it is done. */
+  readonly question?: Question
 }
 
 interface LoadedItem {
   readonly item: Stored
   /** With others in it, where that is asked for. */
   readonly expanded: Members | undefined
-  /** For what else its page shows. */
-  readonly reader: Reader
+  /** What its page shows besides it, where it is for people. */
+  readonly page: ItemPage | undefined
+  loadPage (): Promise<ItemPage>
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -55,27 +68,60 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
     },
-    parse: (search, representation) => parseOne(grammar, search, representation),
-    async load ({ caller, reader, intent, query: { expand: fields } }) {
-      const item = await reader.get(intent.id as Id)
-      if (item === undefined) return undefined
-      const expand = await makeExpand(family, caller, fields, item)
-      const [expanded] = await expand?.([item]) ?? []
-      return { item, expanded, reader }
+    parse (search, representation) {
+      const { rest, ...asked } = splitFeedback(search, representation)
+      return { ...parseOne(grammar, rest, representation), ...asked }
     },
-    represent (exchange, { fields, refused }, { item, expanded, reader }) {
+    async load ({ request, caller, reader, intent, query, representation }) {
+      const id = intent.id as Id
+      const item = await reader.get(id)
+      if (item !== undefined) {
+        const expand = await makeExpand(family, caller, query.expand, item)
+        const [expanded] = await expand?.([item]) ?? []
+        const loadPage = async () => await loadItemPage(family, reader, item, query)
+        return { item, expanded, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
+      }
+      if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
+      throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
+    },
+    represent (exchange, { fields, refused, question }, { item, expanded, page, loadPage }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: chooseMembers(exchange, fields, item, expanded),
-        affordances: () => affordItem(exchange, item, reader, refused)
+        affordances: async () => question === undefined
+          ? await affordItem(exchange, item, page ?? await loadPage())
+          : affordConfirmation(exchange, item, question)
       }
-      if (refused === undefined) return sendOne(exchange, item, view, { isExpanded: expanded !== undefined })
+      if (question !== undefined) return send(exchange, view)
+      if (refused === undefined) {
+        const also = page?.entries.find(isRefused)?.id
+        return sendOne(exchange, item, view, { also, isExpanded: expanded !== undefined })
+      }
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
     miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
   }
+}
+
+async function loadItemPage (
+  family: Family,
+  reader: Reader,
+  item: Stored,
+  { command, refused }: ItemQuery
+): Promise<ItemPage> {
+  const { principal } = reader
+  if (!family.writable) return { entries: [], principal, submission: refused }
+  const [entries, told] = await Promise.all([
+    findNewest(reader, item),
+    command === undefined ? undefined : reader.getFromLog(item.id, command)
+  ])
+  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+}
+
+function isRefused ({ outcome }: CommandRecord): boolean {
+  return outcome === 'refused'
 }
 
 // To a person, the page itself leads on, but for what the item refers to.
@@ -85,19 +131,22 @@ function chooseMembers (
   item: Stored,
   expanded: Members | undefined
 ): Members {
-  if (fields === undefined && choice.representation.interactive !== true) {
-    return showItem(mount, request, item, expanded)
-  }
+  const isForPeople = choice.representation.interactive === true
+  if (fields === undefined && !isForPeople) return showItem(mount, request, item, expanded)
   const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
-  const links = choice.representation.interactive === true ? linkReferred(mount, request, item) : {}
+  const links = isForPeople ? linkReferred(mount, request, item) : {}
   return Object.keys(links).length === 0 ? members : { ...members, links }
 }
 
-/** What an answer with one resource depends on, of which the revision of the item knows nothing. */
-interface Dependence {
-  /** On who asks. */
+const unknown = { revision: 0 }
+
+/** What an answer shows of which the revision knows nothing. */
+interface Sharing {
+  /** Whether it depends on who asks. */
   readonly isPersonal?: boolean
-  /** On other items, which stand in it: only its content tells whether it is another. */
+  /** What is not in the resource. */
+  readonly also?: string | undefined
+  /** Whether other items stand in it, so that only its content tells whether it is another. */
   readonly isExpanded?: boolean
 }
 
@@ -106,23 +155,21 @@ export function sendOne (
   exchange: Exchange,
   item: Stored,
   view: OneView | PageView,
-  { isPersonal = exchange.choice.representation.interactive === true, isExpanded = false }: Dependence = {}
+  { isPersonal = exchange.choice.representation.interactive === true, also, isExpanded = false }: Sharing = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation)
+  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation, also)
   const updatedAt = isExpanded ? undefined : item.updatedAt
   const verdict = judgeRead(request.headers, { etag, updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
   }
-  if (isGuarded && isPersonal) return send(exchange, view)
+  if (isPersonal && (isGuarded || isExpanded)) return send(exchange, view)
   reply.header('etag', etag)
   if (updatedAt !== undefined) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(exchange, view)
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
-
-const unknown = { revision: 0 }
 
 function describeRead (mount: Mount): Endpoint['schema'] {
   const { family } = mount

@@ -13,6 +13,7 @@ import {
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { affordEntry } from '../pages/item-affordances.js'
+import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { notFound } from '../problems.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -90,6 +91,7 @@ async function loadLog (
         { kind: 'list', href: urls.collection(exchange.request), name: family.name },
         { kind: 'item', href: urls.item(exchange.request, id), name: String(id) }
       ],
+      timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
   }, parsed, representation)

@@ -38,6 +38,7 @@ interface Location {
 
 /** What a read loads from. */
 export interface Loading<Q> {
+  readonly request: FastifyRequest
   readonly caller: Caller
   readonly reader: Reader
   readonly intent: Intent
@@ -119,7 +120,7 @@ export async function admit<Q, L> (
   const grant = await caller.authorize(intent)
   const query = read.parse(search, representation)
   const reader = new Reader(read.mount.family, await caller.storage(), grant, caller.signal)
-  return { caller, reader, intent, name, query, representation }
+  return { request, caller, reader, intent, name, query, representation }
 }
 
 /** Everything that the path can mean, in the representation that is asked for with it. */

@@ -1,5 +1,6 @@
 import type { FieldCondition, Kind } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { Confirmation, Feedback, LogEntry, SampleRequest, UnavailableOperation } from './item-view.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -21,15 +22,28 @@ export type Kinds = Readonly<Record<string, Kind>>
 /** What people can do with an item. */
 export interface ItemAffordances {
   readonly kinds: Kinds
+  /** The member that says which item it is. */
+  readonly title: string
   /** What the item belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
+  /** The state in a word. */
+  readonly state?: string
+  /** Members that the service itself gives, and few people look at. */
+  readonly technical: readonly string[]
   /** The operations that are allowed now. */
   readonly operations: readonly FormAffordance[]
+  /** Those that are not. */
+  readonly unavailable: readonly UnavailableOperation[]
   readonly remove?: FormAffordance
-  readonly log?: { readonly href: string, readonly entries: readonly Members[], readonly kinds: Kinds }
+  /** The newest entries of the log, the last first. */
+  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
   readonly refused?: Refusal
+  /** What has just been done. */
+  readonly feedback?: Feedback
+  /** What is asked about in the place of everything else, with the form that does it. */
+  readonly confirm?: Confirmation & { readonly form: FormAffordance }
 }
 
 /** What people can do with a page. */
@@ -67,6 +81,10 @@ export interface PageAffordances {
   readonly sort: string | undefined
   readonly create?: FormAffordance
   readonly refused?: Refusal
+  /** What has just been done. */
+  readonly feedback?: Feedback
+  /** The items as entries of a log, where they are such. */
+  readonly timeline?: readonly LogEntry[]
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** Where the item at this place of the page is. */
@@ -97,9 +115,20 @@ export interface Refusal {
 
 /** A form that POSTs what a person enters. */
 export interface FormAffordance {
+  /** Of the operation, `create` or `delete`. */
   readonly name: string
+  /** What it is done to. */
+  readonly singular: string
   /** What a definition says of it. */
   readonly title?: string
+  /** Whether the person is asked first. */
+  readonly danger?: boolean
+  /** Whether the person is asked first, and told that nothing takes it back. */
+  readonly final?: boolean
+  /** Whether this is what was refused. */
+  readonly isRefused: boolean
+  /** The same as requests. */
+  readonly requests: readonly SampleRequest[]
   readonly action: string
   readonly fields: readonly FormField[]
   /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Changes } from '../family/changes.js'
 import type { Family } from '../family/family.js'
 import type { ProblemCode, ProblemOptions } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
@@ -48,6 +49,8 @@ export interface CommandRecord extends Stored {
   /** Of any other in their place: enough to know them again, however large they were. */
   readonly digest?: string
   readonly outcome: CommandOutcome
+  /** What it changed of an item that was there; entries from before this was kept have none. */
+  readonly changes?: Changes
   readonly principal?: string
   /** Why it was refused. */
   readonly problem?: KeptProblem

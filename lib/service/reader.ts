@@ -79,6 +79,13 @@ export class Reader {
     return [...rows, ...rows.map(row => nameOtherRow(row, this.#family.name, String(target)))]
   }
 
+  /** A command that the reader gave himself, whatever became of its item. Without a name, nobody is known again. */
+  async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
+    if (this.principal === undefined && this.#where.length > 0) return undefined
+    const record = await this.getCommand(command)
+    return record?.principal === this.principal ? record : undefined
+  }
+
   async #getRecord (
     rows: readonly string[],
     holds: (record: CommandRecord) => boolean
@@ -104,11 +111,13 @@ export class Reader {
 
   /** Refuses where the item is not there for this caller. A log outlives its item, but no condition can judge that. */
   async checkLog (id: Id): Promise<void> {
-    if (await this.get(id) !== undefined) return
-    if (this.#where.length === 0) {
-      if (await hasLog(this.#storage, this.#family, id)) return
-    }
+    if (await this.get(id) !== undefined || await this.hasLog(id)) return
     throw notFound(this.#family.singular, id)
+  }
+
+  /** Whether there is a log of what need not be there any more. */
+  async hasLog (id: Id): Promise<boolean> {
+    return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id)
   }
 
   // Before the client's: how long a pattern of a client's takes would tell of what the grant excludes.

@@ -1,3 +1,4 @@
+import { listChanges } from '../family/changes.js'
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { Problem, problemCodes } from '../problems.js'
@@ -37,6 +38,9 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     action: command.action ?? '',
     ...(decision.outcome === 'done' ? { params: command.params } : { digest: digestParams(command.params) }),
     outcome: decision.outcome,
+    ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
+      ? { changes: listChanges(family.ownFields, current, decision.after) }
+      : {}),
     // A deletion is a change like any other, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
     createdAt: context.now,
@@ -77,6 +81,7 @@ function makeOtherRecord (family: Family, other: NeededItem, after: Stored, own:
     family: other.family.name,
     target,
     about: { family: family.name, id: readTarget(family, own) },
+    changes: listChanges(other.family.ownFields, other.current, after),
     revision: after.revision
   }
 }

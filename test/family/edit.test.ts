@@ -296,11 +296,11 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
   const shown = await page()
   for (const part of [
     'aria-labelledby="edit.title"',
-    '<h3 id="edit.title">Edit the ticket</h3>',
+    '<summary id="edit.title">Edit the ticket</summary>',
     '<input type="hidden" name="_revision" value="1">',
     '>\nTwo\nlines</textarea>\n<input type="hidden" name="_was.title" value="Two\nlines">',
     'name="title" required',
-    '<input id="edit-plain" name="plain" type="text" value="">',
+    '<input id="edit-plain" name="plain" type="text" dir="auto" value="">',
     '<option value="small" selected>small</option>',
     '<option value="false" selected>no</option>',
     '<input id="edit-room" name="room" type="number" step="1" inputmode="numeric" min="1" value="">'

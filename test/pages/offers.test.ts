@@ -97,8 +97,9 @@ t.test('authorize knows that nothing is about to be done', async t => {
   const [read, ...offers] = await ask(`${home}/${id}`)
   t.strictSame(read, { family: 'deals', action: 'read', id, params: {} })
   t.strictSame(offers.map(({ action }) => action), [
-    'HoldDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'EditDeal', 'DeleteDeal'
-  ], 'those that the state allows')
+    'HoldDeal', 'UnholdDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'EditDeal',
+    'DeleteDeal'
+  ], 'those that the state does not allow are only explained to who may do them')
   for (const { action, ...offer } of offers) {
     t.strictSame(offer, { family: 'deals', id, params: {}, tentative: true }, action)
   }

@@ -35,7 +35,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   [
     'a change',
     decided({ decision: { outcome: 'done', after: changed } }),
-    { ...entry, outcome: 'done', revision: 4 },
+    { ...entry, outcome: 'done', changes: { price: { from: 1, to: 2 } }, revision: 4 },
     [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
   ],
   [
@@ -90,8 +90,20 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
       context: { now, command: 'c-1', principal: 'ann', items: {} },
       decision: { outcome: 'done', after: changed }
     }),
-    { ...entry, outcome: 'done', revision: 4, principal: 'ann' },
+    { ...entry, outcome: 'done', changes: { price: { from: 1, to: 2 } }, revision: 4, principal: 'ann' },
     [{ type: 'replace', family: 'deals', item: changed, expected: 3, current: deal }]
+  ],
+  [
+    'a change of what is absent, and of what is long',
+    decided({ decision: { outcome: 'done', after: { ...changed, name: 'x'.repeat(201), price: 1, holdReason: 'a' } } }),
+    { ...entry, outcome: 'done', changes: { name: {}, holdReason: { to: 'a' } }, revision: 4 },
+    [{
+      type: 'replace',
+      family: 'deals',
+      item: { ...changed, name: 'x'.repeat(201), price: 1, holdReason: 'a' },
+      expected: 3,
+      current: deal
+    }]
   ]
 ]
 
@@ -120,6 +132,7 @@ t.test('given others that a command needed, of which one is changed', async t =>
     chosenId: 'c-1',
     target: 'd-2',
     about: { family: 'deals', id: 'd-1' },
+    changes: { price: { from: 1, to: 5 } },
     revision: 4
   })
   t.equal(listChangedOthers(family, what, record)[0]?.record.id, id, 'always the same')

@@ -2,15 +2,19 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { memoryStorage } from '../../lib/index.js'
-import { createDeal, dealsApp, readDeal, readLog } from '../deals/app.js'
-import { operations } from '../deals/operations.js'
+import { quote } from '../../lib/representations/html/curl.js'
+import { createDeal, dealsApp, home, readDeal, readLog, withoutTimes } from '../deals/app.js'
+import { operation, operations } from '../deals/operations.js'
+import { oddStrings } from '../odd-strings.js'
 
 const run = promisify(execFile)
 const section = await readFile(new URL('../../../docs/forms.md', import.meta.url), 'utf8')
 const words = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
 const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
+const needsCurl = { skip: !hasCurl && 'there is no curl' }
 
 /** The rows of the forms: name, command line, status. */
 const rows = [...section.matchAll(/^\| (.+?) \| `(curl .+?)` \| (\d{3})/gm)].map(([, form, line, status]) => ({
@@ -29,7 +33,7 @@ t.test('every form is in the table', async t => {
   t.equal(rows.length, 9)
 })
 
-t.test('every command line works as printed', { skip: !hasCurl && 'there is no curl' }, async t => {
+t.test('every command line works as printed', needsCurl, async t => {
   const app = await dealsApp(memoryStorage())
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
@@ -63,6 +67,76 @@ t.test('every command line works as printed', { skip: !hasCurl && 'there is no c
     'curl -s -f -g "$DEAL/commands?action=HoldDeal&revision>=2"'
   )
   t.match(last, '"held":false')
+})
+
+/** The command lines that the page of a deal shows for an operation, by the form that each is in. */
+async function shownCommands (app: FastifyInstance, id: string, name: string): Promise<[form: string, line: string][]> {
+  const { body } = await app.inject({ url: `${home}/${id}`, headers: { accept: 'text/html' } })
+  const form = body.split(`aria-labelledby="${name}.title">`)[1]?.split('</form>')[0] ?? ''
+  return [...form.matchAll(/<dt>([^<]+)<\/dt><dd><code class="curl">(.*?)<\/code>/gs)]
+    .map(([, form, code]) => [form as string, readText(code as string)])
+}
+
+const characters: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'", '#13': '\r' }
+const readText = (markup: string): string => markup.replace(/<[^>]*>/g, '')
+  .replace(/&(#?\w+);/g, (_, name: string) => characters[name] as string)
+
+t.test('a shell reads what was quoted as one word', async t => {
+  // No argument of a program can have this character, nor can what is shown.
+  const texts = [...oddStrings(), "'", "''", "'; id #", '$(id)', '`id`', '\\', '!!', '-n', '\n', ' ', '']
+    .filter(text => !text.includes('\0') && text.isWellFormed())
+  const words = texts.map(quote).join(' ')
+  const { stdout } = await run('sh', ['-c', `for word in ${words}; do printf '%s\\0' "$word"; done`])
+  t.strictSame(stdout.split('\0').slice(0, -1), texts)
+})
+
+t.test('every request that a page shows does what its button does', needsCurl, async t => {
+  const app = await dealsApp(memoryStorage(), { preconditions: 'required' })
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => app.close())
+  const send = async (line: string): Promise<string> =>
+    (await run('sh', ['-e', '-c', `${line.replace(" '/", ` '${address}/`)} -s -o /dev/null -w '%{http_code}'`])).stdout
+  // A name that a shell, a page and JSON each would take for something of theirs.
+  const name = 'O\'Neill & "Söhne" <b>$(touch x) \\ `id` \u202e%41'
+  const make = async (before: readonly string[]): Promise<string> => {
+    const { id } = await createDeal(app, { name })
+    for (const [index, step] of before.entries()) {
+      const { verb, params: payload } = operation(step)
+      const headers = { 'if-match': `"${index + 1}"` }
+      const { statusCode } = await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, headers, payload })
+      if (statusCode !== 200) throw new Error(`${step}: ${statusCode}`)
+    }
+    return id
+  }
+  let sent = 0
+  for (const { name: operation, action, before } of operations) {
+    const shown = await shownCommands(app, await make(before), operation)
+    const outcomes = new Map<string, object>()
+    for (const [index, [form]] of shown.entries()) {
+      const id = await make(before)
+      const [, line] = (await shownCommands(app, id, operation))[index] as [string, string]
+      t.match(await send(line), /^20[014]$/, `${operation}, ${form}`)
+      const entry = (await readLog(app, id)).at(-1)
+      // The form of an edit has what is there already; that it changes nothing need not be recorded.
+      if (operation !== 'edit') t.equal(entry?.action, action, `${operation}, ${form}`)
+      const params = operation === 'edit' ? undefined : entry?.params
+      outcomes.set(form, { deal: withoutTimes(await readDeal(app, id)), params })
+      sent++
+    }
+    const [first] = outcomes.values()
+    for (const [form, outcome] of outcomes) t.strictSame(outcome, first, `${operation}, ${form}`)
+    const expected = ['hold', 'unhold'].includes(operation) ? 8 : 7
+    t.equal(shown.length, expected, `${operation}: ${shown.map(([form]) => form).join(', ')}`)
+  }
+  const count = (await shownCommands(app, await make([]), 'delete')).length
+  for (let index = 0; index < count; index++) {
+    const id = await make([])
+    const [form, line] = (await shownCommands(app, id, 'delete'))[index] as [string, string]
+    t.match(await send(line), /^20[014]$/, `delete, ${form}`)
+    t.equal((await app.inject(`${home}/${id}`)).statusCode, 404, `delete, ${form}`)
+    sent++
+  }
+  t.equal(sent, 7 * 7 + 2 + 3)
 })
 
 t.test('the table of operations has their words', async t => {

@@ -1,6 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import type { FieldCondition } from '../../storage/storage.js'
 import { didYouMean } from '../../values/nearest.js'
+import { itemEnglish } from './item-texts.js'
 import type { Texts } from './texts.js'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -25,6 +26,7 @@ const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: s
 
 /** What the pages say where a host says nothing. */
 export const english: Texts = {
+  ...itemEnglish,
   lang: 'en',
   label,
   date,
@@ -62,14 +64,7 @@ export const english: Texts = {
   create: singular => `New ${lowerFirst(singular)}`,
   choose: 'choose',
   chooseNone: 'none',
-  operation: name => name,
-  submit: name => name,
   item: (singular, title) => title === undefined ? singular : `${singular} ${title}`,
-  operations: 'What can be done now',
-  deletion: 'Delete',
-  deleteItem: singular => `Delete this ${lowerFirst(singular)} for good`,
-  log: 'Log',
-  wholeLog: 'The whole log',
   status: status => `Status ${status}`,
   invalid: 'Some of what you entered is not right.',
   entered: 'You had entered:',

@@ -1,29 +1,20 @@
-import type { FormAffordance, FormField } from '../representation.js'
+import type { FormAffordance, FormField } from '../affordances.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
 
-/**
- * Renders a form that POSTs, with what was entered and what was wrong with it.
- *
- * @param singular what it is about
- */
-export function renderForm (texts: Texts, form: FormAffordance, singular: string, isDangerous = false): Markup {
-  const { name, action } = form
-  const words = [texts.label(name), texts.label(singular)] as const
-  const { title = texts.operation(...words) } = form
-  return markup`<form method="post" action="${action}" aria-labelledby="${name}.title">
-<h3 id="${name}.title">${title}</h3>
-${renderInputs(texts, form)}
-<button type="submit"${isDangerous && markup` class="danger"`}>${texts.submit(...words)}</button>
-</form>`
+/** Renders everything of a form but its title and its button. */
+export function renderInputs (texts: Texts, form: FormAffordance): Markup {
+  const { name, fields, key, revision } = form
+  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst(form) && markup`
+<input type="hidden" name="_confirm" value="ask">`}
+${fields.map(field => renderField(texts, field, name))}`
 }
 
-/** Renders everything of a form but its title and its button. */
-export function renderInputs (texts: Texts, { name, fields, key, revision }: FormAffordance): Markup {
-  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}
-${fields.map(field => renderField(texts, field, name))}`
+/** Whether a person is asked before it is done. */
+export function asksFirst ({ danger, final }: FormAffordance): boolean {
+  return danger === true || final === true
 }
 
 /** The name of the form that filters a list. */
@@ -68,7 +59,7 @@ function renderControl (texts: Texts, field: FormField, id: string, form: string
   // In an input, line ends would be dropped.
   if (kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))) {
     // A first line feed in a textarea would be dropped.
-    return markup`<textarea ${attributes}${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
+    return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
 ${value}</textarea>`
   }
   return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`
@@ -87,12 +78,19 @@ function renderOption (texts: Texts, choice: string, { kind, value }: FormField)
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 
-function renderType ({ kind, minimum, maxLength }: FormField): Markup {
+function renderType ({ kind, value = '', minimum, maxLength }: FormField): Markup {
+  // What was entered and is no such value would not be shown again.
+  const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
+  const isNumber = number.test(value)
   const min = minimum !== undefined && markup` min="${minimum}"`
   switch (kind) {
-    case 'integer': return markup`type="number" step="1" inputmode="numeric"${min}`
-    case 'number': return markup`type="number" step="any" inputmode="decimal"${min}`
-    case 'date': return markup`type="date"`
-    default: return markup`type="text"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
+    case 'integer': return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}` : asText('numeric')
+    case 'number': return isNumber ? markup`type="number" step="any" inputmode="decimal"${min}` : asText('decimal')
+    case 'date': return day.test(value) ? markup`type="date"` : asText('text')
+    default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
   }
 }
+
+// As browsers take them (HTML, 2.3.4 and 2.3.5).
+const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
+const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

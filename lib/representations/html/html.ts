@@ -2,18 +2,24 @@ import { createHash } from 'node:crypto'
 import { errorCodes } from '../../errors.js'
 import type { Members } from '../../values/json.js'
 import type { Representation } from '../representation.js'
+import { renderConfirmation } from './confirmation.js'
 import { replaceTexts } from './english.js'
 import { renderItem } from './item.js'
-import type { HtmlOptions } from './layout.js'
+import { itemStyle } from './item-style.js'
+import type { HtmlOptions, Styles } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
+import { listStyle } from './list-style.js'
+import { tellOutcome } from './message.js'
+import { nameForm } from './operation.js'
 import { renderProblem } from './refusal.js'
+import { script } from './script.js'
 import { style } from './style.js'
 import type { Texts } from './texts.js'
 
 /**
- * The API as pages that people can use, without scripts: lists with filters, items with a form for each operation that
- * is allowed now.
+ * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each
+ * operation that is allowed now.
  *
  * @example
  * const pages = html({ title: 'CRM', home: '/' })
@@ -22,47 +28,61 @@ import type { Texts } from './texts.js'
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
   // Browsers read every line end as a line feed, and hash what they read.
-  const css = (style + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  // A problem is small, and so is its page.
+  const styles = { whole: finish(style + listStyle + itemStyle), plain: finish(style) }
   const texts = replaceTexts(options.texts)
-  const layOut = makeLayout(options, texts, css)
+  const layOut = makeLayout(options, texts, styles, script)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(css), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       const affordances = await view.affordances?.()
-      return layOut({
-        heading: makeHeading(texts, view.name, view.document),
-        content: await renderItem(texts, view, affordances),
-        trail: affordances?.trail,
-        others: affordances?.others
-      })
+      const title = makeHeading(texts, view.name, view.document, affordances?.title)
+      return layOut(affordances?.confirm === undefined
+        ? {
+            heading: title,
+            state: affordances?.state,
+            message: affordances && tellOutcome(texts, affordances),
+            content: await renderItem(texts, view, affordances),
+            trail: affordances?.trail,
+            others: affordances?.others
+          }
+        : {
+            heading: texts.ask(nameForm(texts, affordances.confirm.form)),
+            content: renderConfirmation(texts, title, affordances.confirm),
+            trail: affordances.trail
+          })
     },
     page: async view => {
       const affordances = await view.affordances?.()
       return layOut({
         heading: texts.label(view.name),
+        message: affordances && tellOutcome(texts, affordances),
         content: await renderList(texts, view, affordances),
         trail: affordances?.trail,
         others: affordances?.others
       })
     },
-    problem: ({ document }) => layOut({ heading: String(document.title), content: renderProblem(texts, document) })
+    problem: ({ document, log }) =>
+      layOut({ heading: String(document.title), content: renderProblem(texts, document, log), isStill: true })
   }
 }
 
-function makePolicy (css: string): string {
-  const hash = createHash('sha256').update(css).digest('base64')
+function makePolicy ({ whole, plain }: Styles, script: string): string {
+  const hash = (text: string) => createHash('sha256').update(text).digest('base64')
   return "default-src 'none'; " +
-    `style-src 'sha256-${hash}'; ` +
+    `style-src 'sha256-${hash(whole)}' 'sha256-${hash(plain)}'; ` +
+    `script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-function makeHeading (texts: Texts, name: string, { name: own, id }: Members): string {
-  const title = own ?? id
-  return texts.item(texts.label(name), title === undefined ? undefined : String(title))
+function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
+  const title = document[titled] ?? document.id
+  return texts.item(texts.label(name), title === undefined || title === null ? undefined : String(title))
 }
 
 const kinds: Readonly<Record<keyof HtmlOptions, string>> =

@@ -1,49 +1,60 @@
 import type { Members } from '../../values/json.js'
 import type { ItemAffordances, Kinds, OneView } from '../representation.js'
-import { renderForm } from './form.js'
-import type { Markup } from './markup.js'
+import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
+import { renderMessage } from './message.js'
+import { nameForm, renderOperation } from './operation.js'
 import { renderRefusal } from './refusal.js'
-import { renderTable } from './table.js'
 import type { Texts } from './texts.js'
+import { renderTimeline } from './timeline.js'
 import { renderValue } from './values.js'
 
 /** Renders one resource: its members, what can be done with it now, and what was done. */
 export async function renderItem (
   texts: Texts,
-  { name, document }: OneView,
+  { document, name }: OneView,
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
   if (affordances === undefined) return renderMembers(texts, document, {})
-  const { operations, log, remove, refused, kinds } = affordances
-  return markup`${renderRefusal(texts, refused, operations)}
-${renderMembers(texts, document, kinds)}
-${operations.length > 0 && markup`<h2>${texts.operations}</h2>
-<div class="forms">
-${operations.map(operation => renderForm(texts, operation, name))}
-</div>`}
-${log && await renderLog(texts, log)}
-${remove && markup`<h2>${texts.deletion}</h2>
-<div class="forms">
-${renderForm(texts, { ...remove, title: texts.deleteItem(texts.label(name)) }, name, true)}
-</div>`}`
+  const { log, remove, refused, kinds, technical, feedback } = affordances
+  const operations = [...affordances.operations, ...(remove === undefined ? [] : [remove])]
+  const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
+  const members = Object.entries(document)
+  const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
+  return markup`${feedback && renderMessage(texts, feedback)}
+${renderRefusal(texts, refused, operations)}
+${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds)}
+${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
+<h2 id="operations">${texts.operations}</h2>
+${operations.map(operation => renderOperation(texts, operation))}
+</section>`}
+${renderUnavailable(texts, name, affordances)}
+${log && markup`<h2>${texts.log}</h2>
+${await renderTimeline(texts, log.entries)}
+<p><a href="${log.href}">${texts.wholeLog}</a></p>`}
+${given.length > 0 && markup`<h2>${texts.technical}</h2>
+${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
 }
 
-async function renderLog (
-  texts: Texts,
-  { entries: items, kinds, href }: NonNullable<ItemAffordances['log']>
-): Promise<Markup> {
-  const columns = ['createdAt', 'action', 'params', 'revision']
-  return markup`<h2>${texts.log}</h2>
-${await renderTable({ texts, caption: texts.log, items, columns, kinds })}
-<p><a href="${href}">${texts.wholeLog}</a></p>`
+function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
+  return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
+<dl>
+${unavailable.map(({ name, reason }) =>
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${reason}</dd>
+`)}</dl>`
 }
 
 function renderMembers (texts: Texts, document: Members, kinds: Kinds): Markup {
-  const entries = Object.entries(document).filter(([name]) => name !== 'links')
-  const links = Object.entries(document.links ?? {}) as [string, string][]
+  const { links = {}, ...members } = document as { links?: Record<string, string> }
+  const entries = Object.entries(members)
+  // What is a member and a link is one thing.
+  const others = Object.entries(links).filter(([rel]) => !Object.hasOwn(members, rel))
+  const show = (name: string, value: unknown): Content => {
+    const shown = renderValue(texts, value, kinds[name])
+    return Object.hasOwn(links, name) ? markup`<a href="${links[name]}">${shown}</a>` : shown
+  }
   return markup`<dl>
-${entries.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd>${renderValue(texts, value, kinds[name])}</dd>
-`)}${links.map(([rel, href]) => markup`<dt>${texts.label(rel)}</dt><dd><a href="${href}">${href}</a></dd>
+${entries.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd dir="auto">${show(name, value)}</dd>
+`)}${others.map(([rel, href]) => markup`<dt>${texts.label(rel)}</dt><dd><a href="${href}">${href}</a></dd>
 `)}</dl>`
 }

@@ -16,30 +16,44 @@ export interface HtmlOptions {
   readonly texts?: Partial<Texts>
 }
 
+/** The look of pages, and of those that are only text. */
+export interface Styles {
+  readonly whole: string
+  readonly plain: string
+}
+
 interface PageParts {
   readonly heading: string
+  /** The state of what it is about. */
+  readonly state?: string | undefined
+  /** What has just happened, for the title. */
+  readonly message?: string | undefined
   readonly content: Content
   /** What the page belongs to. */
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
+  /** Whether it is only text: there is nothing for a script to do, and little to be styled. */
+  readonly isStill?: boolean
 }
 
 /** Makes the function that puts content into a whole page. */
 export function makeLayout (
   { title = 'Dealbook', home }: HtmlOptions,
   texts: Texts,
-  css: string
+  styles: Styles,
+  script: string
 ): (parts: PageParts) => string {
   const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
-  const sheet = new Markup(css)
-  return ({ heading, content, trail = [], others = [] }) => {
+  const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
+  return ({ heading, state, message, content, trail = [], others = [], isStill = false }) => {
+    const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${texts.pageTitle(shorten(heading, maxTitle), title)}</title>
-<style>${sheet}</style>
+<title>${texts.pageTitle(said, title)}</title>
+<style>${isStill ? plain : whole}</style>
 </head>
 <body>
 <header><strong>${name}</strong>${trail.length > 0 && markup`
@@ -47,10 +61,11 @@ export function makeLayout (
 ${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
 `)}</ol></nav>`}</header>
 <main>
-<h1>${heading}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
+`}${!isStill && markup`<script>${code}</script>
 `}</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`

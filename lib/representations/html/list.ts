@@ -3,9 +3,13 @@ import { renderChips, renderFilterForm } from './filter.js'
 import { renderInputs } from './form.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
+import { renderMessage } from './message.js'
+import { nameForm, renderRequests } from './operation.js'
 import { renderRefusal } from './refusal.js'
+import type { Table } from './table.js'
 import { renderTable } from './table.js'
 import type { Texts } from './texts.js'
+import { renderTimeline } from './timeline.js'
 
 /** Renders a page of a collection: a form for a new item, filters, rows, and the pages around it. */
 export async function renderList (
@@ -16,20 +20,28 @@ export async function renderList (
   const { items, members: columns } = view
   const table = { texts, caption: texts.label(view.name), items }
   if (affordances === undefined) return await renderTable({ ...table, columns, kinds: {} })
-  const { create, filters, kinds, refused } = affordances
+  const { create, filters, refused, feedback } = affordances
   const forms = [{ name: 'filter', fields: filters }, ...(create === undefined ? [] : [create])]
   const { total } = view.document as { total?: number }
   const isEmpty = items.length === 0 && affordances.page === 1 && affordances.active.length === 0
-  return markup`${renderRefusal(texts, refused, forms)}
+  return markup`${feedback && renderMessage(texts, feedback)}
+${renderRefusal(texts, refused, forms)}
 <div class="tools">
 ${create && renderCreate(texts, create, view.singular, isEmpty)}
 ${renderFilterForm(texts, affordances)}
 </div>
 ${renderChips(texts, affordances)}
-${items.length === 0
-  ? renderEmpty(texts, affordances)
-  : await renderTable({ ...table, columns: affordances.columns, kinds, affordances })}
+${await renderItems(table, affordances)}
 ${renderPaging(texts, affordances, total)}`
+}
+
+async function renderItems (table: Omit<Table, 'kinds' | 'columns'>, affordances: PageAffordances): Promise<Markup> {
+  const { texts, items } = table
+  const { kinds, columns, timeline } = affordances
+  if (items.length === 0) return renderEmpty(texts, affordances)
+  return timeline === undefined
+    ? await renderTable({ ...table, columns, kinds, affordances })
+    : await renderTimeline(texts, timeline)
 }
 
 // Open where there is nothing else to do, or something in it was wrong.
@@ -42,7 +54,8 @@ function renderCreate (texts: Texts, form: FormAffordance, singular: string, isF
 <div class="inputs">
 ${renderInputs(texts, form)}
 </div>
-<button type="submit">${texts.submit(texts.label(form.name), texts.label(singular))}</button>
+<button type="submit">${nameForm(texts, form)}</button>
+${renderRequests(texts, form.requests)}
 </form>
 </details>`
 }

@@ -1,16 +1,17 @@
 import type { Members } from '../../values/json.js'
-import type { FormAffordance, Refusal } from '../representation.js'
+import type { FormAffordance, Refusal } from '../affordances.js'
 import { labelField, toFieldId } from './form.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders a page that says why a request was refused. */
-export function renderProblem (texts: Texts, problem: Members): Markup {
+export function renderProblem (texts: Texts, problem: Members, log?: string): Markup {
   const errors = listErrors(texts, problem)
   const text = errors.length === 1 ? errors[0]?.text : String(problem.detail)
   return markup`<div class="refused" role="alert"><p>${text}</p></div>
 ${errors.length > 1 && renderTexts([...errors.map(({ text }) => text), ...tellMore(texts, problem)])}
+${log !== undefined && markup`<p>${texts.wasDeleted} <a href="${log}">${texts.logOfDeleted}</a></p>`}
 <p class="hint">${texts.status(Number(problem.status))}</p>`
 }
 
@@ -33,7 +34,7 @@ export function renderRefusal (
   const reason = flaws.length === 0
     ? renderReason(texts, problem)
     : markup`<strong>${texts.invalid}</strong>`
-  return markup`<div class="refused" role="alert">
+  return markup`<div class="refused" role="alert" tabindex="-1" autofocus>
 <p>${reason}</p>
 ${flaws.length > 0 && renderTexts(flaws)}
 ${entered.length > 0 && markup`<p>${texts.entered}</p>

@@ -1,5 +1,3 @@
-import { listStyle } from './list-style.js'
-
 /** The look of all pages: small, without images or scripts, light or dark as the reader's system is. */
 export const style = `
 :root {
@@ -66,4 +64,4 @@ button.danger { color: var(--bad); background: transparent; border-color: var(--
 .refused dl { color: var(--ink) }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: .6rem } }
-${listStyle}`
+`

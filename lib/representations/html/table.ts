@@ -7,7 +7,7 @@ import { markup } from './markup.js'
 import type { Texts } from './texts.js'
 import { renderBadge, renderValue, shorten } from './values.js'
 
-interface Table {
+export interface Table {
   readonly texts: Texts
   readonly caption: string
   readonly items: readonly Members[]

@@ -1,11 +1,12 @@
 import type { FieldCondition } from '../../storage/storage.js'
+import type { ItemTexts } from './item-texts.js'
 
 /**
  * Every word that the pages say by themselves. A host replaces those it likes, all of them for another language:
  * `html({ texts: { lang: 'de', yes: 'ja', label: name => names[name] ?? name } })`. What is said of a request that was
  * refused is the problem's, as every representation has it.
  */
-export interface Texts {
+export interface Texts extends ItemTexts {
   /** The language of the pages, as in `<html lang>`. */
   readonly lang: string
 
@@ -71,21 +72,9 @@ export interface Texts {
   /** The empty choice of what must be chosen, and of what need not. */
   readonly choose: string
   readonly chooseNone: string
-  /** What a form says and does, by the name of its operation. */
-  readonly operation: (name: string, singular: string) => string
-  readonly submit: (name: string, singular: string) => string
-
   // Items.
 
   readonly item: (singular: string, title: string | undefined) => string
-  readonly operations: string
-  readonly deletion: string
-  readonly deleteItem: (singular: string) => string
-
-  // Logs.
-
-  readonly log: string
-  readonly wholeLog: string
 
   // What was refused.
 

@@ -7,12 +7,18 @@ import type { Texts } from './texts.js'
 export function renderValue (texts: Texts, value: unknown, kind?: Kind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
   if (typeof value === 'boolean') return value ? texts.yes : texts.no
-  if (typeof value === 'number') return kind === 'integer' || kind === 'number' ? texts.number(value) : String(value)
+  if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
   if (kind === 'date') return markup`<time datetime="${text}">${texts.date(text)}</time>`
   if (kind === 'date-time') return markup`<time datetime="${text}">${texts.moment(text)}</time>`
   return text
+}
+
+// What is counted or measured, a script writes as the reader's system does.
+function renderNumber (texts: Texts, value: number, kind: Kind | undefined): Content {
+  if (kind !== 'integer' && kind !== 'number') return String(value)
+  return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
 }
 
 // One member after another if they are plain; what is deeper is for programs.

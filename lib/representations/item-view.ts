@@ -1,0 +1,69 @@
+import type { Kind } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+
+/** A member as it is shown: of an item, or of what was sent with a command. */
+export interface ShownMember {
+  readonly name: string
+  readonly value: unknown
+  readonly kind?: Kind | undefined
+}
+
+/** A member before and after a change; neither, where they were too long to be kept. */
+export interface ShownChange {
+  readonly name: string
+  readonly kind?: Kind | undefined
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
+/** What was done by a command: the words for it, and what became of it. */
+export interface Feedback {
+  /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
+  readonly name: string
+  readonly participle: string | undefined
+  readonly outcome: 'done' | 'unchanged' | 'refused'
+  /** That of the item after it. */
+  readonly revision: number
+  /** That of the item now, where it is there. */
+  readonly current?: number
+  /** The log of the item, where it was deleted. */
+  readonly log?: string
+}
+
+/** An entry of the log, for people. */
+export interface LogEntry extends Feedback {
+  /** Where it is. */
+  readonly href: string
+  readonly at: string
+  readonly principal?: string | undefined
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** Why it was refused. */
+  readonly reason?: string | undefined
+}
+
+/** What is asked about before it is done. */
+export interface Confirmation {
+  /** Where the item is. */
+  readonly item: string
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** What is sent along, field by field. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** An operation that cannot be done now, and why not. */
+export interface UnavailableOperation {
+  readonly name: string
+  readonly reason: string
+}
+
+/** A request that does the same as the button of a form. */
+export interface SampleRequest {
+  /** The form in which it says it. */
+  readonly form: string
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Members | undefined
+}

@@ -1,0 +1,33 @@
+import type { Family } from '../family/family.js'
+import { notFound } from '../problems.js'
+import { matcher } from '../storage/match.js'
+import type { Id, Stored } from '../storage/storage.js'
+import type { Caller } from './caller.js'
+import type { Command } from './command.js'
+import { identifyCommand } from './command-id.js'
+import type { Decision } from './decide.js'
+import { decide } from './decide.js'
+import { authorizeOthers, loadOthers } from './others.js'
+
+/** What a command would come to now, and the item as it is. Nothing is done, and `authorize` knows that. */
+export async function preview (
+  family: Family,
+  caller: Caller,
+  command: Command
+): Promise<{ readonly current: Stored, readonly decision: Decision }> {
+  const { action = 'read', params, precondition } = command
+  const id = command.target as Id
+  const { where = [], principal } = await caller.authorize({
+    family: family.name, action, id, params, tentative: true
+  })
+  const needed = await authorizeOthers({ family, caller }, command)
+  const storage = await caller.storage()
+  const current = await storage.get(family.name, id, caller.signal)
+  if (current === undefined || !matcher(where)(current)) throw notFound(family.singular, id)
+  precondition?.(current)
+  const { makers } = caller
+  const name = identifyCommand(command, principal)?.id ?? makers.makeCommandId()
+  const context = { now: makers.clock().toISOString(), command: name, principal, items: {} }
+  const others = await loadOthers(needed, storage)
+  return { current, decision: decide(family, current, command, context, others) }
+}

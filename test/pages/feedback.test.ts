@@ -1,0 +1,211 @@
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import Fastify from 'fastify'
+import t from 'tap'
+import type { FamilyOptions } from '../../lib/index.js'
+import { deals, memoryStorage, Problem, Type } from '../../lib/index.js'
+import { createDeal, home, readDeal, readLog } from '../deals/app.js'
+
+const family = deals.extend({ fields: Type.Object({ danger: Type.Optional(Type.String()) }) })
+
+async function pagesApp (
+  t: { teardown (close: () => Promise<unknown>): void },
+  options: Partial<FamilyOptions> = {}
+): Promise<FastifyInstance> {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(family, { storage: memoryStorage(), version: 'v1', ...options } as never)
+  await app.ready()
+  return app
+}
+
+const html = { accept: 'text/html' }
+
+async function post (
+  app: FastifyInstance,
+  url: string,
+  form: Record<string, string>,
+  accept = 'text/html'
+): Promise<LightMyRequestResponse> {
+  return await app.inject({
+    method: 'POST',
+    url,
+    headers: { accept, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(form).toString()
+  })
+}
+
+/** What a page says of what was done. */
+function messageOf (body: string): string | undefined {
+  return /<div class="message" role="status" tabindex="-1" autofocus>\n<p>(.*?)<\/p>/s.exec(body)?.[1]
+    ?.replace(/<[^>]*>/g, '').trim()
+}
+
+t.test('every action is followed by a message that the log bears out', async t => {
+  const app = await pagesApp(t)
+  const follow = async (url: string, form: Record<string, string>) => {
+    const { statusCode, headers } = await post(app, url, { _key: url, ...form })
+    t.equal(statusCode, 303, url)
+    const { body } = await app.inject({ url: String(headers.location), headers: html })
+    const title = /<title>(.*?)<\/title>/.exec(body)?.[1]
+    return { location: String(headers.location), message: messageOf(body), title }
+  }
+  const created = await follow(home, { name: 'Tea', price: '1' })
+  t.match(created, { message: 'Created.', title: 'Created. Deal Tea - Dealbook' })
+  const item = created.location.replace(/\?.*/, '')
+  const held = await follow(`${item}/holds`, { reason: 'r' })
+  t.match(held, { message: 'Held. Revision 2.', title: 'Held. Revision 2. Deal Tea - Dealbook' })
+  t.match(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
+  t.match(await follow(`${item}/holds`, { reason: 'r', _key: 'other' }), { message: 'Nothing changed.' })
+  t.match(await follow(`${item}/unholds`, {}), { message: 'Released. Revision 3.' })
+  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Edited. Revision 4.' })
+  t.match(
+    await follow(`${item}/holds`, { reason: 'r' }),
+    { message: 'Held. Revision 2. It has been changed since, and is at revision 4.' },
+    'of an address that is old, it says so'
+  )
+  const changed = await follow(`${item}/price-changes`, { newPrice: '2', reason: 'r' })
+  t.match(changed, { message: 'Price changed. Revision 5.' })
+  const gone = await follow(`${item}/deletions`, {})
+  t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - Dealbook' })
+  t.match(gone.location, new RegExp(`^${home}\\?_command=`))
+
+  const { body, statusCode } = await app.inject({ url: item, headers: html })
+  t.equal(statusCode, 404)
+  t.match(body, `<a href="${item}/commands">Its log</a>`, 'what is gone leads to its log')
+  t.notMatch((await app.inject({ url: `${home}/nowhere`, headers: html })).body, 'Its log')
+  t.strictSame(Object.keys((await app.inject(item)).json()), ['type', 'title', 'status', 'detail', 'instance'])
+})
+
+t.test('a form that changed nothing does not stand in the way of another', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app)
+  const { body } = await app.inject({ url: `${home}/${id}`, headers: html })
+  const keys = [...body.matchAll(/<form method="post" action="([^"]+)"[^]*?name="_key" value="([^"]+)"/g)]
+    .map(([, action, key]) => ({ action: action as string, key: key as string }))
+  t.equal(new Set(keys.map(({ key }) => key)).size, 7)
+  for (const noun of ['edits', 'deletions']) {
+    const { action, key } = keys.find(({ action }) => action.endsWith(noun)) as { action: string, key: string }
+    t.equal((await post(app, action, { _key: key })).statusCode, 303, noun)
+  }
+  t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
+})
+
+t.test('no link makes a page say what did not happen', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app)
+  const { id: other } = await createDeal(app)
+  const [entry] = await readLog(app, other)
+  const url = `${home}/${id}`
+  const read = async (search: string, base = url) => await app.inject({ url: `${base}?${search}`, headers: html })
+  const evil = '<script>alert(1)</script>'
+  for (const command of [entry?.id as string, 'nothing', evil, '', '%', '%ff', `${'a'.repeat(101)}`]) {
+    for (const base of [url, home]) {
+      const { statusCode, body } = await read(`_command=${command}`, base)
+      t.equal(statusCode, 200, `${base} ${command}`)
+      if (base === url || command !== entry?.id) t.equal(messageOf(body), undefined, `${base} ${command}`)
+      t.notMatch(body, 'alert(1)')
+    }
+  }
+  const own = await read(`fields=name&_command=${(await readLog(app, id))[0]?.id}`)
+  t.equal(messageOf(own.body), 'Created.', 'beside other parameters')
+  for (const base of [url, home]) {
+    const { statusCode } = await app.inject(`${base}?_command=${entry?.id}`)
+    t.equal(statusCode, 400, 'programs have no such parameter')
+  }
+})
+
+t.test('whose command it was matters where the page is about no item', async t => {
+  let principal = 'ann'
+  const app = await pagesApp(t, { authorize: () => ({ principal }) })
+  const { id } = await createDeal(app)
+  const { headers } = await post(app, `${home}/${id}/deletions`, { _key: 'k' })
+  const follow = async () => messageOf((await app.inject({ url: String(headers.location), headers: html })).body)
+  t.equal(await follow(), 'Deleted. Its log')
+  principal = 'bob'
+  t.equal(await follow(), undefined)
+})
+
+t.test('what cannot be undone is asked about first', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app, { name: 'O\'Neill & "Sons" <b>' })
+  const item = `${home}/${id}`
+  const { body: page } = await app.inject({ url: item, headers: html })
+  const asking = [...page.matchAll(/aria-labelledby="([\w-]+)\.title">(.*?)<\/form>/gs)]
+    .filter(([, , form]) => form?.includes('<input type="hidden" name="_confirm" value="ask">')).map(([, name]) => name)
+  t.strictSame(asking, ['complete', 'cancel', 'delete'])
+
+  const entered = { reason: 'Line 1\nLine "2" <i>', amercement: '5', _key: 'k', _confirm: 'ask' }
+  const asked = await post(app, `${item}/cancellations`, entered)
+  t.equal(asked.statusCode, 200)
+  for (const part of [
+    '<h1 dir="auto">Cancel the deal?</h1>', 'Deal O&#39;Neill &amp; &quot;Sons&quot; &lt;b&gt;</a>',
+    'Cancel a deal for an amercement', 'This cannot be undone.',
+    '<dt>Reason</dt><dd dir="auto">Line 1\nLine &quot;2&quot;',
+    '<bdi class="before">open</bdi> → <bdi>cancelled</bdi>', `action="${item}/cancellations"`
+  ]) t.ok(asked.body.includes(part), part)
+  t.match(await readDeal(app, id), { status: 'open', revision: 1 }, 'nothing is done')
+  const hidden = [...asked.body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/gs)]
+  const unescape = (text: string) => text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+  const form = Object.fromEntries(hidden.map(([, name, value]) => [name as string, unescape(value as string)]))
+  t.strictSame(form, { _key: 'k', reason: 'Line 1\nLine "2" <i>', amercement: '5' }, 'what was entered goes along')
+  t.equal((await post(app, `${item}/cancellations`, form)).statusCode, 303)
+  t.match(await readDeal(app, id), { status: 'cancelled', amercement: 5, revision: 2 })
+  t.match((await readLog(app, id)).at(-1), { action: 'CancelDeal', params: { reason: 'Line 1\nLine "2" <i>' } })
+
+  await t.test('only where something would be done', async t => {
+    const wrong = await post(app, `${item}/cancellations`, { ...entered, amercement: 'x' })
+    t.equal(wrong.statusCode, 400)
+    const same = await post(app, `${item}/cancellations`, { ...entered, _key: 'l' })
+    t.equal(same.statusCode, 303, 'nothing would change')
+    const refused = await post(app, `${item}/completions`, { _key: 'm', _confirm: 'ask' })
+    t.equal(refused.statusCode, 409)
+    t.match(refused.body, 'complete is not allowed while the deal is cancelled')
+  })
+
+  await t.test('nobody is asked who sends it without a page', async t => {
+    const { id } = await createDeal(app)
+    const answer = await post(app, `${home}/${id}/cancellations`, { reason: 'r', amercement: '1' }, 'application/json')
+    t.equal(answer.statusCode, 201)
+    const json = { method: 'POST', url: `${home}/${id}/deletions`, payload: {} } as const
+    t.equal((await app.inject(json)).statusCode, 201)
+    const program = await post(app, `${item}/deletions`, { _confirm: 'ask' }, 'application/json')
+    t.strictSame([program.statusCode, program.json().errors[0].pointer], [400, '/_confirm'])
+    const create = await post(app, home, { name: 'a', price: '1', _confirm: 'ask' })
+    t.equal(create.statusCode, 400)
+  })
+})
+
+t.test('who may not do it is not asked whether to', async t => {
+  const app = await pagesApp(t, {
+    authorize (_request, { action }) {
+      if (action === 'DeleteDeal') throw new Problem('forbidden', 'Not you')
+    }
+  })
+  const { id } = await createDeal(app)
+  const answer = await post(app, `${home}/${id}/deletions`, { _key: 'k', _confirm: 'ask' })
+  t.equal(answer.statusCode, 403)
+  t.match(answer.body, 'Not you')
+  t.equal((await app.inject(`${home}/${id}`)).statusCode, 200)
+})
+
+t.test('a page that shows another refusal is another page', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app)
+  const read = async () => await app.inject({ url: `${home}/${id}`, headers: html })
+  t.equal((await read()).headers.etag, '"1-html"')
+  const headers = { 'idempotency-key': 'k' }
+  await app.inject({ method: 'POST', url: `${home}/${id}/unholds`, headers })
+  t.equal((await read()).headers.etag, '"1-html"', 'what changed nothing is not shown')
+  await app.inject({ method: 'PUT', url: `${home}/${id}/complete` })
+  const before = (await read()).headers.etag
+  const hold = { method: 'POST', url: `${home}/${id}/holds`, payload: { reason: 'r' } } as const
+  t.equal((await app.inject({ ...hold, headers: { 'idempotency-key': 'l' } })).statusCode, 409)
+  const { headers: { etag }, body } = await read()
+  t.match(body, 'Refused: hold.')
+  t.not(etag, before)
+  t.match(etag, /^"2-html-[\w-]{11}"$/)
+  const again = await app.inject({ url: `${home}/${id}`, headers: { ...html, 'if-none-match': String(etag) } })
+  t.equal(again.statusCode, 304)
+  const put = { method: 'PUT', url: `${home}/${id}/edit`, headers: { 'if-match': String(etag) } } as const
+  t.equal((await app.inject({ ...put, payload: { name: 'Silk' } })).statusCode, 200, 'it says the revision as any tag')
+})

@@ -1,0 +1,183 @@
+import Fastify from 'fastify'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import t from 'tap'
+import { deals, memoryStorage } from '../../lib/index.js'
+import { focused, formOf, message, submit, unfold } from '../browser/forms.js'
+import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import type { Item } from '../deals/app.js'
+import { createDeal, home, readDeal, readLog } from '../deals/app.js'
+
+// One for all: to start a browser takes longer than most of what is done with it.
+const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined
+
+const scripts: BrowserContextOptions = { javaScriptEnabled: true, locale: 'de-DE', timezoneId: 'Asia/Tokyo' }
+
+async function startApp (t: { teardown (close: () => Promise<unknown>): void }) {
+  const posts: string[] = []
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  app.addHook('onRequest', async ({ method, url }) => { if (method === 'POST') posts.push(url) })
+  app.register(deals, { storage: memoryStorage(), version: 'v1' })
+  return { app, address: await app.listen({ port: 0 }), browser: shared as Browser, posts }
+}
+
+/** Presses the tabulator until this has the focus. */
+async function reach (tab: Page, place: RegExp): Promise<void> {
+  for (let presses = 0; !place.test(await focused(tab)); presses++) {
+    if (presses > 60) throw new Error(`${place} is never reached`)
+    await tab.keyboard.press('Tab')
+  }
+}
+
+for (const [name, options] of [['without scripts', {}], ['with the script', scripts]] as const) {
+  t.test(`by the keyboard alone, ${name}`, needsBrowser, async t => {
+    const { app, address, browser, posts } = await startApp(t)
+    const tab = await openTab(browser, options)
+    const failures: unknown[] = []
+    tab.on('pageerror', error => failures.push(error))
+    // That a page was refused, the console says too.
+    tab.on('console', line => line.text().startsWith('Failed to load') || failures.push(line.text()))
+    const isScripted = options.javaScriptEnabled === true
+    const press = async (key: string) => await follow(tab, () => tab.keyboard.press(key))
+
+    await tab.goto(`${address}${home}`)
+    await reach(tab, /create-name/)
+    await tab.keyboard.type('Tea')
+    await reach(tab, /create-price/)
+    await tab.keyboard.type('1')
+    await press('Enter')
+    t.strictSame([await message(tab), await focused(tab)], ['Created.', 'DIV message'])
+    const [{ id }] = (await app.inject(home)).json<{ items: [Item] }>().items
+    t.equal(tab.url().includes('_command'), !isScripted, 'a script takes it from the address')
+
+    await reach(tab, /hold\.title/)
+    await tab.keyboard.press('Enter')
+    await reach(tab, /hold-reason/)
+    await tab.keyboard.type('By hand')
+    await tab.keyboard.press('Tab')
+    await press('Enter')
+    t.strictSame([await message(tab), await focused(tab)], ['Held. Revision 2.', 'DIV message'])
+    t.match(await readDeal(app, id), { held: true, holdReason: 'By hand' })
+
+    // What this page offers is no longer allowed when it is sent.
+    for (const verb of ['unhold', 'complete']) await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}` })
+    await reach(tab, /cancel\.title/)
+    await tab.keyboard.press('Enter')
+    await reach(tab, /cancel-amercement/)
+    await tab.keyboard.type('1')
+    await reach(tab, /cancel-reason/)
+    await tab.keyboard.type('Too late')
+    await tab.keyboard.press('Tab')
+    if (isScripted) await tab.keyboard.press('Enter')
+    await press('Enter')
+    t.match([await focused(tab), await tab.title()], ['DIV refused', /^Not done\. /])
+    t.match(await tab.getByRole('alert').innerText(), /cancel is not allowed while the deal is completed[^]*Too late/)
+
+    await reach(tab, /delete\.title/)
+    await tab.keyboard.press('Enter')
+    await tab.keyboard.press('Tab')
+    const before = posts.length
+    if (isScripted) {
+      await tab.keyboard.press('Enter')
+      t.match(await tab.getByRole('dialog').innerText(), /Delete the deal\?[^]*cannot be undone/)
+      await tab.keyboard.press('Escape')
+      t.match(await focused(tab), /^BUTTON/, 'where it was')
+      await tab.keyboard.press('Enter')
+    } else {
+      await press('Enter')
+      t.equal(await tab.locator('h1').innerText(), 'Delete the deal?')
+      await reach(tab, /BUTTON danger/)
+    }
+    await press('Enter')
+    t.match([await message(tab), await focused(tab)], [/^Deleted\./, 'DIV message'])
+    t.equal(posts.length - before, isScripted ? 1 : 2, 'a dialog sends nothing, a page asks first')
+    t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
+    t.strictSame(failures, [], 'the policy lets in what there is')
+  })
+}
+
+t.test('what a script makes better', needsBrowser, async t => {
+  const { app, address, browser, posts } = await startApp(t)
+  const { id } = await createDeal(app, { price: 1234567.5, completionDate: '2027-03-31' })
+  const tab = await openTab(browser, scripts)
+  await tab.goto(`${address}${home}/${id}`)
+
+  await t.test('the time and the numbers are those of the reader', async t => {
+    t.equal(await tab.locator('data[value="1234567.5"]').first().innerText(), '1.234.567,5')
+    const day = tab.locator('time[datetime="2027-03-31"]').first()
+    t.strictSame([await day.innerText(), await day.getAttribute('title')], ['31.03.2027', '31 Mar 2027'])
+    const { createdAt } = await readDeal(app, id)
+    const moment = tab.locator(`time[datetime="${String(createdAt)}"]`).first()
+    const options = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Tokyo' } as const
+    t.equal(await moment.innerText(), new Intl.DateTimeFormat('de-DE', options).format(new Date(String(createdAt))))
+    t.match(await moment.getAttribute('title'), /^\d+ \w{3} \d{4}, \d\d:\d\d:\d\d UTC$/)
+  })
+
+  await t.test('a dialog shows what was entered, as text', async t => {
+    const cancel = await unfold(tab, 'cancel')
+    await cancel.getByLabel('Amercement').fill('5')
+    await cancel.getByLabel('Reason').fill('<img src=x onerror=alert(1)>\nsank')
+    await cancel.locator('> button').click()
+    const dialog = tab.getByRole('dialog', { name: 'Cancel the deal?' })
+    t.match(await dialog.innerText(), /Amercement\s+5\s+Reason\s+<img src=x onerror=alert\(1\)>\nsank/)
+    t.equal(await dialog.locator('img').count(), 0)
+    await dialog.getByRole('button', { name: 'No, leave it as it is' }).click()
+    t.equal(await tab.getByRole('dialog').count(), 0)
+    t.equal(posts.length, 1, 'nothing but the creation was sent')
+    await cancel.locator('> button').click()
+    await follow(tab, () => dialog.getByRole('button', { name: 'Cancel the deal' }).click())
+    t.equal(await message(tab), 'Cancelled. Revision 2.')
+    t.equal(await tab.getByText('onerror=alert').first().isVisible(), true)
+    t.equal((await readLog(app, id)).length, 2)
+  })
+
+  await t.test('two clicks send one request', async t => {
+    const { id } = await createDeal(app)
+    await tab.goto(`${address}${home}/${id}`)
+    const hold = await unfold(tab, 'hold')
+    await hold.getByLabel('Reason').fill('r')
+    posts.length = 0
+    await follow(tab, () => hold.locator('> button').evaluate(button => {
+      const { click } = button as unknown as { click (): void }
+      click.call(button)
+      click.call(button)
+    }))
+    t.equal(await message(tab), 'Held. Revision 2.')
+    t.strictSame(posts, [`${home}/${id}/holds`])
+  })
+
+  await t.test('no empty parameters are in the address', async t => {
+    await tab.goto(`${address}${home}`)
+    await tab.locator('summary', { hasText: 'Filter' }).first().click()
+    await tab.locator('#filter-min-price').fill('7')
+    await follow(tab, () => tab.locator('#filter-min-price').press('Enter'))
+    const { search } = new URL(tab.url())
+    t.match(search, /[?&]min-price=7/)
+    t.notMatch(search, /=(&|$)/)
+  })
+})
+
+t.test('a value that its field cannot show is shown nevertheless', needsBrowser, async t => {
+  const { app, address, browser } = await startApp(t)
+  const { id } = await createDeal(app)
+  const tab = await openTab(browser)
+  await tab.goto(`${address}${home}/${id}`)
+  const form = await unfold(tab, 'change-completion-date')
+  // As a browser sends it that knows no such fields.
+  await form.evaluate(form => {
+    for (const field of (form as unknown as { querySelectorAll (s: string): Iterable<{ type: string }> })
+      .querySelectorAll('input:not([type=hidden])')) field.type = 'text'
+  })
+  await form.getByLabel('New date').fill('tomorrow')
+  await form.getByLabel('Amercement').fill('much')
+  await form.getByLabel('Why changed').fill('Storms')
+  await submit(form)
+  const again = formOf(tab, 'change-completion-date')
+  t.equal(await again.getByLabel('New date').inputValue(), 'tomorrow')
+  t.equal(await again.getByLabel('Amercement').inputValue(), 'much')
+  t.equal(await again.isVisible(), true, 'unfolded')
+  await again.getByLabel('New date').fill('2027-03-31')
+  await again.getByLabel('Amercement').fill('3')
+  await submit(again)
+  t.equal(await message(tab), 'Completion date changed. Revision 2.')
+})
