@@ -7,6 +7,9 @@ import type { Family } from './family.js'
 
 type Keys = Pick<FamilyDefinition, 'name' | 'unique' | 'references'>
 
+// What it refers to stands in the links of an item, by the name of the field.
+const ownLinks = ['self', 'collection', 'log', 'operations']
+
 /** Names what is wrong with `unique` and `references`; undefined where nothing is. */
 export function findFlawInKeys (fields: readonly Field[], keys: Keys): string | undefined {
   const { name, unique = [], references = {} } = keys
@@ -38,6 +41,7 @@ function findFlawInReferences (
   const known = fields.filter(({ name }) => name !== 'id').map(({ name }) => name)
   for (const [name, other] of Object.entries(references)) {
     const field = fields.find(each => each.name === name && name !== 'id')
+    if (ownLinks.includes(name)) return `references has "${name}", which is the name of another link of every item`
     if (field === undefined) return `references has "${name}", which is no field to refer by.${didYouMean(name, known)}`
     const target = other === family ? { name: family, idKind: getIdKind(fields) } : findFamily(other)
     if (target === undefined) {

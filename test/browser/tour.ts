@@ -101,7 +101,8 @@ async function draw (browser: Browser, content: string, caption: string): Promis
     * { margin: 0; box-sizing: border-box }
     body { display: grid; grid-template-rows: ${size.height}px 48px; font: 18px system-ui, sans-serif }
     img { display: block }
-    pre { background: #111; color: #eee; padding: 4em; font: 20px/1.6 monospace }
+    pre { background: #111; color: #eee; padding: 3em 2em; font: 20px/1.6 monospace }
+    pre { white-space: pre-wrap; overflow-wrap: anywhere }
     p { background: #1d3b66; color: #fff; padding: 0 1em; line-height: 48px }
   </style>${content}<p>${caption}</p>`)
   const png = await tab.screenshot()

@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers, deals, memoryStorage, Type } from '../../lib/index.js'
+import { customers, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home, snapshot } from '../deals/app.js'
 import { storages } from '../storages.js'
@@ -115,5 +115,50 @@ t.test('no field is called links', async t => {
   t.throws(
     () => customers.extend({ fields: Type.Object({ links: Type.Optional(Type.String()) }) }),
     /the field "links" belongs to the service/
+  )
+})
+
+t.test('what an item refers to is linked, where it is mounted beside it', async t => {
+  const teams = defineFamily({
+    name: 'teams',
+    singular: 'team',
+    fields: Type.Object({ id: Type.Integer(), name: Type.String() }),
+    create: ['name']
+  })
+  const people = defineFamily({
+    name: 'people',
+    singular: 'person',
+    fields: Type.Object({
+      id: Type.Integer(), team: Type.Integer(), chief: Type.Optional(Type.Integer()), name: Type.String()
+    }),
+    create: ['team', 'chief', 'name'],
+    edit: ['team', 'name'],
+    references: { team: teams, chief: 'people' }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  app.register(teams, { storage, prefix: '/hr', version: 'v1' })
+  app.register(people, { storage, prefix: '/hr' })
+  app.register(people, { storage, prefix: '/alone' })
+  const post = async (url: string, payload: object) => (await app.inject({ method: 'POST', url, payload })).json()
+  for (const name of ['A', 'B']) await post('/hr/rest/v1/teams', { name })
+  const plain = linksOf('/hr/people/1')
+  t.strictSame((await post('/hr/people', { team: 1, name: 'Ann' })).links, { ...plain, team: '/hr/rest/v1/teams/1' })
+  await post('/hr/people', { team: 2, chief: 1, name: 'Bob' })
+  const bob = (await app.inject('/hr/people/2')).json()
+  t.match(bob.links, { self: '/hr/people/2', team: '/hr/rest/v1/teams/2', chief: '/hr/people/1' })
+  t.match((await app.inject('/alone/people/2')).json().links, { chief: '/alone/people/1', team: undefined })
+  t.notOk('team' in (await app.inject('/alone/people/2')).json().links, 'a family that is elsewhere')
+  t.match((await app.inject('/hr/people/2.xml')).body, '<team>/hr/rest/v1/teams/2</team><chief>/hr/people/1</chief>')
+  // The links are those of the item as it was, also where it refers to another after it.
+  const moved = await app.inject({ method: 'PUT', url: '/hr/people/2', payload: { ...bob, team: 1 } })
+  t.strictSame([moved.statusCode, moved.json().links.team], [200, '/hr/rest/v1/teams/1'])
+  const links = { ...bob.links, chief: '/hr/people/2' }
+  const refused = await app.inject({ method: 'PUT', url: '/hr/people/2', payload: { links: { chief: links.chief } } })
+  t.match(refused.json(), { status: 400, errors: [{ pointer: '/links/chief' }] })
+  t.throws(
+    () => people.extend({ fields: Type.Object({ log: Type.Integer() }), create: ['log'], references: { log: teams } }),
+    /references has "log", which is the name of another link of every item/
   )
 })

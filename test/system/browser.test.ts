@@ -296,7 +296,7 @@ t.test('a form that is sent twice does nothing twice', needsBrowser, async t => 
   t.equal(await countOf(app), 2)
 
   await tab.goto(made)
-  const id = made.slice(made.lastIndexOf('/') + 1)
+  const id = new URL(made).pathname.split('/').at(-1) as string
   const twin = await openTab(browser)
   await twin.goto(made)
   for (const page of [tab, twin]) {
