@@ -11,6 +11,8 @@ const definition = {
   fields: Type.Object({ id, title, ...others }),
   create: ['title', 'price', 'completionDate'],
   edit: ['title'],
+  title: 'title',
+  list: ['title', 'status', 'held', 'price', 'completionDate', 'createdAt'],
   queries: {
     'deals-by-title': defineQuery({ field: 'title' }),
     'deals-by-status': defineQuery({ field: 'status' })

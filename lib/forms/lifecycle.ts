@@ -103,7 +103,8 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       response: {
         204: { type: 'null', description: 'It is gone' },
         ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'not-found', 'in-use', 'constraint', 'precondition-failed',
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
+          'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',
           ...describePreconditions(mount), 'storage-unavailable', 'busy'
         )
       }

@@ -3,7 +3,7 @@ import type { Members } from '../values/json.js'
 import type { ItemAffordances, Kinds, PageAffordances } from './affordances.js'
 
 export type {
-  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, PageAffordances, Refusal
+  ActiveFilter, Crumb, FormAffordance, ItemAffordances, Kinds, Link, PageAffordances
 } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */

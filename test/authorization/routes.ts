@@ -54,11 +54,13 @@ export interface Route {
   readonly url: string
 }
 
-/** An application with all families in all forms, and every route that it has. */
+/** An application with all families in all forms, and every route that it has. @param prepare called before */
 export async function everyRoute (
-  options: Partial<FamilyOptions> & Pick<FamilyOptions, 'storage'>
+  options: Partial<FamilyOptions> & Pick<FamilyOptions, 'storage'>,
+  prepare: (app: FastifyInstance) => unknown = () => {}
 ): Promise<{ app: FastifyInstance, routes: Route[] }> {
   const app = Fastify()
+  await prepare(app)
   const routes: Route[] = []
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) routes.push({ method: each, url })

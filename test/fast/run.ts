@@ -18,6 +18,7 @@ const slow = [
   join('mount', 'mounting'),
   join('plugin', 'observability'),
   join('plugin', 'versions'),
+  join('openapi', 'answers'),
   join('reads', 'export'),
   join('query', 'random-queries'),
   'examples',
