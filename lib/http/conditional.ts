@@ -22,8 +22,8 @@ export function makeEtag (
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */
 interface Validators {
   readonly etag: string
-  /** `YYYY-MM-DDTHH:mm:ss.sssZ` */
-  readonly updatedAt: string
+  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where nobody knows, so that no date is a condition */
+  readonly updatedAt: string | undefined
 }
 
 type Verdict = 'go' | 'not-modified' | 'failed'
@@ -34,17 +34,18 @@ export function judgeRead (headers: IncomingHttpHeaders, current: Validators): V
   const noneMatch = headers['if-none-match']
   const since = headers['if-modified-since']
   const unmodified = headers['if-unmodified-since']
+  const { updatedAt } = current
   if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
   if (match !== undefined) {
     if (!listMatches(match, tag => tag === current.etag)) return 'failed'
-  } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
+  } else if (updatedAt !== undefined && unmodified !== undefined && isLater(updatedAt, unmodified)) {
     return 'failed'
   }
   if (noneMatch !== undefined) {
     return listMatches(noneMatch, tag => withoutWeakness(tag) === withoutWeakness(current.etag)) ? 'not-modified' : 'go'
   }
-  if (since === undefined || readHttpDate(since) === undefined) return 'go'
-  return isLater(current.updatedAt, since) ? 'go' : 'not-modified'
+  if (updatedAt === undefined || since === undefined || readHttpDate(since) === undefined) return 'go'
+  return isLater(updatedAt, since) ? 'go' : 'not-modified'
 }
 
 /**

@@ -18,10 +18,11 @@ export function linkItem (mount: Mount, request: FastifyRequest, item: Stored): 
   const links = writable
     ? { self, collection, log: `${self}/commands`, operations: `${self}/operations` }
     : { self, collection }
-  return references.size === 0 ? links : { ...links, ...linkOthers(mount, request, item) }
+  return references.size === 0 ? links : { ...linkReferred(mount, request, item), ...links }
 }
 
-function linkOthers (mount: Mount, request: FastifyRequest, item: Stored): Record<string, string> {
+/** Where the items are that an item refers to, by its fields, as far as their families are at the same prefix. */
+export function linkReferred (mount: Mount, request: FastifyRequest, item: Stored): Readonly<Record<string, string>> {
   const { family, neighbours } = mount
   return Object.fromEntries([...family.references].flatMap(([field, { name }]) => {
     const id = item[field] as Id | null | undefined
@@ -30,7 +31,7 @@ function linkOthers (mount: Mount, request: FastifyRequest, item: Stored): Recor
   }))
 }
 
-/** An item as it is shown by itself, the same in every answer. */
-export function showItem (mount: Mount, request: FastifyRequest, item: Stored): Members {
-  return Object.assign(makePicker(mount.family.members)(item), { links: linkItem(mount, request, item) })
+/** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */
+export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): Members {
+  return Object.assign(makePicker(mount.family.members)(shown), { links: linkItem(mount, request, item) })
 }

@@ -92,7 +92,9 @@ export function describeLinkedItem (mount: Mount): TObject {
 /** Where an item leads. */
 export function describeItemLinks (mount: Mount): TObject {
   const self = describePlace(mount)
-  const links = { self: describeLink(self), collection: describeLink(mount.prefix + mount.home) }
+  const link = Type.Optional(Type.String({ format: 'uri-reference' }))
+  const referred = Object.fromEntries(Array.from(mount.family.references.keys(), field => [field, link]))
+  const links = { ...referred, self: describeLink(self), collection: describeLink(mount.prefix + mount.home) }
   const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
   const others = [...mount.family.references].map(([field, { name }]) =>
     [field, Type.Optional(describeLink(`${mount.prefix}/${name}/1`))])

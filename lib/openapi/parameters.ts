@@ -90,8 +90,8 @@ export function describeBarePaging (mount: Mount, list: DescribedList): TObject 
 
 /** Those of one resource. */
 export function describeFieldsAndFormat (mount: Mount, list: DescribedList): TObject {
-  const { fields, format } = describeSettings(mount, list)
-  return describeQuery(mount, list, { fields, format })
+  const { fields, expand, format } = describeSettings(mount, list)
+  return describeQuery(mount, list, { fields, ...expand && { expand }, format })
 }
 
 // What is alike in all lists is one component, whatever the list.
@@ -105,7 +105,8 @@ function describeQuery (mount: Mount, { name: list }: DescribedList, parameters:
   return Type.Object(Object.fromEntries(named), { additionalProperties: false })
 }
 
-function describeSettings ({ representations }: Mount, { grammar: { limits, order }, members }: DescribedList) {
+function describeSettings ({ representations }: Mount, { grammar, members }: DescribedList) {
+  const { limits, order, references } = grammar
   const { pageSize, maxPageSize } = limits
   const list = members.join(', ')
   return {
@@ -122,6 +123,7 @@ function describeSettings ({ representations }: Mount, { grammar: { limits, orde
       description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
     }),
     fields: Type.String({ description: `Only these members, separated by commas: ${list}` }),
+    ...references.length === 0 ? {} : { expand: describeExpand(references) },
     count: Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' }),
     format: Type.Unsafe<string>({
       type: 'string',
@@ -129,6 +131,13 @@ function describeSettings ({ representations }: Mount, { grammar: { limits, orde
       description: 'The representation, before the Accept header'
     })
   }
+}
+
+function describeExpand (references: readonly string[]) {
+  const pattern = `^(${references.join('|')})(,(${references.join('|')}))*$`
+  const description = 'In the place of these ids, the items that they refer to, as far as they can be seen; ' +
+    `separated by commas: ${references.join(', ')}`
+  return Type.String({ pattern, description })
 }
 
 function describePlace (does: string) {

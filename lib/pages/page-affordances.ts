@@ -1,4 +1,5 @@
 import type { Exchange } from '../mount/mount.js'
+import { linkReferred } from '../mount/show-item.js'
 import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import { makePageUrl } from '../query/query-string.js'
 import type { Feedback, LogEntry } from '../representations/item-view.js'
@@ -36,6 +37,8 @@ interface RowLinks {
   readonly isCountable: boolean
   /** Where the item in this row is. */
   address (index: number): string
+  /** Where the items are that it refers to, by its members. */
+  refer? (index: number): Readonly<Record<string, string>>
 }
 
 /** What people can do with a page of a family. */
@@ -49,7 +52,8 @@ export async function affordCollection (
   const { mount: { family, grammar, urls, makers }, request } = exchange
   const { fields, singular, lifecycle, presentation: { title, list: columns } } = family
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address }
+  const refer = (index: number) => linkReferred(exchange.mount, request, items[index] as Stored)
+  const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
   const rows = { ...await affordRows(exchange, parsed, rowLinks, submission), ...(feedback && { feedback }) }
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const { params } = lifecycle
@@ -76,6 +80,7 @@ export async function affordRows (
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
   const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable, address } = rows
+  const { refer } = rows
   const { parameters, page, start, query: { limit } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
   const isSearch = submission !== undefined && submission.action === undefined
@@ -107,6 +112,12 @@ export async function affordRows (
     // Pages are counted from the first, not from a cursor.
     url: changes => makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
     address: index => keepSuffix(exchange, address(index)),
+    ...refer && {
+      refer (index: number, member: string) {
+        const href = refer(index)[member]
+        return href && keepSuffix(exchange, href)
+      }
+    },
     ...explainRefusal(mount, submission)
   }
 }

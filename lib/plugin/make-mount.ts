@@ -51,7 +51,7 @@ export async function makeMount (
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
-    grammar: compileGrammar(family, limits),
+    grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
     representations,
     chooser: makeChooser(representations),
@@ -72,8 +72,8 @@ export async function makeMount (
     isGuarded: options.authorize !== undefined,
     makers,
     caller: request => makeCaller(request, declared => {
-      const { family, caller } = requireNeighbour(mount, declared)
-      return { family, caller: caller(request) }
+      const found = neighbours.find(declared.name, mount)
+      return found && { family: found.family, caller: found.caller(request) }
     })
   }
   return mount
@@ -83,7 +83,10 @@ export async function makeMount (
 export function checkOthers (mount: Mount): void {
   for (const { operation, others } of mount.family.operations.values()) {
     for (const { family } of others) {
-      if (family === undefined || requireNeighbour(mount, family).storage === mount.storage) continue
+      if (family === undefined) continue
+      const found = mount.neighbours.find(family.name, mount)
+      if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, family.name)
+      if (found.storage === mount.storage) continue
       throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(mount.family.name, operation.name, family.name)
     }
   }
@@ -97,12 +100,6 @@ export function checkReferences (mount: Mount): void {
     if (other === undefined || other.storage === storage) continue
     throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
   }
-}
-
-function requireNeighbour (mount: Mount, { name }: Family): Mount {
-  const found = mount.neighbours.find(name, mount)
-  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, name)
-  return found
 }
 
 const unlimited: Grant = {}

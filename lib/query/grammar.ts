@@ -30,6 +30,8 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
+  /** The fields in the place of which the items are to stand that they refer to. */
+  readonly expand: readonly string[] | undefined
   /** The list in the order that is asked for. */
   readonly list: OrderedList
   /** The place from which to read, where one is named. */
@@ -48,6 +50,8 @@ export interface Grammar {
   readonly limits: QueryLimits
   /** Where a client asks for none. */
   readonly order: readonly Order[]
+  /** The fields that can be expanded. */
+  readonly references: readonly string[]
   /** Every name that filters, for documentation. */
   readonly filters: ReadonlyMap<string, Filter>
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
@@ -57,15 +61,19 @@ export interface Grammar {
 const maxHints = 5
 
 /** What is listed, and in which order where the client asks for none; by id where that is empty. */
-type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>>
+type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
+  /** Fields that refer to other items. */
+  readonly references?: readonly string[]
+}
 
 /** Compiles the query grammar of a list: a pure function from query string to query. */
-export function compileGrammar ({ name, fields, order: ownOrder = [] }: ListShape, limits: QueryLimits): Grammar {
+export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
+  const { name, fields, order: ownOrder = [], references = [] } = shape
   const filters = listFilters(fields)
   const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder) }
-  const settingReaders = makeSettingReaders(fields, limits.maxValues)
+  const settingReaders = makeSettingReaders(fields, references, limits.maxValues)
 
-  return { limits, order: ownList.order, filters, parse }
+  return { limits, order: ownList.order, references, filters, parse }
 
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
@@ -111,6 +119,7 @@ export function compileGrammar ({ name, fields, order: ownOrder = [] }: ListShap
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
+      expand: settings.expand,
       list,
       start: start as Start | undefined,
       parameters
@@ -139,7 +148,8 @@ export function compileGrammar ({ name, fields, order: ownOrder = [] }: ListShap
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    const others = `other parameters: ${reservedNames.join(', ')}; or. before alternatives`
+    const settings = [...reservedNames, ...references.length > 0 ? ['expand'] : []]
+    const others = `other parameters: ${settings.join(', ')}; or. before alternatives`
     return `${text} Fields that can be filtered: ${names}; ${others}`
   }
 

@@ -9,13 +9,13 @@ export interface Filter {
   readonly description: string
 }
 
-/** Parameters with a meaning of their own; no field may be named like one. */
+/** Parameters with a meaning of their own in every family; no field may be named like one, nor `expand`. */
 export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
 
 /** Whether a field of this name could not be told from something else in a query. */
 export function isReserved (name: string): boolean {
-  return (reservedNames as readonly string[]).includes(name) || /^or\d*$/.test(name)
+  return (reservedNames as readonly string[]).includes(name) || /^(or\d*|expand)$/.test(name)
 }
 
 const descriptions: Record<Operator, string> = {

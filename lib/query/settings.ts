@@ -11,6 +11,7 @@ export interface Settings {
   maxpagesize?: number
   sort?: Order[]
   fields?: string[]
+  expand?: string[]
   count?: boolean
   format?: string
   /** As they were sent: what they mean depends on the order. */
@@ -24,9 +25,14 @@ export type SettingReader = (text: string, settings: Settings) => string | undef
 /**
  * Makes the readers of all parameters that do not filter.
  *
+ * @param references the fields that can be expanded; without any, there is no such parameter
  * @param maxValues how many fields a list may name
  */
-export function makeSettingReaders (fields: readonly Field[], maxValues: number): Map<string, SettingReader> {
+export function makeSettingReaders (
+  fields: readonly Field[],
+  references: readonly string[],
+  maxValues: number
+): Map<string, SettingReader> {
   const showable = fields.map(({ name }) => name)
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
 
@@ -50,6 +56,13 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
       return flaw
     },
 
+    expand (text, settings) {
+      const names = text.split(',')
+      const flaw = findListFlaw(names, references, maxValues, undefined, 'no field that refers to an item')
+      if (flaw === undefined) settings.expand = names
+      return flaw
+    },
+
     count (text, settings) {
       if (text !== 'exact') return 'must be "exact"'
       settings.count = true
@@ -62,7 +75,7 @@ export function makeSettingReaders (fields: readonly Field[], maxValues: number)
 
     before: keepText('before')
   }
-  return new Map(Object.entries(readers))
+  return new Map(Object.entries(readers).filter(([name]) => name !== 'expand' || references.length > 0))
 }
 
 function readPositive (name: 'page' | 'maxpagesize'): SettingReader {
@@ -85,13 +98,14 @@ function findListFlaw (
   names: readonly string[],
   allowed: readonly string[],
   maxValues: number,
-  explain?: () => string | undefined
+  explain?: () => string | undefined,
+  flaw = 'no field'
 ): string | undefined {
   if (names.length > maxValues) return `may name at most ${maxValues} fields`
   const unknown = names.find(name => !allowed.includes(name))
   if (unknown !== undefined) {
     const hint = explain?.() ?? didYouMean(unknown, allowed)
-    const text = `names "${shorten(unknown, 50)}", which is no field.${hint}`
+    const text = `names "${shorten(unknown, 50)}", which is ${flaw}.${hint}`
     return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
   }
   const repeated = names.find((name, index) => names.indexOf(name) !== index)

@@ -17,6 +17,7 @@ import type { Representation } from '../representations/representation.js'
 import type { Reader } from '../service/reader.js'
 import { readTarget } from '../service/record.js'
 import { makePicker } from '../values/json.js'
+import { hasLongItems, makeExpand } from './expand.js'
 import { splitFeedback } from './feedback.js'
 import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
@@ -89,7 +90,7 @@ const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
   { family, emptyList, urls }: Mount,
-  { reader, representation, query: { parsed, refused, command } }: Loading<CollectionQuery>
+  { caller, reader, representation, query: { parsed, refused, command } }: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
   const members = parsed.fields ?? family.members
   const { findText } = reader
@@ -98,7 +99,8 @@ async function loadCollection (
     singular: family.singular,
     members,
     emptyList,
-    mayBeLong: family.hasLongItems,
+    mayBeLong: hasLongItems(family, parsed.expand),
+    expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find(query),
     renewTime: () => { reader.renewTime() },
     findText: findText && (query => findText(query, members)),

@@ -68,14 +68,15 @@ async function * writeBatches (
   parsed: ParsedQuery,
   first: Found
 ): AsyncGenerator<string> {
-  const { members, show } = listing
+  const { members, show, expand } = listing
   const head = rows.head(members)
   if (head !== '') yield head
   const find: Find = query => listing.find(query)
   let query = makeBatchQuery(parsed, firstRows)
   let { items } = first
   while (items.length > 0) {
-    const text = items.map(item => rows.row(show(item), members)).join('')
+    const shown = await expand?.(items) ?? items
+    const text = shown.map(item => rows.row(show(item), members)).join('')
     yield text
     if (items.length < query.limit) return
     const most = listing.mayBeLong ? partSize : maxRows

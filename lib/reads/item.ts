@@ -6,7 +6,7 @@ import { writeHttpDate } from '../http/dates.js'
 import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { showItem } from '../mount/show-item.js'
+import { linkReferred, showItem } from '../mount/show-item.js'
 import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
@@ -25,13 +25,15 @@ import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
+import { makeExpand } from './expand.js'
 import { splitFeedback } from './feedback.js'
 import type { Read } from './read.js'
-import { addHint, parseFields, readHandler } from './read.js'
+import { addHint, parseOne, readHandler } from './read.js'
 
 /** Which members are wanted, and what a page is to show besides them. */
 interface ItemQuery {
-  readonly fields: readonly string[] | undefined
+  readonly fields?: readonly string[] | undefined
+  readonly expand?: readonly string[] | undefined
   /** The command that a page is to tell of. */
   readonly command?: string
   /** The form that the item is shown around, where it was refused. */
@@ -42,6 +44,8 @@ interface ItemQuery {
 
 interface LoadedItem {
   readonly item: Stored
+  /** With others in it, where that is asked for. */
+  readonly expanded: Members | undefined
   /** What its page shows besides it, where it is for people. */
   readonly page: ItemPage | undefined
   loadPage (): Promise<ItemPage>
@@ -66,29 +70,34 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
     },
     parse (search, representation) {
       const { rest, ...asked } = splitFeedback(search, representation)
-      return { fields: parseFields(grammar, rest, representation), ...asked }
+      return { ...parseOne(grammar, rest, representation), ...asked }
     },
-    async load ({ request, reader, intent, query, representation }) {
+    async load ({ request, caller, reader, intent, query, representation }) {
       const id = intent.id as Id
       const item = await reader.get(id)
       if (item !== undefined) {
+        const expand = await makeExpand(family, caller, query.expand, item)
+        const [expanded] = await expand?.([item]) ?? []
         const loadPage = async () => await loadItemPage(family, reader, item, query)
-        return { item, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
+        return { item, expanded, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
       }
       if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
       throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
     },
-    represent (exchange, { fields, refused, question }, { item, page, loadPage }) {
+    represent (exchange, { fields, refused, question }, { item, expanded, page, loadPage }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
-        document: chooseMembers(exchange, fields, item),
+        document: chooseMembers(exchange, fields, item, expanded),
         affordances: async () => question === undefined
           ? await affordItem(exchange, item, page ?? await loadPage())
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)
-      if (refused === undefined) return sendOne(exchange, item, view, { also: page?.entries.find(isRefused)?.id })
+      if (refused === undefined) {
+        const also = page?.entries.find(isRefused)?.id
+        return sendOne(exchange, item, view, { also, isExpanded: expanded !== undefined })
+      }
       exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return send(exchange, view)
     },
@@ -115,11 +124,21 @@ function isRefused ({ outcome }: CommandRecord): boolean {
   return outcome === 'refused'
 }
 
-// To a person, the page itself leads on.
-function chooseMembers ({ mount, request, choice }: Exchange, fields: ItemQuery['fields'], item: Stored): Members {
-  if (fields === undefined && choice.representation.interactive !== true) return showItem(mount, request, item)
-  return makePicker(fields ?? mount.family.members)(item)
+// To a person, the page itself leads on, but for what the item refers to.
+function chooseMembers (
+  { mount, request, choice }: Exchange,
+  fields: ItemQuery['fields'],
+  item: Stored,
+  expanded: Members | undefined
+): Members {
+  const isForPeople = choice.representation.interactive === true
+  if (fields === undefined && !isForPeople) return showItem(mount, request, item, expanded)
+  const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
+  const links = isForPeople ? linkReferred(mount, request, item) : {}
+  return Object.keys(links).length === 0 ? members : { ...members, links }
 }
+
+const unknown = { revision: 0 }
 
 /** What an answer shows of which the revision knows nothing. */
 interface Sharing {
@@ -127,6 +146,8 @@ interface Sharing {
   readonly isPersonal?: boolean
   /** What is not in the resource. */
   readonly also?: string | undefined
+  /** Whether other items stand in it, so that only its content tells whether it is another. */
+  readonly isExpanded?: boolean
 }
 
 /** Answers with one resource, or with what the request's conditions ask for in its place. */
@@ -134,16 +155,18 @@ export function sendOne (
   exchange: Exchange,
   item: Stored,
   view: OneView | PageView,
-  { isPersonal = exchange.choice.representation.interactive === true, also }: Sharing = {}
+  { isPersonal = exchange.choice.representation.interactive === true, also, isExpanded = false }: Sharing = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(item, view.document, choice.representation, also)
-  const verdict = judgeRead(request.headers, { etag, updatedAt: item.updatedAt })
+  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation, also)
+  const updatedAt = isExpanded ? undefined : item.updatedAt
+  const verdict = judgeRead(request.headers, { etag, updatedAt })
   if (verdict === 'failed') {
     throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
   }
-  if (isGuarded && isPersonal) return send(exchange, view)
-  reply.header('etag', etag).header('last-modified', writeHttpDate(item.updatedAt))
+  if (isPersonal && (isGuarded || isExpanded)) return send(exchange, view)
+  reply.header('etag', etag)
+  if (updatedAt !== undefined) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(exchange, view)
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }

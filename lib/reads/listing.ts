@@ -8,6 +8,7 @@ import type { PageAffordances } from '../representations/representation.js'
 import type { FoundPage } from '../service/find-page.js'
 import type { Found, FoundText, Query, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { Expand } from './expand.js'
 
 /** A list: how its items are found, and how they are shown. */
 export interface Listing {
@@ -24,6 +25,8 @@ export interface Listing {
   renewTime (): void
   /** The same as text, where the storage can. */
   readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
+  /** Puts other items in the place of their ids, where that is asked for. */
+  readonly expand?: Expand | undefined
   show (item: Stored): Members
   /** What people can do with a page of it. */
   afford? (exchange: Exchange, page: FoundPage): PageAffordances | Promise<PageAffordances>

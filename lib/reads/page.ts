@@ -45,11 +45,11 @@ export async function loadPage (
 
 /** Finds a page as text, where the storage can, and where it takes one query for each part of the page. */
 function makeFindText (
-  { findText }: Listing,
+  { findText, expand }: Listing,
   parsed: ParsedQuery,
   isInParts: boolean
 ): ((parsed: ParsedQuery) => Promise<FoundText>) | undefined {
-  if (findText === undefined || findSingle(parsed) === undefined) return undefined
+  if (findText === undefined || expand !== undefined || findSingle(parsed) === undefined) return undefined
   if (isInParts && parsed.list.order.length > 1) return undefined
   return parsed => findText(findSingle(parsed) as Query)
 }
@@ -100,7 +100,7 @@ async function sendItems (
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page)
   addLink(reply, formatLinks(links))
-  const items = page.items.map(listing.show)
+  const items = (await listing.expand?.(page.items) ?? page.items).map(listing.show)
   const { rows } = choice.representation
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))

@@ -16,6 +16,7 @@ import { readOperand, readValue } from '../query/values.js'
 import type { Field, Id } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
 import { shorten } from '../values/shorten.js'
+import { hasLongItems, makeExpand } from './expand.js'
 import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
@@ -59,7 +60,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
 async function loadQuery (
   { family, grammar, urls }: Mount,
   field: Field,
-  { reader, name, query: parsed, representation }: Loading<ParsedQuery>
+  { caller, reader, name, query: parsed, representation }: Loading<ParsedQuery>
 ): Promise<LoadedPage | undefined> {
   const read = readOperand(field, name)
   if ('expected' in read) return undefined
@@ -75,7 +76,8 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
-    mayBeLong: family.hasLongItems,
+    mayBeLong: hasLongItems(family, parsed.expand),
+    expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
     show: makePicker(members),

@@ -172,16 +172,26 @@ export function parsePageQuery (grammar: Grammar, search: string, { interactive 
   return parsed
 }
 
-/** The members to show of one resource, of which there is nothing to filter; undefined for all. */
+/** What is to be shown of one resource, of which there is nothing to filter. */
+export function parseOne (
+  grammar: Grammar,
+  search: string,
+  representation: Representation
+): Partial<Pick<ParsedQuery, 'fields' | 'expand'>> {
+  if (search === '') return {}
+  const { parameters, fields, expand } = parsePageQuery(grammar, search, representation)
+  const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
+  const misplaced = parameters.filter(({ name }) => !allowed.includes(name))
+  if (misplaced.length === 0) return { fields, expand }
+  const detail = `One resource is read here; allowed are ${allowed.join(' and ')}`
+  throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
+}
+
+/** The members to show of it; undefined for all. */
 export function parseFields (
   grammar: Grammar,
   search: string,
   representation: Representation
 ): readonly string[] | undefined {
-  if (search === '') return undefined
-  const { parameters, fields } = parsePageQuery(grammar, search, representation)
-  const misplaced = parameters.filter(({ name }) => name !== 'fields' && name !== 'format')
-  if (misplaced.length === 0) return fields
-  const detail = 'One resource is read here; allowed are fields and format'
-  throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
+  return parseOne(grammar, search, representation).fields
 }

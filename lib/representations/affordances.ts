@@ -129,6 +129,8 @@ export interface PageAffordances {
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** Where the item at this place of the page is. */
   address (index: number): string
+  /** Where the item is that a member of it refers to; undefined where it refers to none. */
+  refer? (index: number, member: string): string | undefined
 }
 
 /** A filter of a list as it is used. */

@@ -57,8 +57,8 @@ export interface Committed<I = Stored> {
 export interface Caller {
   /** What the caller may do; a refusal is thrown. */
   authorize (intent: Intent): Grant | Promise<Grant>
-  /** The same caller where another family is kept, which an operation needs. */
-  other (family: Family): { readonly family: Family, readonly caller: Caller }
+  /** The same caller where another family is, which this one needs or refers to; undefined where that is not here. */
+  other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
   /** Where the items are, prepared for the family. */
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */

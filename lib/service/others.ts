@@ -1,3 +1,4 @@
+import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { invalidBody } from '../problems.js'
 import { matcher } from '../storage/match.js'
@@ -31,7 +32,7 @@ export async function authorizeOthers (
   for (const { name, family: declared, id: nameId } of own.family.operations.get(action ?? '')?.others ?? []) {
     const id = nameId(params)
     if (id === undefined) continue
-    const { family, caller } = declared === undefined ? own : own.caller.other(declared)
+    const { family, caller } = declared === undefined ? own : requireOther(own, declared)
     const pointer = `/${findParameter(params, name, id)}`
     if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
     const key = `${family.name}/${id}`
@@ -43,6 +44,12 @@ export async function authorizeOthers (
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets
+}
+
+function requireOther ({ family: { name }, caller }: Parameters<typeof authorizeOthers>[0], other: Family) {
+  const found = caller.other(other)
+  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(name, other.name)
+  return found
 }
 
 /** The items as they are. One that is not there for the caller is a flaw of the parameters. */

@@ -203,3 +203,23 @@ t.test('postgres: a lock on what is referred to holds up only who refers to it, 
     t.not(created?.status, removed?.status, 'one of them wins')
   })
 })
+
+t.test('postgres: a deletion sees what another process has made while it waited', async t => {
+  const { open, schema } = await databases['postgres']?.(t) as Database
+  const storage = open()
+  const [book, persons] = [bills.service({ storage }), people.service({ storage })]
+  const { item: { id } } = await persons.create({ name: 'Ann' })
+  await book.find()
+  await withClient(async client => {
+    const table = (name: string): string => `"${schema}".${name}`
+    await client.query(`BEGIN; SELECT FROM ${table('people')} WHERE id = ${id} FOR KEY SHARE;
+      INSERT INTO ${table('bills')} (id, customer, revision, created_at, updated_at)
+      VALUES ('b', ${id}, 1, now(), now())`)
+    const removal = persons.remove(id).then(() => 'deleted', (problem: { code: string }) => problem.code)
+    const waiting = `SELECT FROM pg_locks WHERE NOT granted AND transactionid IS NOT NULL AND pid <> pg_backend_pid()
+      AND transactionid = pg_current_xact_id()::xid`
+    while ((await client.query(waiting)).rowCount === 0) await new Promise(resolve => { setTimeout(resolve, 5) })
+    await client.query('COMMIT')
+    t.equal(await removal, 'in-use')
+  })
+})

@@ -21,8 +21,8 @@ export interface Table {
 const fewColumns = 4
 
 export async function renderTable (table: Table): Promise<Markup> {
-  const { caption, items, columns, affordances } = table
-  const rows = await writeInTurns(items, (item, index) => renderRow(table, item, affordances?.address(index)))
+  const { caption, items, columns } = table
+  const rows = await writeInTurns(items, (item, index) => renderRow(table, item, index))
   return markup`<section class="wide" aria-label="${caption}" tabindex="0">
 <table${columns.length <= fewColumns && markup` class="few"`}>
 <thead><tr>${columns.map(column => renderHeading(table, column))}</tr></thead>
@@ -32,14 +32,15 @@ ${rows}</tbody>
 </section>`
 }
 
-// The title leads to the item; where it is not shown, the first cell does.
-function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members, href: string | undefined): Markup {
+// The title leads to the item; where it is not shown, the first cell does. Others lead to what they refer to.
+function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members, index: number): Markup {
   const leading = affordances !== undefined && columns.includes(affordances.title) ? affordances.title : columns[0]
   const cells = columns.map(column => {
     const value = item[column]
     const isChoice = affordances?.choices.includes(column) === true && typeof value === 'string'
     const shown = isChoice ? renderBadge(value) : renderCut(texts, value, kinds[column])
-    const content = href === undefined || column !== leading ? shown : renderLink(item, shown, value, href)
+    const href = column === leading ? affordances?.address(index) : affordances?.refer?.(index, column)
+    const content = href === undefined ? shown : renderLink(item, shown, value, href)
     const className = chooseClass(value, kinds[column], column === leading)
     return markup`<td class="${className}" data-label="${texts.label(column)}"><div>${content}</div></td>`
   })
