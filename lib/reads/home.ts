@@ -8,7 +8,7 @@ import type { Mount } from '../mount/mount.js'
 import { findSite } from '../pages/site.js'
 import { invalidQuery } from '../problems.js'
 import { splitQuery } from '../query/query-string.js'
-import type { HomeFamily } from '../representations/representation.js'
+import type { HomeFamily, Site } from '../representations/representation.js'
 import { authorizeReader } from '../service/reader.js'
 import { countItems } from './count-items.js'
 
@@ -38,8 +38,14 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     kind: 'one',
     name: 'home',
     document: { families: families.map(writeFamily), links: { self } },
-    home: { families, site: await findSite({ mount, request }) }
+    home: { families, site: await findSiteOfHome(mount, request) }
   })
+}
+
+// It belongs to no family.
+async function findSiteOfHome (mount: Mount, request: FastifyRequest): Promise<Site> {
+  const { families } = await findSite({ mount, request })
+  return { families: families.map(family => ({ ...family, isCurrent: false })) }
 }
 
 function refuseParameters (request: FastifyRequest): void {

@@ -42,8 +42,8 @@ export function html (options: HtmlOptions = {}): Representation {
     headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       if (view.home !== undefined) {
-        const { home, home: { site: { home: _, ...site } } } = view
-        return layOut({ heading: texts.home, content: renderHome(texts, home), site })
+        const { home } = view
+        return layOut({ heading: texts.home, content: renderHome(texts, home), site: home.site })
       }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
