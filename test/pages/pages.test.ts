@@ -286,7 +286,7 @@ t.test('what a host sets', async t => {
   t.match(body, '<a href="/start?a=1&amp;b=&quot;2&quot;">Tea &amp; &lt;Co&gt;</a>')
   t.match(
     (await app.inject({ url: '/customers', headers: { accept: 'text/html' } })).body,
-    '<strong>API</strong>',
+    '<strong><a href="/">API</a></strong>',
     'each mount its own'
   )
   for (const [options, message] of [
