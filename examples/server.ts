@@ -1,6 +1,7 @@
 // The whole service: `npm start`, then open one of the addresses that it prints.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
+import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
@@ -27,7 +28,7 @@ try {
   home           ${address}${settings.prefix}/
   customers      ${address}${settings.prefix}/customers?min-age=30&sort=-age
   deals          ${address}${settings.prefix}/rest/${settings.version}/deals
-  documentation  ${address}${settings.prefix}/documentation`)
+  documentation  ${address}${settings.prefix}/documentation, or ${address}${settings.prefix}/reference`)
   await finishRequests(app, stopping.signal)
 } catch (error) {
   if (stopping.signal.aborted) console.log('Stopped before it was ready; the next start goes on')
@@ -57,10 +58,16 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
         title: 'Dealbook',
         description: 'Customers, read as pages with filters, and deals, driven by business operations',
         version
-      }
+      },
+      servers: [{ url: '/', description: 'This server' }]
     }
   })
   await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
+  // Nothing of it comes from elsewhere, nor is anything told to others.
+  await app.register(scalar, {
+    routePrefix: `${prefix}/reference` as `/${string}`,
+    configuration: { withDefaultFonts: false, telemetry: false, hideClientButton: true, agent: { disabled: true } }
+  })
   const pages = html({ title: 'Dealbook', documentation: `${prefix}/documentation` })
   const representations = [json, xml, pages, csv, ndjson]
   await app.register(dealbook, { storage, prefix, version, representations, home: true })

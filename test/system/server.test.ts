@@ -37,8 +37,19 @@ t.test('out of the box', async t => {
   const ui = await get(`${server.url}/documentation`)
   t.equal(ui.status, 200)
   t.match(ui.headers['content-type'], 'text/html')
-  const document = JSON.parse((await get(`${server.url}/documentation/json`)).body)
-  t.match(document, { openapi: '3.1.0', info: { version: 'v1' }, paths: { '/customers': { get: {} } } })
+  const reference = await get(`${server.url}/reference/`)
+  t.equal(reference.status, 200)
+  t.match(reference.body, '<script src="js/scalar.js">', 'its script comes from here')
+  t.notMatch(reference.body, /src="http/)
+  t.equal((await get(`${server.url}/reference/js/scalar.js`)).status, 200)
+  const { body } = await get(`${server.url}/documentation/json`)
+  t.ok(Buffer.byteLength(body) < 200_000, `the document has ${Buffer.byteLength(body)} bytes`)
+  t.match(JSON.parse(body), {
+    openapi: '3.1.0',
+    info: { version: 'v1' },
+    servers: [{ url: '/' }],
+    paths: { '/customers': { get: {} } }
+  })
 
   server.stop('SIGINT')
   t.equal(await server.ended, 0)
