@@ -337,7 +337,7 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
   const refused = await send(fill({ title: '', room: 'x', note: 'n' }, 3))
   t.equal(refused.statusCode, 400)
   t.match(refused.body, /id="edit-title-error">Title must not be empty/)
-  t.match(refused.body, /id="edit-room-error">Room must be an integer/)
+  t.match(refused.body, /id="edit-room-error">Room must be a whole number/)
   t.match(refused.body, /id="edit-note-error">Note must have at least 2/)
 
   t.match((await send({ note: 'by hand', room: '' }, 'application/json')).json(),

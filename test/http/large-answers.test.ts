@@ -37,7 +37,7 @@ async function askAndWait (url: string): Promise<IncomingMessage> {
   return response.on('error', () => {})
 }
 
-for (const representation of ['json', 'html']) {
+for (const representation of ['json', 'xml']) {
   t.test(`${representation}: many who ask for much and read nothing do not fill the memory`, async t => {
     const { url } = await serve(t, 60_000)
     const responses: IncomingMessage[] = []
@@ -92,12 +92,13 @@ t.test('to write a large page holds up nobody', async t => {
   // Each character of it takes several to write.
   await loadItems(odd, notes, Array.from({ length: 1000 }, (_, id) => ({ id, text: '"'.repeat(4000) })))
   await app.register(notes, { storage: odd })
-  for (const format of ['html', 'xml']) {
+  // In a table for people, long texts are cut.
+  for (const [format, length] of [['html', 1_000_000], ['xml', 20_000_000]] as const) {
     const before = process.cpuUsage()
     const longest = await measureLoopHolds(async () => {
       const { statusCode, body } = await app.inject(`${large}&format=${format}`)
       t.equal(statusCode, 200)
-      t.ok(body.length > 20_000_000)
+      t.ok(body.length > length)
     })
     const { user, system } = process.cpuUsage(before)
     t.ok(longest < 0.6 * (user + system) / 1000, `${format}: ${longest} of ${(user + system) / 1000} ms in one go`)
