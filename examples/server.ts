@@ -5,7 +5,7 @@ import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
-import { dealbook } from 'fastify-dealbook'
+import { csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
 import type { Settings } from './settings.js'
 import { readSettings } from './settings.js'
@@ -25,6 +25,7 @@ try {
   await loadFirstCustomers(storage, settings.customers, stopping.signal)
   const address = await app.listen({ port: settings.port, host: settings.host })
   console.log(`Dealbook is ready:
+  home           ${address}${settings.prefix}/
   customers      ${address}${settings.prefix}/customers?min-age=30&sort=-age
   deals          ${address}${settings.prefix}/rest/${settings.version}/deals
   documentation  ${address}${settings.prefix}/documentation, or ${address}${settings.prefix}/reference`)
@@ -67,6 +68,8 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
     routePrefix: `${prefix}/reference` as `/${string}`,
     configuration: { withDefaultFonts: false, telemetry: false, hideClientButton: true, agent: { disabled: true } }
   })
-  await app.register(dealbook, { storage, prefix, version })
+  const pages = html({ title: 'Dealbook', documentation: `${prefix}/documentation` })
+  const representations = [json, xml, pages, csv, ndjson]
+  await app.register(dealbook, { storage, prefix, version, representations, home: true })
   return app
 }

@@ -27,7 +27,8 @@ export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
 export type {
-  ActiveFilter, Crumb, FormAffordance, FormField, ItemAffordances, Kinds, Link, PageAffordances, Refusal
+  ActiveFilter, Count, Crumb, FormAffordance, FormField, Home, HomeFamily, ItemAffordances, Kinds, Link,
+  PageAffordances, Refusal, Site, SiteFamily
 } from './representations/affordances.js'
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../problems.js'
-import type { OneView, PageView, Representation } from '../representations/representation.js'
+import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
@@ -55,12 +55,16 @@ export interface ProblemSettings {
   readonly maxFlaws: number
 }
 
+/** Where people can go from a problem. */
+type WayOn = (request: FastifyRequest) => ProblemView['onward']
+
 /** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
 export function sendProblem (
   { chooser, maxFlaws }: ProblemSettings,
   error: unknown,
   request: FastifyRequest,
-  reply: FastifyReply
+  reply: FastifyReply,
+  findWayOn: WayOn = () => []
 ): FastifyReply {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
@@ -74,7 +78,12 @@ export function sendProblem (
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
-    .send(write({ kind: 'problem', document: problem.document(instance, maxFlaws), log: problem.log }))
+    .send(write({
+      kind: 'problem',
+      document: problem.document(instance, maxFlaws),
+      log: problem.log,
+      onward: choice.representation.interactive === true ? findWayOn(request) : []
+    }))
 }
 
 const maxInstance = 1000

@@ -62,6 +62,25 @@ function listSpellings (app: FastifyInstance, path: string): [string, ...string[
 
 const hidden: RouteSchema = { hide: true }
 
+/** Declares a path that can be read, and leaves its other methods to the host. It is not documented. */
+export function declareRead (
+  app: FastifyInstance,
+  settings: RouteSettings,
+  url: string,
+  answer: Endpoint['handler']
+): void {
+  declareRoute(app, settings, {
+    method: ['GET', 'HEAD'],
+    url,
+    schema: hidden,
+    exposeHeadRoute: false,
+    handler: async (request, reply) => {
+      await waitToBegin()
+      return await answer(request, reply)
+    }
+  })
+}
+
 function hide (endpoint: Endpoint): Endpoint {
   const { consumes } = endpoint.schema
   return { ...endpoint, schema: consumes === undefined ? hidden : { ...hidden, consumes } }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { hasEnded } from '../http/retirement.js'
 import { unifyPath } from '../http/router.js'
 import type { Mount } from './mount.js'
 import { findDifference } from './surroundings.js'
@@ -6,6 +7,8 @@ import { findDifference } from './surroundings.js'
 /** The families that are mounted at one prefix, where each finds the others. */
 export class Neighbours {
   readonly #scopes = new Map<Mount, FastifyInstance>()
+  /** Whether there is anything at the prefix itself; undefined before anybody has looked. */
+  hasHome: boolean | undefined
   /** What was found, by who asked. */
   readonly #found = new WeakMap<Mount, Map<string, Mount | undefined>>()
 
@@ -22,6 +25,12 @@ export class Neighbours {
     if (found === undefined) this.#found.set(beside, found = new Map<string, Mount | undefined>())
     if (!found.has(family)) found.set(family, this.#search(family, beside))
     return found.get(family)
+  }
+
+  /** All of them that a request of this mount may be told of, itself among them, but for those that have ended. */
+  list (beside: Mount): Mount[] {
+    return [...this.#scopes.keys()]
+      .filter(mount => !hasEnded(mount.retirement) && (mount === beside || this.#isAlike(mount, beside)))
   }
 
   #search (family: string, beside: Mount): Mount | undefined {

@@ -7,6 +7,8 @@ import { isTextId, textIdRule } from '../values/ids.js'
 
 /** The addresses of one mount's resources, path-absolute or absolute, never from the Host header. */
 export interface Urls {
+  /** Where the families of the prefix are listed. */
+  home (request: FastifyRequest): string
   collection (request: FastifyRequest): string
   item (request: FastifyRequest, id: Id): string
   /** A command in the log of an item, or in that part of it which a noun names. */
@@ -30,6 +32,7 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
   const item = (request: FastifyRequest, id: Id) => `${base(request)}${home}/${encodeURIComponent(id)}`
 
   return {
+    home: request => `${base(request)}/`,
     collection: request => `${base(request)}${home}`,
     item,
     command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,

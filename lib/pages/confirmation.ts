@@ -15,11 +15,11 @@ export interface Question {
   readonly sent: FormBody
 }
 
-export function affordConfirmation (
+export async function affordConfirmation (
   exchange: Exchange,
   item: Stored,
   { command, after, sent }: Question
-): ItemAffordances {
+): Promise<ItemAffordances> {
   const { mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
   const { lifecycle, operations } = family
@@ -36,7 +36,7 @@ export function affordConfirmation (
     ...sent.entries
   ]
   return {
-    ...placeItem(exchange, item.id),
+    ...await placeItem(exchange, item.id),
     operations: [],
     unavailable: [],
     confirm: {

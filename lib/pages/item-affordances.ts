@@ -15,6 +15,7 @@ import { showEntry } from './log-entries.js'
 import type { Offer } from './offers.js'
 import { keepGranted, listOffers } from './offers.js'
 import { listRequests } from './sample-requests.js'
+import { findSite } from './site.js'
 
 /** What the page of an item shows besides it. */
 export interface ItemPage {
@@ -44,7 +45,7 @@ export async function affordItem (
   const remove = forms.find(({ name }) => name === 'delete')
   const state = family.state?.(item)
   return {
-    ...placeItem(exchange, item.id),
+    ...await placeItem(exchange, item.id),
     ...(state === undefined ? {} : { state }),
     operations,
     unavailable: offers.flatMap(({ operation: { name }, reason }) => reason === undefined ? [] : [{ name, reason }]),
@@ -68,11 +69,13 @@ async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
 
 /** Where an item is, and of which members it is made. */
-export function placeItem (
-  { mount: { family, urls, representations }, request }: Exchange,
+export async function placeItem (
+  exchange: Exchange,
   id: Id
-): Pick<ItemAffordances, 'kinds' | 'title' | 'technical' | 'trail' | 'others'> {
+): Promise<Pick<ItemAffordances, 'site' | 'kinds' | 'title' | 'technical' | 'trail' | 'others'>> {
+  const { mount: { family, urls, representations }, request } = exchange
   return {
+    site: await findSite(exchange),
     kinds: listKinds(family.fields),
     title: family.presentation.title,
     technical,
@@ -105,10 +108,12 @@ export function makeOperationForm (
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
-export function affordEntry ({ mount, request }: Exchange, target: Id, self: string): ItemAffordances {
+export async function affordEntry (exchange: Exchange, target: Id, self: string): Promise<ItemAffordances> {
+  const { mount, request } = exchange
   const { family, urls, representations } = mount
   const item = urls.item(request, target)
   return {
+    site: await findSite(exchange),
     kinds: listKinds(logFields),
     title: 'id',
     technical: [],

@@ -9,7 +9,11 @@ import type { Stored } from '../storage/storage.js'
  *
  * @param item undefined for a creation
  */
-export async function mayOffer ({ mount, request }: Exchange, action: string, item?: Stored): Promise<boolean> {
+export async function mayOffer (
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
+  action: string,
+  item?: Stored
+): Promise<boolean> {
   const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
   try {
     const { where = [] } = await mount.caller(request).authorize(intent)

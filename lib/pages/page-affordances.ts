@@ -11,6 +11,7 @@ import type { Submission } from './form-fields.js'
 import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
 import { mayOffer } from './may-offer.js'
 import { listRequests } from './sample-requests.js'
+import { findSite } from './site.js'
 import { keepSuffix, removeSuffix } from './suffix.js'
 
 /** The addresses of the pages around one. */
@@ -53,7 +54,7 @@ export async function affordCollection (
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
   const refer = (index: number) => linkReferred(exchange.mount, request, items[index] as Stored)
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
-  const rows = { ...affordRows(exchange, parsed, rowLinks, submission), ...(feedback && { feedback }) }
+  const rows = { ...await affordRows(exchange, parsed, rowLinks, submission), ...(feedback && { feedback }) }
   if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
   const { params } = lifecycle
   const action = urls.collection(request)
@@ -71,12 +72,12 @@ export async function affordCollection (
 }
 
 /** The same for any page: filters, order, and the pages around it. */
-export function affordRows (
+export async function affordRows (
   exchange: Exchange,
   parsed: ParsedQuery,
   rows: RowLinks,
   submission?: Submission
-): PageAffordances {
+): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
   const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable, address } = rows
   const { refer } = rows
@@ -88,6 +89,7 @@ export function affordRows (
   const isKept = (name: string) =>
     ![...places, 'gt', 'lt'].includes(name) && !filters.some(filter => filter.name === name)
   return {
+    site: await findSite(exchange),
     kinds: listKinds(fields),
     columns: parsed.fields ?? columns,
     title,

@@ -25,7 +25,9 @@ import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
 import { swaggerConfig } from '../openapi/document.js'
+import { findWayOn } from '../pages/site.js'
 import { collectionEndpoints } from '../reads/collection.js'
+import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
@@ -138,7 +140,8 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       checkReferences(mount)
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
-    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) => sendProblem(mount, error, request, reply))
+    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
+      sendProblem(mount, error, request, reply, () => findWayOn({ mount, request })))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
@@ -149,6 +152,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       lastConfig: swaggerConfig
     }
     mountEndpoints(app, endpoints, settings)
+    mountHome(app, mount, settings, options.home)
     mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }

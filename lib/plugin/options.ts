@@ -10,6 +10,8 @@ import { isStorage } from '../service/storage-access.js'
 import type { Id, Storage, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import { findFlawInPrefix } from './check-prefix.js'
+import type { Check } from './check-values.js'
+import { checkBoolean, checkDate, checkFunction, checkSize, checkTime } from './check-values.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {
@@ -22,6 +24,8 @@ export interface FamilyOptions<I = Stored> {
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
+  /** Whether `{prefix}/` lists the families, where the host has no route. Default: where the prefix is not empty. */
+  readonly home?: boolean
   /** The forms in which operations can be said. Default: all. */
   readonly forms?: readonly FormName[]
   /** Items on a page where the client does not say. Default 50. */
@@ -103,24 +107,6 @@ export interface FamilyOptions<I = Stored> {
   readonly publicUrl?: string
 }
 
-type Check = (value: unknown) => string | undefined
-
-const checkSize: Check = value =>
-  Number.isSafeInteger(value) && (value as number) >= 1 ? undefined : 'must be an integer from 1'
-
-// Longer than that, a timer of Node ends at once.
-const maxTime = 2 ** 31 - 1
-const checkTime: Check = value => checkSize(value) === undefined && (value as number) <= maxTime
-  ? undefined
-  : `must be milliseconds from 1 to ${maxTime}`
-
-const checkDate: Check = value =>
-  (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime())
-    ? undefined
-    : 'must be a date, such as "2027-01-31"'
-
-const checkFunction: Check = value => typeof value === 'function' ? undefined : 'must be a function'
-
 const formNames: readonly unknown[] = forms.map(({ name }) => name)
 
 const checks: Record<keyof FamilyOptions, Check> = {
@@ -144,7 +130,8 @@ const checks: Record<keyof FamilyOptions, Check> = {
   trustedOrigins: value => Array.isArray(value) && value.every(isOrigin)
     ? undefined
     : 'must be a list of origins, such as "https://example.org"',
-  unversioned: value => typeof value === 'boolean' ? undefined : 'must be true or false',
+  unversioned: checkBoolean,
+  home: checkBoolean,
   authorize: checkFunction,
   onCommitted: checkFunction,
   clock: checkFunction,

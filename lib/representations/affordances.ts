@@ -10,10 +10,48 @@ export interface Link {
 
 /** A place on the way to a page, from the outside. */
 export interface Crumb {
-  readonly kind: 'list' | 'item' | 'log'
+  readonly kind: 'home' | 'list' | 'item' | 'log'
   readonly href: string
   /** Of a list, its name; of an item, what it is called. */
   readonly name: string
+}
+
+/** Where every page leads besides its own. */
+export interface Site {
+  /** The home of the prefix, where there is one. */
+  readonly home?: string
+  /** The families at the prefix that can be listed by who asks. */
+  readonly families: readonly SiteFamily[]
+}
+
+/** A family that a page leads to. */
+export interface SiteFamily {
+  readonly name: string
+  readonly version?: string
+  readonly href: string
+  /** Whether the page belongs to it. */
+  readonly isCurrent: boolean
+}
+
+/** How many there are: exactly or, of very many, so many at least; neither where to count would take long. */
+export interface Count {
+  readonly total?: number
+  readonly atLeast?: number
+}
+
+/** A family as the home shows it. */
+export interface HomeFamily extends Count {
+  readonly name: string
+  readonly version?: string
+  /** Its list. */
+  readonly href: string
+  readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
+}
+
+/** What people see on the home. */
+export interface Home {
+  readonly families: readonly HomeFamily[]
+  readonly site: Site
 }
 
 /** The kind of value of each member. */
@@ -21,6 +59,7 @@ export type Kinds = Readonly<Record<string, Kind>>
 
 /** What people can do with an item. */
 export interface ItemAffordances {
+  readonly site: Site
   readonly kinds: Kinds
   /** The member that says which item it is. */
   readonly title: string
@@ -48,6 +87,7 @@ export interface ItemAffordances {
 
 /** What people can do with a page. */
 export interface PageAffordances {
+  readonly site: Site
   readonly kinds: Kinds
   /** The members that its rows show. */
   readonly columns: readonly string[]

@@ -1,9 +1,10 @@
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { ItemAffordances, Kinds, PageAffordances } from './affordances.js'
+import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
 
 export type {
-  ActiveFilter, Crumb, FormAffordance, ItemAffordances, Kinds, Link, PageAffordances
+  ActiveFilter, Count, Crumb, FormAffordance, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site,
+  SiteFamily
 } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
@@ -18,6 +19,8 @@ export interface OneView {
   readonly document: Members
   /** What people can do from here; only representations that show it call this. */
   readonly affordances?: () => Promise<ItemAffordances>
+  /** Where this is the home: what it shows to people. */
+  readonly home?: Home
 }
 
 /** A page of resources about to be shown. */
@@ -42,6 +45,8 @@ export interface ProblemView {
   readonly document: Members
   /** The log of what is not there any more. */
   readonly log?: string | undefined
+  /** Where people can go from here. */
+  readonly onward: readonly Crumb[]
 }
 
 /** Writes collections line by line, so that they can be of any length. */

@@ -27,6 +27,11 @@ export class Reader {
     this.#signal = signal
   }
 
+  /** Whether there are conditions on what is seen. */
+  get isNarrowed (): boolean {
+    return this.#where.length > 0
+  }
+
   /** Begins the time anew that a read may take, for reads of many parts. */
   renewTime (): void {
     if (this.#signal instanceof Patience) this.#signal.renew()

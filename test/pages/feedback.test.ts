@@ -50,10 +50,10 @@ t.test('every action is followed by a message that the log bears out', async t =
     return { location: String(headers.location), message: messageOf(body), title }
   }
   const created = await follow(home, { name: 'Tea', price: '1' })
-  t.match(created, { message: 'Created.', title: 'Created. Deal Tea - Dealbook' })
+  t.match(created, { message: 'Created.', title: 'Created. Deal Tea - API' })
   const item = created.location.replace(/\?.*/, '')
   const held = await follow(`${item}/holds`, { reason: 'r' })
-  t.match(held, { message: 'Held. Revision 2.', title: 'Held. Revision 2. Deal Tea - Dealbook' })
+  t.match(held, { message: 'Held. Revision 2.', title: 'Held. Revision 2. Deal Tea - API' })
   t.match(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
   t.match(await follow(`${item}/holds`, { reason: 'r', _key: 'other' }), { message: 'Nothing changed.' })
   t.match(await follow(`${item}/unholds`, {}), { message: 'Released. Revision 3.' })
@@ -66,7 +66,7 @@ t.test('every action is followed by a message that the log bears out', async t =
   const changed = await follow(`${item}/price-changes`, { newPrice: '2', reason: 'r' })
   t.match(changed, { message: 'Price changed. Revision 5.' })
   const gone = await follow(`${item}/deletions`, {})
-  t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - Dealbook' })
+  t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - API' })
   t.match(gone.location, new RegExp(`^${home}\\?_command=`))
 
   const { body, statusCode } = await app.inject({ url: item, headers: html })

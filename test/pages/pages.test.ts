@@ -39,6 +39,7 @@ async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
     await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload })
 
   await get('no deals', home)
+  await get('the home', '/')
   await get('customers', '/customers')
   await get(
     'customers, filtered and sorted',
@@ -120,7 +121,7 @@ async function wholeApp (
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
   app.register(customers, { storage: await storageOf(people(40)) })
-  app.register(deals, { storage: memoryStorage(), version: 'v1', ...options })
+  app.register(deals, { storage: memoryStorage(), version: 'v1', home: true, ...options })
   await app.ready()
   return app
 }
@@ -285,7 +286,7 @@ t.test('what a host sets', async t => {
   t.match(body, '<a href="/start?a=1&amp;b=&quot;2&quot;">Tea &amp; &lt;Co&gt;</a>')
   t.match(
     (await app.inject({ url: '/customers', headers: { accept: 'text/html' } })).body,
-    '<strong>Dealbook</strong>',
+    '<strong><a href="/">API</a></strong>',
     'each mount its own'
   )
   for (const [options, message] of [

@@ -4,6 +4,7 @@ import type { Members } from '../../values/json.js'
 import type { Representation } from '../representation.js'
 import { renderConfirmation } from './confirmation.js'
 import { replaceTexts } from './english.js'
+import { renderHome } from './home.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
 import type { HtmlOptions, Styles } from './layout.js'
@@ -40,6 +41,10 @@ export function html (options: HtmlOptions = {}): Representation {
     interactive: true,
     headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
     one: async view => {
+      if (view.home !== undefined) {
+        const { home } = view
+        return layOut({ heading: texts.home, content: renderHome(texts, home), site: home.site })
+      }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
       return layOut(affordances?.confirm === undefined
@@ -48,12 +53,14 @@ export function html (options: HtmlOptions = {}): Representation {
             state: affordances?.state,
             message: affordances && tellOutcome(texts, affordances),
             content: await renderItem(texts, view, affordances),
+            site: affordances?.site,
             trail: affordances?.trail,
             others: affordances?.others
           }
         : {
             heading: texts.ask(nameForm(texts, affordances.confirm.form)),
             content: renderConfirmation(texts, title, affordances.confirm),
+            site: affordances.site,
             trail: affordances.trail
           })
     },
@@ -63,12 +70,17 @@ export function html (options: HtmlOptions = {}): Representation {
         heading: texts.label(view.name),
         message: affordances && tellOutcome(texts, affordances),
         content: await renderList(texts, view, affordances),
+        site: affordances?.site,
         trail: affordances?.trail,
         others: affordances?.others
       })
     },
-    problem: ({ document, log }) =>
-      layOut({ heading: String(document.title), content: renderProblem(texts, document, log), isStill: true })
+    problem: ({ document, log, onward }) => layOut({
+      heading: String(document.title),
+      content: renderProblem(texts, document, log),
+      trail: onward,
+      isStill: true
+    })
   }
 }
 
@@ -86,7 +98,7 @@ function makeHeading (texts: Texts, name: string, document: Members, titled = 'n
 }
 
 const kinds: Readonly<Record<keyof HtmlOptions, string>> =
-  { title: 'a string', home: 'a string', css: 'a string', texts: 'an object' }
+  { title: 'a string', home: 'a string', documentation: 'a string', css: 'a string', texts: 'an object' }
 
 function checkOptions (options: HtmlOptions): void {
   for (const [name, value] of Object.entries(options) as [keyof HtmlOptions, unknown][]) {

@@ -1,4 +1,4 @@
-import type { Crumb, Link } from '../representation.js'
+import type { Crumb, Link, Site } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
 import type { Texts } from './texts.js'
@@ -6,10 +6,12 @@ import { shorten } from './values.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {
-  /** What the application is called. Default: Dealbook. */
+  /** What the application is called. Default: API. */
   readonly title?: string
-  /** Where the title leads, if anywhere. */
+  /** Where the title leads. Default: to the home of the prefix, where there is one. */
   readonly home?: string
+  /** Where the documentation of the interface is, for a link to it. */
+  readonly documentation?: string
   /** CSS after ours. */
   readonly css?: string
   /** What the pages say, in the place of our words. */
@@ -29,6 +31,8 @@ interface PageParts {
   /** What has just happened, for the title. */
   readonly message?: string | undefined
   readonly content: Content
+  /** Where it leads besides. */
+  readonly site?: Site | undefined
   /** What the page belongs to. */
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
@@ -39,14 +43,15 @@ interface PageParts {
 
 /** Makes the function that puts content into a whole page. */
 export function makeLayout (
-  { title = 'Dealbook', home }: HtmlOptions,
+  options: HtmlOptions,
   texts: Texts,
   styles: Styles,
   script: string
 ): (parts: PageParts) => string {
-  const name = home === undefined ? title : markup`<a href="${home}">${title}</a>`
+  const { title = texts.application, documentation } = options
   const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
-  return ({ heading, state, message, content, trail = [], others = [], isStill = false }) => {
+  return ({ heading, state, message, content, site = { families: [] }, trail = [], others = [], isStill = false }) => {
+    const { home = site.home } = options
     const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
 <head>
@@ -56,10 +61,10 @@ export function makeLayout (
 <style>${isStill ? plain : whole}</style>
 </head>
 <body>
-<header><strong>${name}</strong>${trail.length > 0 && markup`
-<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
-`)}</ol></nav>`}</header>
+<header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>
+${renderFamilies(texts, site)}${documentation !== undefined && markup`
+<a href="${documentation}">${texts.documentation}</a>`}</header>
+${renderTrail(texts, addHome(site, trail), heading)}
 <main>
 <h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
 ${content}
@@ -75,8 +80,31 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
 // Of a title, the beginning tells enough.
 const maxTitle = 60
 
+function renderFamilies (texts: Texts, { families }: Site): Markup | undefined {
+  if (families.length === 0) return undefined
+  return markup`<nav class="families" aria-label="${texts.families}"><ul>
+${families.map(({ name, version, href, isCurrent }) => markup`<li><a href="${href}"${
+  isCurrent && markup` aria-current="true"`}>${texts.family(texts.label(name), version)}</a></li>
+`)}</ul></nav>`
+}
+
+// The home is above everything that belongs to something.
+function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
+  if (home === undefined || trail[0]?.kind === 'home') return trail
+  return [{ kind: 'home', href: home, name: '' }, ...trail]
+}
+
+function renderTrail (texts: Texts, trail: readonly Crumb[], heading: string): Markup | undefined {
+  if (trail.length === 0) return undefined
+  return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
+${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
+`)}<li aria-current="page">${shorten(heading, maxTitle)}</li>
+</ol></nav>`
+}
+
 function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
   if (kind === 'log') return texts.log
+  if (kind === 'home') return texts.home
   return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
 }
 

@@ -31,6 +31,15 @@ export const listStyle = `
   display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem; background: var(--panel);
   font-size: .875rem; white-space: nowrap
 }
+.home {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
+  margin: 0; padding: 0; list-style: none
+}
+.home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+.home h2 { margin: 0 }
+.home p { margin: .25rem 0 0; color: var(--faint) }
+.states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: .75rem 0 0; padding: 0; list-style: none }
+.states .badge { background: var(--paper); color: inherit }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
 table.few { width: auto; min-width: min(100%, 32rem) }

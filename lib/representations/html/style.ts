@@ -16,10 +16,16 @@ body {
   color: var(--ink); background: var(--paper); overflow-wrap: anywhere
 }
 header {
-  display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline; justify-content: space-between;
+  display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline;
   border-bottom: 1px solid var(--line); padding-bottom: .5rem
 }
 a { color: var(--accent) }
+header strong a { color: inherit; text-decoration: none }
+header > a:last-child { margin-left: auto }
+.families ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0; padding: 0; list-style: none }
+.families a { text-decoration: none }
+.families a[aria-current] { color: var(--ink); font-weight: 600 }
+.trail { margin-top: .75rem; font-size: .875rem }
 .trail ol { display: flex; flex-wrap: wrap; margin: 0; padding: 0; list-style: none }
 .trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
 a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible,

@@ -28,6 +28,16 @@ export interface Texts extends ItemTexts {
 
   /** The title of a page in the browser. */
   readonly pageTitle: (heading: string, application: string) => string
+  /** The name of the application where the host gives none, and of the page of all its families. */
+  readonly application: string
+  readonly home: string
+  /** What the links to the families are called, and one of them. */
+  readonly families: string
+  readonly family: (label: string, version: string | undefined) => string
+  readonly documentation: string
+  /** How many items a family has, where that is known. */
+  readonly items: (count: string) => string
+  readonly atLeast: (count: string) => string
   /** What the way from the outside to a page is called. */
   readonly trail: string
   /** Before the links to other representations. */

@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { send } from '../http/reply.js'
+import { readWish, splitUrl } from '../http/request.js'
+import { hasOwnRoot, mountRoot } from '../http/root.js'
+import type { RouteSettings } from '../http/routes.js'
+import { toProblem } from '../http/to-problem.js'
+import type { Mount } from '../mount/mount.js'
+import { findSite } from '../pages/site.js'
+import { invalidQuery } from '../problems.js'
+import { splitQuery } from '../query/query-string.js'
+import type { HomeFamily, Site } from '../representations/representation.js'
+import { authorizeReader } from '../service/reader.js'
+import { countItems } from './count-items.js'
+
+/**
+ * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.
+ *
+ * @param wanted what the host says; where it says nothing, the root of the server itself is left alone
+ */
+export function mountHome (
+  app: FastifyInstance,
+  mount: Mount,
+  settings: RouteSettings,
+  wanted = mount.prefix !== ''
+): void {
+  const { neighbours } = mount
+  if (hasOwnRoot(app)) neighbours.hasHome = true
+  if (!wanted || neighbours.hasHome !== undefined) return
+  neighbours.hasHome = mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
+}
+
+async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const choice = mount.chooser.choose('one', readWish(request))
+  refuseParameters(request)
+  const families = await listFamilies(mount, request)
+  const self = mount.urls.home(request)
+  return await send({ reply, choice, mount }, {
+    kind: 'one',
+    name: 'home',
+    document: { families: families.map(writeFamily), links: { self } },
+    home: { families, site: await findSiteOfHome(mount, request) }
+  })
+}
+
+// It belongs to no family.
+async function findSiteOfHome (mount: Mount, request: FastifyRequest): Promise<Site> {
+  const { families } = await findSite({ mount, request })
+  return { families: families.map(family => ({ ...family, isCurrent: false })) }
+}
+
+function refuseParameters (request: FastifyRequest): void {
+  const unknown = splitQuery(splitUrl(request).search).filter(({ name }) => name !== 'format')
+  if (unknown.length === 0) return
+  throw invalidQuery(unknown.map(({ name, raw }) => ({
+    parameter: name ?? raw,
+    detail: 'The home is read here; allowed is format'
+  })))
+}
+
+/** The families that who asks may list; where that is none, the refusal is the answer. */
+async function listFamilies (mount: Mount, request: FastifyRequest): Promise<HomeFamily[]> {
+  let refusal: unknown
+  const families = await Promise.all(mount.neighbours.list(mount).map(async each => {
+    try {
+      return await describeFamily(each, request)
+    } catch (error) {
+      if (toProblem(error).statusCode >= 500) throw error
+      refusal ??= error
+      return undefined
+    }
+  }))
+  const shown = families.filter(family => family !== undefined)
+  if (shown.length === 0) throw refusal
+  return shown
+}
+
+async function describeFamily (mount: Mount, request: FastifyRequest): Promise<HomeFamily> {
+  const { family, version, urls } = mount
+  const caller = mount.caller(request)
+  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
+  const reader = await authorizeReader(family, caller, intent)
+  return {
+    name: family.name,
+    ...(version === undefined ? {} : { version }),
+    href: urls.collection(request),
+    ...await countItems(family, reader, urls.collection(request))
+  }
+}
+
+/** A family as programs see it. */
+function writeFamily ({ href, states, ...family }: HomeFamily): object {
+  return {
+    ...family,
+    ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
+    links: { list: href }
+  }
+}
