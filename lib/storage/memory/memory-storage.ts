@@ -45,8 +45,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
       items.apply(completeAll(items.items, complete))
-      // Those that end with the id are orders in which pages are read; the others would cost more than they save here.
-      for (const fields of shape.indexes) if (fields.at(-1) === 'id') items.addIndex(fields)
+      for (const fields of shape.indexes) items.allowIndex(fields)
       for (const fields of listKeys(shape)) items.addIndex([...fields, 'id'])
     },
 

@@ -38,6 +38,12 @@ export class SortedIndex {
     if (block.length === 0) this.#blocks.splice(at, 1)
   }
 
+  /** Puts an item in the place of another, where there is one. */
+  replace (before: Stored | undefined, item: Stored | undefined): void {
+    if (before !== undefined) this.remove(before)
+    if (item !== undefined) this.add(item)
+  }
+
   /** How a query is answered along this index; undefined where it has no use for it. */
   plan ({ where, order }: Query): Walk | undefined {
     const choices = this.#listChoices(where)
@@ -45,10 +51,13 @@ export class SortedIndex {
     const [given, rest] = [this.fields.slice(0, depth), this.fields.slice(depth)]
     const wanted = order.filter(({ field }) => !given.includes(field))
     const backwards = wanted[0]?.descending === true
-    const isOrdered = choices.length === 1 && wanted.length === rest.length &&
-      wanted.every(({ field, descending }, index) => field === rest[index] && descending === backwards)
+    const isAlong = choices.length === 1 && wanted.length === rest.length &&
+      wanted.every(({ field }, index) => field === rest[index])
+    const isOneWay = wanted.every(({ descending }) => descending === backwards)
+    const isOrdered = isAlong && (isOneWay || wanted.length === 2)
     if (!isOrdered && depth === 0) return undefined
     const bounds = where.filter((condition): condition is FieldCondition => condition.field === rest[0])
+    if (isOrdered && !isOneWay) return { isOrdered, items: this.#walkGroups(choices[0] as Scalar[], bounds, backwards) }
     return { isOrdered, items: this.#walkAll(choices, bounds, isOrdered && backwards) }
   }
 
@@ -75,6 +84,34 @@ export class SortedIndex {
 
   /** The items with these values in the first fields, and within bounds of the next. */
   * #walk (equal: readonly Scalar[], bounds: readonly FieldCondition[], backwards: boolean): Generator<Stored> {
+    const { from, to } = this.#limit(equal, bounds)
+    if (backwards) yield * this.#readBackwards(from, to)
+    else yield * this.#read(from, to)
+  }
+
+  /** The same, one value of the next field after another, those that share it the other way round by their ids. */
+  * #walkGroups (equal: readonly Scalar[], bounds: readonly FieldCondition[], backwards: boolean): Generator<Stored> {
+    const field = this.fields[equal.length] as string
+    let { from, to } = this.#limit(equal, bounds)
+    for (;;) {
+      const { value: edge } = (backwards ? this.#readBackwards(from, to) : this.#read(from, to)).next()
+      if (edge === undefined) return
+      const compare = makeComparator([{ field, descending: false }])
+      const group = this.#locate(item => {
+        const order = this.#compareFirst(item, equal) || compare(item, edge as Stored)
+        return order < 0 || (order === 0 && !backwards)
+      })
+      if (backwards) {
+        yield * this.#read(group, to)
+        to = group
+      } else {
+        yield * this.#readBackwards(from, group)
+        from = group
+      }
+    }
+  }
+
+  #limit (equal: readonly Scalar[], bounds: readonly FieldCondition[]): { from: Place, to: Place } {
     const isBelow = (item: Stored): boolean => {
       const order = this.#compareFirst(item, equal)
       return order < 0 || (order === 0 && bounds.some(bound => isShort(item, bound)))
@@ -83,10 +120,7 @@ export class SortedIndex {
       const order = this.#compareFirst(item, equal)
       return order < 0 || (order === 0 && !bounds.some(bound => isBeyond(item, bound)))
     }
-    const from = this.#locate(isBelow)
-    const to = this.#locate(isWithin)
-    if (backwards) yield * this.#readBackwards(from, to)
-    else yield * this.#read(from, to)
+    return { from: this.#locate(isBelow), to: this.#locate(isWithin) }
   }
 
   #compareFirst (item: Stored, values: readonly Scalar[]): number {

@@ -1,15 +1,30 @@
 import { compareScalars } from '../compare.js'
 import type { Id, Query, Scalar, Stored } from '../storage.js'
+import { Turn } from '../turn.js'
 import type { Walk } from './sorted-index.js'
 import { SortedIndex } from './sorted-index.js'
 
 // Up to so many insertions and deletions, moving what comes after each is cheaper than writing the whole array anew.
 const fewEdits = 8
 
+// Fewer are sorted in no time.
+const manyItems = 2000
+// Items that are added in one go to an index that is being made: about a millisecond.
+const partSize = 500
+
+interface GrowingIndex {
+  readonly index: SortedIndex
+  /** What was changed since it was begun: the item before, and after. */
+  readonly edits: (readonly [Stored | undefined, Stored | undefined])[]
+}
+
 /** The items of a family in one array, ordered by id, and in the orders of some indexes. */
 export class SortedItems {
   #items: Stored[] = []
   #indexes: SortedIndex[] = []
+  /** The fields of those that are made when they are needed. */
+  readonly #possible = new Map<string, readonly string[]>()
+  readonly #growing: GrowingIndex[] = []
   #readers = 0
 
   get items (): readonly Stored[] {
@@ -29,6 +44,15 @@ export class SortedItems {
     this.#indexes.push(index)
   }
 
+  /**
+   * The same for an order in which pages are read, which ends with the id; for others as soon as a query asks for one
+   * among many items, since each makes every change dearer.
+   */
+  allowIndex (fields: readonly string[]): void {
+    if (fields.at(-1) === 'id') this.addIndex(fields)
+    else this.#possible.set([...fields, 'id'].join(), [...fields, 'id'])
+  }
+
   /** The items that have these values in the fields of an index, in its order. */
   findEqual (values: Readonly<Record<string, unknown>>): Iterable<Stored> {
     const fields = [...Object.keys(values), 'id'].join()
@@ -39,7 +63,30 @@ export class SortedItems {
   /** How a query is answered along an index: in its order if there is one, else by those that can match. */
   planWalk (query: Query): Walk | undefined {
     const walks = this.#indexes.flatMap(index => index.plan(query) ?? [])
-    return walks.find(({ isOrdered }) => isOrdered) ?? walks[0]
+    const ordered = walks.find(({ isOrdered }) => isOrdered)
+    if (ordered === undefined && this.#items.length >= manyItems) this.#growIndex(query)
+    return ordered ?? walks[0]
+  }
+
+  /** Makes an index in the order of a query, if there may be one, in short turns; changes meanwhile are made up for. */
+  async #growIndex ({ order }: Query): Promise<void> {
+    const name = order.map(({ field }) => field).join()
+    const fields = this.#possible.get(name)
+    if (fields === undefined) return
+    this.#possible.delete(name)
+    const growing: GrowingIndex = { index: new SortedIndex(fields), edits: [] }
+    this.#growing.push(growing)
+    const turn = new Turn()
+    await this.read(async items => {
+      for (const [at, item] of items.entries()) {
+        // A small part of each turn, so that those who wait have most of it.
+        if (at % partSize === 0) await turn.pass()
+        growing.index.add(item)
+      }
+    })
+    for (const [before, item] of growing.edits) growing.index.replace(before, item)
+    this.#growing.splice(this.#growing.indexOf(growing), 1)
+    this.#indexes.push(growing.index)
   }
 
   /** Runs a search that may pause. Until it ends, changes are made to a copy, so that it sees one state throughout. */
@@ -61,6 +108,7 @@ export class SortedItems {
       this.#readers = 0
     }
     for (const index of this.#indexes) this.#applyToIndex(index, edits)
+    for (const growing of this.#growing) for (const [id, item] of edits) growing.edits.push([this.get(id), item])
     const moving = new Map<Id, Stored | undefined>()
     for (const [id, item] of edits) {
       const at = countBelow(this.#items, id)
@@ -73,11 +121,7 @@ export class SortedItems {
   }
 
   #applyToIndex (index: SortedIndex, edits: ReadonlyMap<Id, Stored | undefined>): void {
-    for (const [id, item] of edits) {
-      const before = this.get(id)
-      if (before !== undefined) index.remove(before)
-      if (item !== undefined) index.add(item)
-    }
+    for (const [id, item] of edits) index.replace(this.get(id), item)
   }
 
   #move (id: Id, item: Stored | undefined): void {
