@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
+import { isLong } from '../endurance/is-long.js'
 import type { Running } from '../example-server.js'
 import { startExample } from '../example-server.js'
 import { startServer } from '../postgres/server.js'
 
-const kills = 10
+const kills = isLong ? 20 : 4
 const writers = 6
 
 /** A command of a client that never gives up: what it has no answer for, it sends again, under the same id. */
