@@ -3,7 +3,7 @@ import { ServiceFields } from '../family/fields.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
-import type { FormAffordance } from '../representations/affordances.js'
+import type { FormAffordance } from '../representations/form-view.js'
 import type { Feedback } from '../representations/item-view.js'
 import type { ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
@@ -16,6 +16,7 @@ import type { Offer } from './offers.js'
 import { keepGranted, listOffers } from './offers.js'
 import { listRequests } from './sample-requests.js'
 import { findSite } from './site.js'
+import { findWrongState } from './wrong-state.js'
 
 /** What the page of an item shows besides it. */
 export interface ItemPage {
@@ -48,7 +49,8 @@ export async function affordItem (
     ...await placeItem(exchange, item.id),
     ...(state === undefined ? {} : { state }),
     operations,
-    unavailable: offers.flatMap(({ operation: { name }, reason }) => reason === undefined ? [] : [{ name, reason }]),
+    unavailable: offers.flatMap(({ operation: { name }, reason }) =>
+      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, { name, reason }) }]),
     ...(remove && { remove }),
     ...(family.writable && {
       log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }

@@ -1,10 +1,10 @@
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
+import type { WrongState } from './item-view.js'
 
 export type {
-  ActiveFilter, Count, Crumb, FormAffordance, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site,
-  SiteFamily
+  ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
 } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
@@ -43,6 +43,8 @@ export interface PageView {
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
+  /** The same, where it is for the state alone. */
+  readonly wrongState?: WrongState | undefined
   /** The log of what is not there any more. */
   readonly log?: string | undefined
   /** Where people can go from here. */

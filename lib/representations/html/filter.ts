@@ -33,7 +33,7 @@ ${filters.map(field => renderField(texts, field, filterForm))}
 // What is read aloud begins with what is seen.
 function renderChip (texts: Texts, filter: ActiveFilter): Markup {
   const text = sayFilter(texts, filter)
-  return markup`<li><a href="${filter.href}" aria-label="${texts.removeFilter(text)}">${text} <span>×</span></a></li>
+  return markup`<li><a href="${filter.href}" dir="auto" aria-label="${texts.removeFilter(text)}">${text} <span>×</span></a></li>
 `
 }
 

@@ -1,4 +1,4 @@
-import type { FormAffordance, FormField } from '../affordances.js'
+import type { FormAffordance, FormField } from '../form-view.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'

@@ -4,7 +4,7 @@ import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderMessage } from './message.js'
 import { nameForm, renderOperation } from './operation.js'
-import { renderRefusal } from './refusal.js'
+import { renderRefusal, sayReason } from './refusal.js'
 import type { Texts } from './texts.js'
 import { renderTimeline } from './timeline.js'
 import { renderValue } from './values.js'
@@ -39,8 +39,8 @@ ${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
 function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
   return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
 <dl>
-${unavailable.map(({ name, reason }) =>
-  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${reason}</dd>
+${unavailable.map(({ name, reason, wrongState }) =>
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${sayReason(texts, reason, wrongState)}</dd>
 `)}</dl>`
 }
 

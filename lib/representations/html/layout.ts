@@ -1,22 +1,9 @@
 import type { Crumb, Link, Site } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
+import type { HtmlOptions } from './options.js'
 import type { Texts } from './texts.js'
-import { shorten } from './values.js'
-
-/** What a host can say of its pages. */
-export interface HtmlOptions {
-  /** What the application is called. Default: API. */
-  readonly title?: string
-  /** Where the title leads. Default: to the home of the prefix, where there is one. */
-  readonly home?: string
-  /** Where the documentation of the interface is, for a link to it. */
-  readonly documentation?: string
-  /** CSS after ours. */
-  readonly css?: string
-  /** What the pages say, in the place of our words. */
-  readonly texts?: Partial<Texts>
-}
+import { renderBadge, shorten } from './values.js'
 
 /** The look of pages, and of those that are only text. */
 export interface Styles {
@@ -66,7 +53,7 @@ ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
 ${renderTrail(texts, addHome(site, trail), heading)}
 <main>
-<h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(state)}`}</h1>
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
@@ -97,8 +84,8 @@ function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
 function renderTrail (texts: Texts, trail: readonly Crumb[], heading: string): Markup | undefined {
   if (trail.length === 0) return undefined
   return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
-`)}<li aria-current="page">${shorten(heading, maxTitle)}</li>
+${trail.map(crumb => markup`<li dir="auto"><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
+`)}<li aria-current="page" dir="auto">${shorten(heading, maxTitle)}</li>
 </ol></nav>`
 }
 

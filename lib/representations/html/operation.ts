@@ -1,4 +1,4 @@
-import type { FormAffordance } from '../affordances.js'
+import type { FormAffordance } from '../form-view.js'
 import type { SampleRequest } from '../item-view.js'
 import { renderCurl } from './curl.js'
 import { asksFirst, renderInputs } from './form.js'

@@ -38,10 +38,6 @@ h3 { font-size: 1rem; margin: 0 0 .75rem }
 dl { display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: .35rem 1.5rem; margin: 0 }
 dt { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
-.forms {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1rem;
-  align-items: start
-}
 form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }

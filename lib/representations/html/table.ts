@@ -42,7 +42,7 @@ function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members
     const href = column === leading ? affordances?.address(index) : affordances?.refer?.(index, column)
     const content = href === undefined ? shown : renderLink(item, shown, value, href)
     const className = chooseClass(value, kinds[column], column === leading)
-    return markup`<td class="${className}" data-label="${texts.label(column)}"><div>${content}</div></td>`
+    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
   })
   return markup`<tr>${cells}</tr>
 `

@@ -1,4 +1,5 @@
 import type { Kind } from '../../storage/storage.js'
+import { isDate, readDateTime } from '../../values/dates.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
@@ -10,9 +11,10 @@ export function renderValue (texts: Texts, value: unknown, kind?: Kind): Content
   if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
-  if (kind === 'date') return markup`<time datetime="${text}">${texts.date(text)}</time>`
-  if (kind === 'date-time') return markup`<time datetime="${text}">${texts.moment(text)}</time>`
-  return text
+  if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
+  // What was sent may be of another zone.
+  const moment = kind === 'date-time' ? readDateTime(text) : undefined
+  return moment === undefined ? text : markup`<time datetime="${moment}">${texts.moment(moment)}</time>`
 }
 
 // What is counted or measured, a script writes as the reader's system does.
