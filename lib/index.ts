@@ -37,8 +37,8 @@ export type { ItemTexts } from './representations/html/item-texts.js'
 export type { HtmlOptions } from './representations/html/options.js'
 export type { Texts } from './representations/html/texts.js'
 export type {
-  ChangedItem, Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownMember, UnavailableOperation,
-  WrongState
+  ChangedItem, Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownKind, ShownMember,
+  UnavailableOperation, WrongState
 } from './representations/item-view.js'
 export { json, ndjson } from './representations/json.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'

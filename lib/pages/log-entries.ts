@@ -2,7 +2,8 @@ import type { Changes } from '../family/changes.js'
 import type { Family } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
-import type { Feedback, LogEntry, ShownChange, ShownMember } from '../representations/item-view.js'
+import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../representations/item-view.js'
+import { showKind } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
 import { nameRecord, readTarget, restoreProblem } from '../service/record.js'
@@ -91,6 +92,7 @@ export function showChanges ({ ownFields }: Family, changes: Changes): ShownChan
   return Object.entries(changes).map(([name, change]) => ({ name, kind: findKind(ownFields, name), ...change }))
 }
 
-function findKind (fields: readonly Field[], name: string): Field['kind'] | undefined {
-  return fields.find(field => field.name === name)?.kind
+function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
+  const field = fields.find(field => field.name === name)
+  return field && showKind(field)
 }

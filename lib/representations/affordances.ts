@@ -1,6 +1,6 @@
-import type { FieldCondition, Kind } from '../storage/storage.js'
+import type { FieldCondition } from '../storage/storage.js'
 import type { FormAffordance, FormField, Refusal } from './form-view.js'
-import type { Confirmation, Feedback, LogEntry, UnavailableOperation } from './item-view.js'
+import type { Confirmation, Feedback, LogEntry, ShownKind, UnavailableOperation } from './item-view.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -55,7 +55,7 @@ export interface Home {
 }
 
 /** The kind of value of each member. */
-export type Kinds = Readonly<Record<string, Kind>>
+export type Kinds = Readonly<Record<string, ShownKind>>
 
 /** What people can do with an item. */
 export interface ItemAffordances {
@@ -78,6 +78,8 @@ export interface ItemAffordances {
   readonly remove?: FormAffordance
   /** The newest entries of the log, the last first. */
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  /** Where it is itself an entry of a log: the same for people. */
+  readonly entry?: LogEntry
   readonly refused?: Refusal
   /** What has just been done. */
   readonly feedback?: Feedback
@@ -93,8 +95,6 @@ export interface PageAffordances {
   readonly columns: readonly string[]
   /** The member that leads to the item. */
   readonly title: string
-  /** Members that have one of a few words. */
-  readonly choices: readonly string[]
   /** What the page belongs to. */
   readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
@@ -136,7 +136,7 @@ export interface PageAffordances {
 /** A filter of a list as it is used. */
 export interface ActiveFilter {
   readonly field: string
-  readonly kind: Kind
+  readonly kind: ShownKind
   readonly op: FieldCondition['op']
   /** As it was sent. */
   readonly value: string

@@ -1,17 +1,20 @@
 import type { Kind } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
+/** The kind of a value, for people: a choice is one of a few words. */
+export type ShownKind = Kind | 'choice'
+
 /** A member as it is shown: of an item, or of what was sent with a command. */
 export interface ShownMember {
   readonly name: string
   readonly value: unknown
-  readonly kind?: Kind | undefined
+  readonly kind?: ShownKind | undefined
 }
 
 /** A member before and after a change; neither, where they were too long to be kept. */
 export interface ShownChange {
   readonly name: string
-  readonly kind?: Kind | undefined
+  readonly kind?: ShownKind | undefined
   readonly from?: unknown
   readonly to?: unknown
 }

@@ -67,12 +67,27 @@ async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
     amercement: 'much',
     reason: ''
   })
+  await post('an operation to be confirmed', `${home}/${open.id}/cancellations`, {
+    amercement: '5', reason: 'Line 1\nLine 2', _confirm: 'ask'
+  })
+  await post('a deletion to be confirmed', `${home}/${open.id}/deletions`, { _confirm: 'ask' })
   await post('an operation refused for the state', `${home}/${held.id}/completions`, { comment: 'At last' })
   await get('the log', `${home}/${held.id}/commands`)
   await get('the holds', `${home}/${held.id}/holds`)
   await get('no holds', `${home}/${open.id}/holds`)
   const { items: [command] } = (await app.inject(`${home}/${held.id}/holds`)).json<{ items: [{ id: string }] }>()
   await get('a command', `${home}/${held.id}/commands/${command.id}`)
+  const { id: gone } = await createDeal(app)
+  await act(gone, 'hold', { reason: 'r' })
+  await app.inject({ method: 'DELETE', url: `${home}/${gone}` })
+  await get('deals, none found', `${home}?name.has=nobody&status=open&or.held=true&or.min-price=5`)
+  await get('what is gone', `${home}/${gone}`)
+  await get('the log of what is gone', `${home}/${gone}/commands`)
+  await get('the operations', `${home}/${held.id}/operations`)
+  pages.set(
+    'a refusal without a form',
+    await app.inject({ method: 'PUT', url: `${home}/${held.id}/complete`, headers: { accept: 'text/html' } })
+  )
   pages.set(
     'a deal just created',
     await app.inject({
@@ -176,6 +191,8 @@ t.test('every kind of page', async t => {
       'creating refused': 400,
       'an operation refused for what was entered': 400,
       'an operation refused for the state': 409,
+      'what is gone': 404,
+      'a refusal without a form': 409,
       'a deal just created': 201,
       'a hold just created': 201,
       'not found': 404,

@@ -75,7 +75,9 @@ const notes = (allowed: Operation['allowed']) => defineFamily({
 })
 
 t.test('a host has its own reasons, and its own words', async t => {
-  const german = { wrongState: () => 'Geht nicht.', possible: () => 'Nichts geht.', refused: (name: string) => `${name}?` }
+  const german = {
+    wrongState: () => 'Geht nicht.', possible: () => 'Nichts geht.', refused: (name: string) => `${name}?`
+  }
   for (const [allowed, texts, offered, refused] of [
     [() => false, {}, 'Not possible for this note now.', 'Refused: rub out. Not possible for this note now. ' +
       'Nothing is possible now.'],
@@ -168,5 +170,70 @@ t.test('a page that asks shows all items that would change, as far as they may b
       t.match(textOf(answer.body), `Balance 10 → ${10 - Number(amount)} What you entered`)
       t.notMatch(answer.body, 'Bob')
     })
+  }
+})
+
+t.test('a moment that was sent with an offset is shown as the moment that it is, once', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const moment = Type.String({ format: 'date-time' })
+  app.register(defineFamily({
+    name: 'trips',
+    singular: 'trip',
+    fields: Type.Object({ id: Type.String(), start: Type.Optional(moment) }),
+    create: [],
+    operations: {
+      move: {
+        name: 'move', verb: 'move', participle: 'moved', noun: 'moves', action: 'MoveTrip',
+        params: Type.Object({ newStart: moment, asked: moment }),
+        apply: (trip, { newStart }) => ({ ...trip, start: newStart })
+      }
+    }
+  }), { storage: memoryStorage() })
+  const { id } = (await app.inject({ method: 'POST', url: '/trips', payload: {} })).json<{ id: string }>()
+  const payload = { newStart: '2026-03-31T12:00:00+02:00', asked: '2026-01-01T00:30:00.5+01:00' }
+  t.equal((await app.inject({ method: 'PUT', url: `/trips/${id}/move`, payload })).statusCode, 200)
+  const body = await see(app, `/trips/${id}/commands`)
+  t.equal(body.match(/<time datetime="2026-03-31T10:00:00.000Z">31 Mar 2026, 10:00:00 UTC<\/time>/g)?.length, 1)
+  t.match(body, '<time datetime="2025-12-31T23:30:00.500Z">31 Dec 2025, 23:30:00 UTC</time>')
+  t.notMatch(body, '12:00:00')
+})
+
+t.test('words of an enumeration can be said otherwise, wherever they stand', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const status = Type.Union([
+    Type.Literal('in_progress'), Type.Literal('onHold'), Type.Literal('EUR-1'), Type.Literal('e-mail')
+  ])
+  const jobs = defineFamily({
+    name: 'jobs',
+    singular: 'job',
+    fields: Type.Object({ id: Type.String(), status }),
+    create: ['status'],
+    edit: ['status'],
+    state: ({ status }) => status
+  })
+  const texts = { choice: (value: string) => `~${value}~` }
+  app.register(jobs, { storage: memoryStorage(), prefix: '/a' })
+  app.register(jobs, { storage: memoryStorage(), prefix: '/b', representations: [json, html({ texts })] })
+  const said = (prefix: string, word: string) =>
+    prefix === '/b' ? `~${word}~` : word.replace('onHold', 'on hold').replace('_', ' ')
+  for (const prefix of ['/a', '/b']) {
+    const make = async (status: string) =>
+      (await app.inject({ method: 'POST', url: `${prefix}/jobs`, payload: { status } })).json<{ id: string }>()
+    const [{ id }] = [await make('onHold'), await make('EUR-1'), await make('e-mail')]
+    await app.inject({ method: 'PUT', url: `${prefix}/jobs/${id}/edit`, payload: { status: 'in_progress' } })
+    const badge = (word: string) => `<span class="badge">${said(prefix, word)}</span>`
+    const option = (word: string) => `<option value="${word}">${said(prefix, word)}</option>`
+    for (const [url, ...parts] of [
+      [`/jobs/${id}`, badge('in_progress'), `<dd dir="auto">${said(prefix, 'in_progress')}</dd>`, option('onHold'),
+        `<bdi class="before">${said(prefix, 'onHold')}</bdi> → <bdi>${said(prefix, 'in_progress')}</bdi>`],
+      ['/jobs?status=onHold', `<bdi>Status: ${said(prefix, 'onHold')}</bdi>`, option('e-mail')],
+      ['/jobs', badge('EUR-1'), badge('e-mail'), badge('in_progress')],
+      ['/', badge('onHold')]
+    ] as const) {
+      const body = await see(app, prefix + url)
+      for (const part of parts) t.ok(body.includes(part), `${prefix}${url}: ${part}`)
+    }
   }
 })

@@ -71,7 +71,7 @@ for (const [name, options] of [['without scripts', {}], ['with the script', scri
     if (isScripted) await tab.keyboard.press('Enter')
     await press('Enter')
     t.match([await focused(tab), await tab.title()], ['DIV refused', /^Not done\. /])
-    t.match(await tab.getByRole('alert').innerText(), /cancel is not allowed while the deal is completed[^]*Too late/)
+    t.match(await tab.getByRole('alert').innerText(), /Not possible while the deal is completed\.[^]*Too late/)
 
     await reach(tab, /delete\.title/)
     await tab.keyboard.press('Enter')

@@ -22,6 +22,9 @@ const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: s
   null: (label, value) => value === 'true' ? `${label} is missing` : `${label} is there`
 }
 
+// inProgress, in_progress; what has other letters, or hyphens, is written as it is meant.
+const isIdentifier = /^[a-z]+(_[a-z]+|[A-Z][a-z]+)+$/
+
 /** What the pages say where a host says nothing. */
 export const english: Texts = {
   ...itemEnglish,
@@ -30,6 +33,7 @@ export const english: Texts = {
   date,
   moment: text => `${date(text)}, ${text.slice(11, 19)} UTC`,
   number: value => numbers.format(value),
+  choice: value => isIdentifier.test(value) ? lowerFirst(label(value)) : value,
   yes: 'yes',
   no: 'no',
   absent: 'none',

@@ -74,7 +74,7 @@ function renderAria ({ description, error }: FormField, id: string): Markup {
 }
 
 function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
-  const text = kind !== 'boolean' ? choice : choice === 'true' ? texts.yes : texts.no
+  const text = kind !== 'boolean' ? texts.choice(choice) : choice === 'true' ? texts.yes : texts.no
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 

@@ -17,7 +17,7 @@ function renderFamily (texts: Texts, family: HomeFamily): Markup {
 <h2><a href="${href}">${texts.family(texts.label(name), version)}</a></h2>
 ${count !== undefined && markup`<p>${texts.items(count)}</p>
 `}${states.length > 0 && markup`<ul class="states">
-${states.map(each => markup`<li><a href="${each.href}">${renderBadge(each.state)}</a> ${
+${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each.state)}</a> ${
   sayCount(texts, each)}</li>
 `)}</ul>
 `}</li>

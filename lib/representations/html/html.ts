@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Members } from '../../values/json.js'
-import type { Representation } from '../representation.js'
+import type { PageAffordances, Representation } from '../representation.js'
 import { renderConfirmation } from './confirmation.js'
 import { renderHome } from './home.js'
 import { renderItem } from './item.js'
@@ -67,7 +67,7 @@ export function html (options: HtmlOptions = {}): Representation {
     page: async view => {
       const affordances = await view.affordances?.()
       return layOut({
-        heading: texts.label(view.name),
+        ...nameList(texts, view.name, affordances),
         message: affordances && tellOutcome(texts, affordances),
         content: await renderList(texts, view, affordances),
         site: affordances?.site,
@@ -90,6 +90,18 @@ function makePolicy ({ whole, plain }: Styles, script: string): string {
     `style-src 'sha256-${hash(whole)}' 'sha256-${hash(plain)}'; ` +
     `script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+
+// A log, or a part of it, belongs to an item.
+function nameList (
+  texts: Texts,
+  name: string,
+  affordances: PageAffordances | undefined
+): { readonly heading: string, readonly short?: string } {
+  const item = affordances?.timeline && affordances.trail.at(-1)
+  if (item === undefined) return { heading: texts.label(name) }
+  const short = name === 'commands' ? texts.log : texts.label(name)
+  return { heading: texts.partOf(short, item.name), short }
 }
 
 function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {

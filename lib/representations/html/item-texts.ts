@@ -45,6 +45,8 @@ export interface ItemTexts {
   // The log.
 
   readonly log: string
+  /** A log, or a part of it such as its holds, and the item that it is of. */
+  readonly partOf: (part: string, item: string) => string
   readonly wholeLog: string
   readonly wasDeleted: string
   readonly logOfDeleted: string
@@ -93,6 +95,7 @@ export const itemEnglish: ItemTexts = {
   changesToo: 'What will change with it',
   willBeGone: singular => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
   log: 'Log',
+  partOf: (part, item) => `${part} of ${item}`,
   wholeLog: 'The whole log',
   wasDeleted: 'It was there once.',
   logOfDeleted: 'Its log',

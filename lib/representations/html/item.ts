@@ -16,13 +16,14 @@ export async function renderItem (
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
   if (affordances === undefined) return renderMembers(texts, document, {})
-  const { log, remove, refused, kinds, technical, feedback } = affordances
+  const { log, remove, refused, kinds, technical, feedback, entry } = affordances
   const operations = [...affordances.operations, ...(remove === undefined ? [] : [remove])]
   const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
   const members = Object.entries(document)
   const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
   return markup`${feedback && renderMessage(texts, feedback)}
 ${renderRefusal(texts, refused, operations)}
+${entry && await renderTimeline(texts, [entry])}
 ${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>

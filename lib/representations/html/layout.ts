@@ -13,6 +13,8 @@ export interface Styles {
 
 interface PageParts {
   readonly heading: string
+  /** What the trail calls it, where that says what it belongs to. */
+  readonly short?: string | undefined
   /** The state of what it is about. */
   readonly state?: string | undefined
   /** What has just happened, for the title. */
@@ -37,7 +39,9 @@ export function makeLayout (
 ): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
   const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
-  return ({ heading, state, message, content, site = { families: [] }, trail = [], others = [], isStill = false }) => {
+  return parts => {
+    const { heading, short = heading, state, message, content, site = noSite, trail = [], others = [] } = parts
+    const { isStill = false } = parts
     const { home = site.home } = options
     const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
@@ -51,9 +55,9 @@ export function makeLayout (
 <header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>
 ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
-${renderTrail(texts, addHome(site, trail), heading)}
+${renderTrail(texts, addHome(site, trail), short)}
 <main>
-<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(state)}`}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(texts, state)}`}</h1>
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
@@ -63,6 +67,8 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
     return `<!DOCTYPE html>\n${page.text}\n`
   }
 }
+
+const noSite: Site = { families: [] }
 
 // Of a title, the beginning tells enough.
 const maxTitle = 60
@@ -81,11 +87,11 @@ function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
   return [{ kind: 'home', href: home, name: '' }, ...trail]
 }
 
-function renderTrail (texts: Texts, trail: readonly Crumb[], heading: string): Markup | undefined {
+function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Markup | undefined {
   if (trail.length === 0) return undefined
   return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li dir="auto"><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
-`)}<li aria-current="page" dir="auto">${shorten(heading, maxTitle)}</li>
+${trail.map(crumb => markup`<li><a href="${crumb.href}" dir="auto">${nameCrumb(texts, crumb)}</a></li>
+`)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
 }
 

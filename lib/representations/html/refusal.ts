@@ -69,7 +69,9 @@ ${texts.map(text => markup`<li dir="auto">${text}</li>
 
 /** Why something is refused: in the words of the pages, where it is for the state alone. */
 export function sayReason (texts: Texts, reason: string, wrongState: WrongState | undefined): string {
-  return wrongState === undefined ? reason : texts.wrongState(texts.label(wrongState.singular), wrongState.state)
+  if (wrongState === undefined) return reason
+  const { singular, state } = wrongState
+  return texts.wrongState(texts.label(singular), state === undefined ? undefined : texts.choice(state))
 }
 
 /** The same with what is possible in its place. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { readDateTime } from '../../values/dates.js'
 import { writeInTurns } from '../in-turns.js'
 import type { LogEntry, ShownChange, ShownMember } from '../item-view.js'
 import type { Content, Markup } from './markup.js'
@@ -31,20 +32,27 @@ function renderAbout (texts: Texts, { singular, id, href }: NonNullable<LogEntry
   return markup` <bdi>${href === undefined ? name : markup`<a href="${href}">${name}</a>`}</bdi>`
 }
 
+type Said = Pick<LogEntry, 'changes' | 'params'>
+
 /**
  * What was changed and what was sent, with nothing in both: a reason that became the holdReason, a newPrice that became
  * the price. A change of which no value is known says nothing beside what was sent under its name.
  */
-export function sayOnce ({ changes, params }: Pick<LogEntry, 'changes' | 'params'>): Pick<LogEntry, 'changes' | 'params'> {
+export function sayOnce ({ changes, params }: Said): Said {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
-    params: params.filter(({ name, value }) => !changes.some(change =>
-      change.to !== undefined && lastWord(change.name) === lastWord(name) && isDeepStrictEqual(change.to, value)))
+    params: params.filter(param => !changes.some(({ name, to }) =>
+      to !== undefined && lastWord(name) === lastWord(param.name) && isDeepStrictEqual(to, readKept(param))))
   }
 }
 
 function isKnown ({ from, to }: ShownChange): boolean {
   return from !== undefined || to !== undefined
+}
+
+// As an item keeps what was sent.
+function readKept ({ value, kind }: ShownMember): unknown {
+  return kind === 'date-time' && typeof value === 'string' ? readDateTime(value) : value
 }
 
 function lastWord (name: string): string | undefined {

@@ -1,16 +1,17 @@
-import type { Kind } from '../../storage/storage.js'
 import { isDate, readDateTime } from '../../values/dates.js'
+import type { ShownKind } from '../item-view.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders a value as people read it. */
-export function renderValue (texts: Texts, value: unknown, kind?: Kind): Content {
+export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
   if (typeof value === 'boolean') return value ? texts.yes : texts.no
   if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
+  if (kind === 'choice') return texts.choice(text)
   if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
   // What was sent may be of another zone.
   const moment = kind === 'date-time' ? readDateTime(text) : undefined
@@ -18,7 +19,7 @@ export function renderValue (texts: Texts, value: unknown, kind?: Kind): Content
 }
 
 // What is counted or measured, a script writes as the reader's system does.
-function renderNumber (texts: Texts, value: number, kind: Kind | undefined): Content {
+function renderNumber (texts: Texts, value: number, kind: ShownKind | undefined): Content {
   if (kind !== 'integer' && kind !== 'number') return String(value)
   return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
 }
@@ -32,8 +33,8 @@ function renderObject (texts: Texts, value: object): Content {
 }
 
 /** Renders one of a few words, so that it is seen at a glance. */
-export function renderBadge (value: string): Markup {
-  return markup`<span class="badge">${value}</span>`
+export function renderBadge (texts: Texts, value: string): Markup {
+  return markup`<span class="badge">${texts.choice(value)}</span>`
 }
 
 /** As much of a text as there is room for. */
