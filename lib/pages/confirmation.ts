@@ -11,7 +11,7 @@ import type { Decision } from '../service/decide.js'
 import type { LoadedOther } from '../service/others.js'
 import { matcher } from '../storage/match.js'
 import type { Stored } from '../storage/storage.js'
-import { makeOperationForm, placeItem } from './item-affordances.js'
+import { makeOperationForm, placeItem, trailToItem } from './item-affordances.js'
 import { showChanges, showParams } from './log-entries.js'
 
 /** What is asked before something is done to an item, in the place of everything else. */
@@ -45,6 +45,7 @@ export async function affordConfirmation (
   ]
   return {
     ...await placeItem(exchange, item.id),
+    trail: trailToItem(exchange, item.id, item),
     operations: [],
     unavailable: [],
     confirm: {

@@ -20,12 +20,10 @@ const withdrawn = 'The customer found another supplier'
 const goods =
   ['Tea', 'Supply contract', 'Office chairs', 'Coffee, roasted', 'Paper, 80 g/m²', 'Server lease', 'Printer']
 
-// Known ids and times, so that the pictures differ only where the pages do.
+// Known times, so that the pictures differ only where the pages do.
 let minutes = 0
 let commands = 0
-let ids = 0
 const start = Date.parse('2026-03-31T09:41:00Z')
-const makeNumber = (number: number) => `01890a5d-ac96-774b-bcce-${String(number).padStart(12, '0')}`
 
 async function makeApp (): Promise<FastifyInstance> {
   const app = Fastify()
@@ -34,7 +32,6 @@ async function makeApp (): Promise<FastifyInstance> {
     representations: [json, xml, html({ title: 'Example Trading', documentation: '/documentation' }), csv, ndjson],
     authorize: () => ({ principal: 'ann' }),
     clock: () => new Date(start + minutes++ * 47_000),
-    makeId: () => makeNumber(++ids),
     makeCommandId: () => `c-${++commands}`
   }
   await app.register(customers, {
@@ -46,11 +43,8 @@ async function makeApp (): Promise<FastifyInstance> {
   return app
 }
 
-async function act (app: FastifyInstance, id: string, verb: string, payload: object, key?: string): Promise<void> {
-  const headers = key === undefined ? {} : { 'idempotency-key': key }
-  await app.inject(key === undefined
-    ? { method: 'PUT', url: `${home}/${id}/${verb}`, payload }
-    : { method: 'POST', url: `${home}/${id}/${verb}`, payload, headers })
+async function act (app: FastifyInstance, id: string, verb: string, payload: object): Promise<void> {
+  await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload })
 }
 
 async function makeDeals (app: FastifyInstance): Promise<string[]> {
@@ -83,8 +77,8 @@ interface Picture {
 
 async function listPictures (app: FastifyInstance): Promise<Record<string, Picture>> {
   const made = await makeDeals(app)
-  const [open, held, long, gone] = [made[34], made[31], made[36], made[29]] as [string, string, string, string]
-  await act(app, held, 'completions', {}, 'too-early')
+  const [open, held, long, gone] = [made[34], made[26], made[36], made[29]] as [string, string, string, string]
+  await act(app, held, 'commands/too-early', { action: 'CompleteDeal', params: {} })
   await app.inject({ method: 'DELETE', url: `${home}/${gone}` })
   const openAccount = async (owner: string, balance: number) => {
     const payload = { owner, balance }

@@ -31,7 +31,7 @@ export const english: Texts = {
   lang: 'en',
   label,
   date,
-  moment: text => `${date(text)}, ${text.slice(11, 19)} UTC`,
+  moment: text => `${date(text)}, ${text.slice(11, 16)} UTC`,
   number: value => numbers.format(value),
   choice: value => isIdentifier.test(value) ? lowerFirst(label(value)) : value,
   yes: 'yes',

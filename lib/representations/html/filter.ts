@@ -4,6 +4,7 @@ import { filterForm, renderField } from './form.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
+import { sayBoolean } from './values.js'
 
 /** Renders what narrows a list now, each with a way to do without it. */
 export function renderChips (texts: Texts, { active, clear }: PageAffordances): Markup | undefined {
@@ -48,7 +49,7 @@ function sayFilter (texts: Texts, filter: ActiveFilter): string {
 // What is only a part of a value is shown as it was sent.
 function sayValue (texts: Texts, { kind, op, value }: ActiveFilter): string {
   if (op === 'regex' || op === 'has' || op === 'null') return value
-  if (kind === 'boolean') return value === 'true' ? texts.yes : texts.no
+  if (kind === 'boolean') return sayBoolean(texts, value === 'true')
   if (kind === 'choice') return texts.choice(value)
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? texts.date(value) : value
 }

@@ -90,7 +90,7 @@ function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
 function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Markup | undefined {
   if (trail.length === 0) return undefined
   return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li><a href="${crumb.href}" dir="auto">${nameCrumb(texts, crumb)}</a></li>
+${trail.map(crumb => markup`<li><a href="${crumb.href}"><bdi>${nameCrumb(texts, crumb)}</bdi></a></li>
 `)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
 }

@@ -25,7 +25,9 @@ export const listStyle = `
   color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
 }
 .chips a:hover { border-color: var(--accent) }
-.chips a.clear { border-color: transparent; background: none; color: var(--accent); text-decoration: underline }
+.chips a.clear {
+  padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
+}
 .chips span { color: var(--faint) }
 .home {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;

@@ -7,7 +7,7 @@ import type { Texts } from './texts.js'
 /** Renders a value as people read it. */
 export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
-  if (typeof value === 'boolean') return value ? texts.yes : texts.no
+  if (typeof value === 'boolean') return sayBoolean(texts, value)
   if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
@@ -15,7 +15,12 @@ export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Co
   if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
   // What was sent may be of another zone.
   const moment = kind === 'date-time' ? readDateTime(text) : undefined
-  return moment === undefined ? text : markup`<time datetime="${moment}">${texts.moment(moment)}</time>`
+  return moment === undefined ? text : renderMoment(texts, moment)
+}
+
+// To the minute for the eye; exactly for who wants to know.
+function renderMoment (texts: Texts, moment: string): Markup {
+  return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
 }
 
 // What is counted or measured, a script writes as the reader's system does.
@@ -29,7 +34,13 @@ function renderObject (texts: Texts, value: object): Content {
   const entries = Object.entries(value)
   if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
   if (entries.length === 0) return renderValue(texts, undefined)
-  return entries.map(([name, member]) => `${texts.label(name)}: ${String(member)}`).join('; ')
+  const say = (member: unknown) => typeof member === 'boolean' ? sayBoolean(texts, member) : String(member)
+  return entries.map(([name, member]) => `${texts.label(name)}: ${say(member)}`).join('; ')
+}
+
+/** Yes or no. */
+export function sayBoolean ({ yes, no }: Texts, value: boolean): string {
+  return value ? yes : no
 }
 
 /** Renders one of a few words, so that it is seen at a glance. */
