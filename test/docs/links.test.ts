@@ -7,7 +7,7 @@ import { pages } from './pages.js'
 const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', '.github/PULL_REQUEST_TEMPLATE.md']
 const linked = new Map([...pages, ...others.map(path => [path, readFileSync(path, 'utf8')] as const)])
 
-/** The TSDoc of each file, without the asterisks. */
+/** The TSDoc of each file, without the asterisks and the examples. */
 const comments = new Map(
   ['lib', 'examples'].flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.ts'))
@@ -15,7 +15,9 @@ const comments = new Map(
 )
 
 function readTsdoc (source: string): string {
-  return [...source.matchAll(/\/\*\*.*?\*\//gs)].map(([comment]) => comment.replace(/^ *\/?\*+\/?/gm, '')).join('\n')
+  return [...source.matchAll(/\/\*\*(.*?)\*\//gs)]
+    .map(([, comment = '']) => comment.replace(/@example.*/s, '').replace(/^ *\*/gm, ''))
+    .join('\n')
 }
 
 /** What is no program and no sample of one. */
@@ -78,7 +80,7 @@ t.test('every link leads somewhere', async t => {
     }
   }
   t.ok(links > 300 && addresses > 40, `${links} links, ${addresses} addresses`)
-  t.ok(comments.size > 100 && [...comments.values()].every(text => !text.includes('*/')))
+  t.ok(comments.size > 100, `TSDoc of ${comments.size} files`)
 })
 
 t.test('a link that leads nowhere is found', async t => {
