@@ -48,6 +48,12 @@ function fillIn (prefix: string, request: FastifyRequest): string {
   return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
+/** The item whose part a path names, and the suffix, which is a parameter of its own there. */
+export function locateBelowItem (request: FastifyRequest): { name: string, suffix: string | undefined } {
+  const { id, extension } = request.params as { id: string, extension?: string }
+  return { name: id, suffix: extension }
+}
+
 /** The id of the item in the path; what cannot be one is not there. */
 export function readItemId (family: Family, request: FastifyRequest): Id {
   return requireId(family, (request.params as { id: string }).id)

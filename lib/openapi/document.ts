@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
+import { makeExample } from '../values/example.js'
 import type { Document, Json } from './components.js'
 import { Components, nameOf } from './components.js'
-import { makeExample } from './example.js'
 import { mark, parameterMark, toPascalCase } from './mark.js'
 
 /**

@@ -6,6 +6,7 @@ import { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
+import { partSize } from './page-parts.js'
 
 /** Puts the items that others refer to in the place of their ids. */
 export type Expand = (items: readonly Stored[]) => Promise<readonly Stored[]>
@@ -14,6 +15,8 @@ export type Expand = (items: readonly Stored[]) => Promise<readonly Stored[]>
 interface Expanded {
   readonly field: string
   readonly reader: Reader
+  /** How many are read at once. */
+  readonly most: number
   readonly pick: (item: Members) => Members
 }
 
@@ -60,14 +63,14 @@ async function openField (
 ): Promise<Expanded | undefined> {
   const other = caller.other(family.references.get(field) as Family)
   if (other === undefined) return undefined
-  const { name, members } = other.family
+  const { name, members, hasLongItems } = other.family
   const id = one?.[field] as Id | undefined
   try {
     const grant = await other.caller.authorize(one === undefined
       ? { family: name, action: 'list', id: undefined, params: {} }
       : { family: name, action: 'read', id, params: {} })
     const reader = new Reader(other.family, await other.caller.storage(), grant, other.caller.signal)
-    return { field, reader, pick: makePicker(members) }
+    return { field, reader, most: hasLongItems ? partSize : Infinity, pick: makePicker(members) }
   } catch (error) {
     if (toProblem(error).statusCode >= 500) throw error
     return undefined
@@ -79,21 +82,29 @@ interface Referred {
   readonly length: number
 }
 
-/** All items that a field of these refers to, by one query. */
+/** All items that a field of these refers to, by one query; where each may be long, by one for every part of them. */
 async function findReferred (
-  { field, reader, pick }: Expanded,
+  { field, reader, most, pick }: Expanded,
   items: readonly Stored[]
 ): Promise<ReadonlyMap<Id, Referred>> {
-  const values = [...new Set(items.map(item => item[field] as Id | null | undefined))]
+  const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
-  if (values.length === 0) return new Map()
-  const where = [{ field: 'id', op: 'eq', values } as const]
-  const order = [{ field: 'id', descending: false }]
-  const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
-  return new Map(found.items.map(item => {
-    const document = pick(item)
-    return [item.id, { document, length: JSON.stringify(document).length }]
-  }))
+  const referred = new Map<Id, Referred>()
+  let length = 0
+  for (let at = 0; at < ids.length; at += most) {
+    const values = ids.slice(at, at + most)
+    const where = [{ field: 'id', op: 'eq', values } as const]
+    const order = [{ field: 'id', descending: false }]
+    const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
+    for (const item of found.items) {
+      const document = pick(item)
+      const own = JSON.stringify(document).length
+      referred.set(item.id, { document, length: own })
+      length += own
+    }
+    if (length > maxLength) throw refuseLong(field)
+  }
+  return referred
 }
 
 /** Whether an item, with those that are put into it, can be so long that not many fit on a page. */

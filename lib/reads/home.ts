@@ -1,13 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { send } from '../http/reply.js'
-import { readWish, splitUrl } from '../http/request.js'
+import { readWish, refuseParameters, splitUrl } from '../http/request.js'
 import { hasOwnRoot, mountRoot } from '../http/root.js'
 import type { RouteSettings } from '../http/routes.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Mount } from '../mount/mount.js'
 import { findSite } from '../pages/site.js'
-import { invalidQuery } from '../problems.js'
-import { splitQuery } from '../query/query-string.js'
 import type { HomeFamily, Site } from '../representations/representation.js'
 import { authorizeReader } from '../service/reader.js'
 import { countItems } from './count-items.js'
@@ -31,8 +29,8 @@ export function mountHome (
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readWish(request))
-  refuseParameters(request)
   const families = await listFamilies(mount, request)
+  refuseParameters(splitUrl(request).search)
   const self = mount.urls.home(request)
   return await send({ reply, choice, mount }, {
     kind: 'one',
@@ -46,15 +44,6 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
 async function findSiteOfHome (mount: Mount, request: FastifyRequest): Promise<Site> {
   const { families } = await findSite({ mount, request })
   return { families: families.map(family => ({ ...family, isCurrent: false })) }
-}
-
-function refuseParameters (request: FastifyRequest): void {
-  const unknown = splitQuery(splitUrl(request).search).filter(({ name }) => name !== 'format')
-  if (unknown.length === 0) return
-  throw invalidQuery(unknown.map(({ name, raw }) => ({
-    parameter: name ?? raw,
-    detail: 'The home is read here; allowed is format'
-  })))
 }
 
 /** The families that who asks may list; where that is none, the refusal is the answer. */

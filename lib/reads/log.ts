@@ -4,7 +4,7 @@ import { CommandMembers, logFields } from '../family/command-schema.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { readItemId } from '../mount/urls.js'
+import { locateBelowItem, readItemId } from '../mount/urls.js'
 import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
 import { nameItem } from '../openapi/mark.js'
 import {
@@ -48,10 +48,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
   return {
     mount,
     kind: 'page',
-    locate (request) {
-      const { id, extension } = request.params as { id: string, extension?: string }
-      return { name: id, suffix: extension }
-    },
+    locate: locateBelowItem,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) => parsePageQuery(mount.logGrammar, search, representation),
     load: loading => loadLog(mount, operation, loading),

@@ -4,7 +4,7 @@ import { sendText } from '../http/reply.js'
 import { refuseParameters } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { readItemId } from '../mount/urls.js'
+import { locateBelowItem, readItemId } from '../mount/urls.js'
 import { describeAnswer, describeLink, describePlace, notModified, validatorHeaders } from '../openapi/answers.js'
 import { nameItem, nameSchema } from '../openapi/mark.js'
 import { describeIdParameter } from '../openapi/parameters.js'
@@ -36,10 +36,7 @@ function operationsRead (mount: Mount): Read<undefined, Stored> {
   return {
     mount,
     kind: 'page',
-    locate (request) {
-      const { id, extension } = request.params as { id: string, extension?: string }
-      return { name: id, suffix: extension }
-    },
+    locate: locateBelowItem,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: refuseParameters,
     load: async ({ reader, intent }) => await reader.get(intent.id as Id),
@@ -52,7 +49,7 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
   const { mount: { family, urls }, request, choice: { representation } } = exchange
   const offers = await keepGranted(exchange, item, listOffers(exchange, item))
   const self = urls.item(request, item.id)
-  const items = offers.map(offer => showOffer(exchange, self, offer))
+  const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
   const { rows } = representation
   if (rows !== undefined) {
@@ -65,31 +62,35 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
 
-function showOffer ({ mount: { forms } }: Exchange, self: string, { operation, params, reason }: Offer): Members {
+function showOffer (exchange: Exchange, item: Stored, { operation, params, reason }: Offer): Members {
   const { name, action, summary = name } = operation
   return {
     name,
     action,
     summary,
-    ...findAddress(forms, self, operation),
+    ...findAddress(exchange, item, operation),
     params: params.schema,
     allowed: reason === undefined,
     ...(reason === undefined ? {} : { reason })
   }
 }
 
+// The shortest to say first. Of the deletion, only what creates and deletes can be said.
+const preferred = ['verb', 'participle', 'noun', 'update', 'lifecycle']
+
 /** How to say an operation, in the first of these forms that the mount has. */
 function findAddress (
-  forms: Mount['forms'],
-  self: string,
-  { verb, participle, noun }: Offer['operation']
+  { mount: { requestWriters }, request }: Exchange,
+  item: Stored,
+  operation: Offer['operation']
 ): { method?: string, href?: string, form?: string } {
-  // What has no verb is the deletion, in whatever forms.
-  if (verb === undefined) return { method: 'DELETE', href: self }
-  if (forms.has('verb')) return { method: 'PUT', href: `${self}/${verb}`, form: 'verb' }
-  if (forms.has('participle')) return { method: 'PUT', href: `${self}/${participle}`, form: 'participle' }
-  if (forms.has('noun')) return { method: 'POST', href: `${self}/${noun}`, form: 'noun' }
-  return forms.has('update') ? { method: 'PUT', href: self, form: 'update' } : {}
+  const forms = 'verb' in operation ? preferred : ['lifecycle']
+  for (const form of forms) {
+    const written = requestWriters.get(form)?.(request, { operation, item, params: {}, command: '' })
+    if (written === undefined) continue
+    return { method: written.method, href: written.url, ...(form === 'lifecycle' ? {} : { form }) }
+  }
+  return {}
 }
 
 function describeOperations (mount: Mount): Endpoint['schema'] {

@@ -4,7 +4,7 @@ import { invalidBody } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import type { Id, Storage } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { Caller, Grant } from './caller.js'
+import type { Caller, Grant, Intent } from './caller.js'
 import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
 
@@ -22,10 +22,15 @@ export interface OtherTarget {
 /** An item that was found. */
 export interface LoadedOther extends OtherTarget, NeededItem {}
 
-/** The other items that a command needs. Each is asked about for itself, before anything is read. */
+/**
+ * The other items that a command needs. Each is asked about for itself, before anything is read.
+ *
+ * @param asked whether nothing is about to be done
+ */
 export async function authorizeOthers (
   own: { readonly family: Family, readonly caller: Caller },
-  { action, target, params }: Command
+  { action, target, params }: Command,
+  asked: Pick<Intent, 'tentative'> = {}
 ): Promise<OtherTarget[]> {
   const targets: OtherTarget[] = []
   const taken = new Set([`${own.family.name}/${target}`])
@@ -40,7 +45,7 @@ export async function authorizeOthers (
       throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
     }
     taken.add(key)
-    const grant = await caller.authorize({ family: family.name, action: action as string, id, params })
+    const grant = await caller.authorize({ family: family.name, action: action as string, id, params, ...asked })
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets

@@ -20,7 +20,7 @@ export async function preview (
   const { where = [], principal } = await caller.authorize({
     family: family.name, action, id, params, tentative: true
   })
-  const needed = await authorizeOthers({ family, caller }, command)
+  const needed = await authorizeOthers({ family, caller }, command, { tentative: true })
   const storage = await caller.storage()
   const current = await storage.get(family.name, id, caller.signal)
   if (current === undefined || !matcher(where)(current)) throw notFound(family.singular, id)

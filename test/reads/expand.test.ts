@@ -204,3 +204,27 @@ t.test('items that are too long to be repeated', async t => {
   t.match([status, errors], [400, [{ parameter: 'expand', detail: /maxpagesize/ }]])
   t.equal((await app.inject('/tickets?expand=owner&maxpagesize=5')).statusCode, 200)
 })
+
+t.test('many items that may be long are read in parts', async t => {
+  const storage = memoryStorage()
+  const limits: number[] = []
+  const counted: Storage = {
+    ...storage,
+    async find (family, query, signal) {
+      if (family === 'people') limits.push(query.limit)
+      return await storage.find(family, query, signal)
+    }
+  }
+  const app = await openApp(counted)
+  for (let owner = 1; owner <= 120; owner++) {
+    await app.inject({ method: 'POST', url: '/people', payload: { name: 'x'.repeat(owner > 60 ? 180_000 : 1) } })
+    await app.inject({ method: 'POST', url: '/tickets', payload: { title: 't', owner } })
+  }
+  limits.length = 0
+  t.match((await app.inject('/tickets?expand=owner&maxpagesize=60')).json<Page>().items[59]?.['owner'], { id: 60 })
+  t.strictSame(limits, [50, 10])
+  limits.length = 0
+  const { status, errors } = (await app.inject('/tickets?expand=owner&maxpagesize=1000&sort=-id')).json()
+  t.match([status, errors], [400, [{ parameter: 'expand', detail: /maxpagesize/ }]])
+  t.equal(limits.length, 2, 'no more is read once it is too much')
+})

@@ -70,6 +70,7 @@ t.test('the home is negotiated like everything else', async t => {
     ['/crm/', 'image/png', 406, 'application/problem+json'],
     ['/crm/?format=csv', undefined, 406, 'application/problem+json'],
     ['/crm/?page=2', undefined, 400, 'application/problem+json'],
+    ['/crm/?format=json&format=xml', undefined, 400, 'application/problem+json'],
     ['/crm/?page=2', 'text/html', 400, 'text/html']
   ] as const) {
     const answer = await app.inject({ url, headers: accept === undefined ? {} : { accept } })
@@ -153,6 +154,7 @@ t.test('the home shows what who asks may see', async t => {
   t.strictSame(await names('bob'), [['customers', 0]])
   t.strictSame(await names('cy'), [['customers', undefined], ['deals', undefined]], 'nothing is counted')
   t.equal((await get()).statusCode, 401)
+  t.equal((await get(undefined, 'application/json', '/crm/?page=2')).statusCode, 401, 'whatever is asked')
   t.equal((await get('broken')).statusCode, 500)
   t.match((await get('ann', 'text/html', '/crm/customers')).body, 'href="/crm/rest/v1/deals"')
   t.notMatch((await get('bob', 'text/html', '/crm/customers')).body, '/crm/rest/v1/deals')

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import { accounts } from '../../examples/accounts.js'
@@ -162,6 +162,10 @@ t.test('who may not', async t => {
   t.strictSame(await send(hidden, 1, 'ann'), missing, 'what is hidden is as if not there')
   t.strictSame(await send(to, 10, 'ann'), [403, 'You may not make the account this'], 'nor may it become such')
   t.strictSame(await readRevisions(app, from, to, hidden), [1, 1, 1])
+  asked.length = 0
+  const form = transferForms['page']?.[1](from, { to, amount: 9, _key: 'k', _confirm: 'ask' }, '')
+  t.equal((await app.inject(form as InjectOptions)).statusCode, 200)
+  t.match(asked.slice(0, 2), [{ id: from, tentative: true }, { id: to, tentative: true }], 'a page only asks')
   t.strictSame(await send(to, 9, 'ann'), [200, ''])
 })
 
