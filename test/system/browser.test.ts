@@ -168,7 +168,8 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.match(await alert.locator('dd').textContent(), 'At last', 'what was typed is not lost with its form')
   t.match([await late.title(), await focused(late)], [/^Not done\./, 'DIV refused'])
   t.equal(await shownValue(late, 'Held'), 'yes', 'the page shows the deal as it is')
-  t.match(await late.locator('.timeline li').first().innerText(), /Refused: complete the deal\.\s[^]*Not possible while the deal is held\./)
+  const [newest] = await late.locator('.timeline li').allInnerTexts()
+  t.match(newest, /Refused: complete the deal\.\s[^]*Not possible while the deal is held\./)
   t.equal((await readDeal(app, id)).status, 'open')
 
   await submit(await unfold(late, 'unhold'))

@@ -1,3 +1,6 @@
+import { checkBoolean, checkSize, checkText, checkTime } from '../../values/checks.js'
+import type { OptionChecks } from '../check-options.js'
+import { checkSource, checkStorageOptions, sqlChecks } from '../check-options.js'
 import type { IndexedFields } from '../sql/choose-indexes.js'
 import type { TableMappings } from '../sql/layout.js'
 import type { Migrate } from '../sql/migrate.js'
@@ -56,6 +59,8 @@ export interface PostgresOptions {
 export function postgresStorage (
   options: PostgresOptions & ({ readonly connectionString: string } | { readonly pool: PostgresPool })
 ): Storage {
+  checkSource(options, ['connectionString', 'pool'])
+  checkStorageOptions<AllOptions>(options, optionChecks)
   const settings = {
     schema: options.schema,
     statementTimeout: options.statementTimeout ?? 10_000,
@@ -66,10 +71,11 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  const { tables, indexes } = options
+  const { tables, indexes, connectionString = '', pool }: AllOptions = options
   const migrate = readMigrate(options.migrate)
-  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
-  return createSqlStorage(() => openConnection(options, settings), { tables, indexes, migrate, place })
+  const source = pool === undefined ? { connectionString } : { pool }
+  const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
+  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate, place })
 }
 
 // Host and database, and never who connects by which password.
@@ -77,4 +83,21 @@ function describePlace (connectionString: string): string {
   const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
   const host = url?.host || url?.searchParams.get('host') || 'localhost'
   return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
+}
+
+interface AllOptions extends PostgresOptions {
+  readonly connectionString?: string
+  readonly pool?: PostgresPool
+}
+
+const optionChecks: OptionChecks<AllOptions> = {
+  ...sqlChecks,
+  connectionString: checkText,
+  pool: value => typeof (Object(value) as PostgresPool).connect === 'function' ? undefined : 'must be a pool of pg',
+  schema: checkText,
+  statementTimeout: checkTime,
+  migrationTimeout: checkTime,
+  connectionTimeout: checkTime,
+  poolSize: checkSize,
+  preparedStatements: checkBoolean
 }

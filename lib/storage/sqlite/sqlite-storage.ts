@@ -1,3 +1,6 @@
+import { checkCount, checkText } from '../../values/checks.js'
+import type { OptionChecks } from '../check-options.js'
+import { checkSource, checkStorageOptions, sqlChecks } from '../check-options.js'
 import type { IndexedFields } from '../sql/choose-indexes.js'
 import type { TableMappings } from '../sql/layout.js'
 import type { Migrate } from '../sql/migrate.js'
@@ -53,10 +56,26 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  checkSource(options, ['file', 'database'])
+  checkStorageOptions<AllOptions>(options, optionChecks)
+  const { file = '', database, tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
   const migrate = readMigrate(options.migrate)
-  const place = 'file' in options ? `SQLite, ${options.file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate, place })
+  const source = database === undefined ? { file } : { database }
+  const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
+  return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate, place })
+}
+
+interface AllOptions extends SqliteOptions {
+  readonly file?: string
+  readonly database?: SqliteDatabase
+}
+
+const optionChecks: OptionChecks<AllOptions> = {
+  ...sqlChecks,
+  file: checkText,
+  database: value =>
+    typeof (Object(value) as SqliteDatabase).prepare === 'function' ? undefined : 'must be an open database',
+  busyTimeout: checkCount
 }
