@@ -1,21 +1,12 @@
 import { errorCodes } from '../errors.js'
 import type { Check } from '../values/checks.js'
-import { checkCount, checkObject, checkSize } from '../values/checks.js'
+import { checkCount, checkSize } from '../values/checks.js'
 import { didYouMean } from '../values/nearest.js'
 
 /** How each option of a storage is checked. */
 export type OptionChecks<O> = { readonly [K in keyof O]-?: Check }
 
 export const lineChecks = { maxHeavyReads: checkSize, maxWaitingReads: checkCount }
-
-/** What all storages in SQL have. Some of it is looked at more closely where it is read. */
-export const sqlChecks = {
-  ...lineChecks,
-  tables: checkObject,
-  indexes: checkObject,
-  migrate: () => undefined,
-  maxWaitingCommits: checkSize
-}
 
 /** Refuses what a host gave a storage, where an option is unknown or wrong, by its name. */
 export function checkStorageOptions<O extends object> (options: O, checks: OptionChecks<O>): void {

@@ -1,10 +1,9 @@
 import { checkCount, checkText } from '../../values/checks.js'
 import type { OptionChecks } from '../check-options.js'
-import { checkSource, checkStorageOptions, sqlChecks } from '../check-options.js'
-import type { IndexedFields } from '../sql/choose-indexes.js'
-import type { TableMappings } from '../sql/layout.js'
-import type { Migrate } from '../sql/migrate.js'
+import { checkSource, checkStorageOptions } from '../check-options.js'
 import { readMigrate } from '../sql/migrate.js'
+import type { SqlOptions } from '../sql/options.js'
+import { sqlChecks } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
 import { readLineLimits } from '../waiting-line.js'
@@ -15,15 +14,10 @@ export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
+export type { SqlOptions } from '../sql/options.js'
 
 /** How an SQLite storage works, besides the file or the open database. */
-export interface SqliteOptions {
-  /** Families that are kept in tables which are there already. */
-  readonly tables?: TableMappings
-  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
-  readonly indexes?: IndexedFields
-  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
-  readonly migrate?: Migrate
+export interface SqliteOptions extends SqlOptions {
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
   /**
@@ -31,10 +25,6 @@ export interface SqliteOptions {
    * database that was handed in open or is in memory: there they are done in slices.
    */
   readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
-  readonly maxWaitingReads?: number
-  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
-  readonly maxWaitingCommits?: number
 }
 
 /**
