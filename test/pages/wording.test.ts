@@ -68,8 +68,14 @@ const notes = (allowed: Operation['allowed']) => defineFamily({
   create: ['text'],
   operations: {
     'rub-out': {
-      name: 'rub-out', verb: 'rub-out', participle: 'rubbed-out', noun: 'rubbings', action: 'RubOut',
-      params: Type.Object({}), allowed: allowed as never, apply: note => ({ ...note, text: '' })
+      name: 'rub-out',
+      verb: 'rub-out',
+      participle: 'rubbed-out',
+      noun: 'rubbings',
+      action: 'RubOut',
+      params: Type.Object({}),
+      allowed: allowed as never,
+      apply: note => ({ ...note, text: '' })
     }
   }
 })
@@ -159,9 +165,9 @@ t.test('a page that asks shows all items that would change, as far as they may b
   }
   for (const [why, authorize] of Object.entries(hidden)) {
     await t.test(why, async t => {
-      let judge: FamilyOptions['authorize']
-      const { app, from, to } = await open(t, { authorize: (...args) => judge?.(...args) })
-      judge = authorize(to)
+      const rule: { authorize?: FamilyOptions['authorize'] } = {}
+      const { app, from, to } = await open(t, { authorize: (...args) => rule.authorize?.(...args) })
+      rule.authorize = authorize(to)
       const amount = why.includes('after') ? '10' : '5'
       const answer = await post(app, `/accounts/${from}/transfers`, { to, amount, _key: 'k', _confirm: 'ask' })
       t.equal(answer.statusCode, 200)
@@ -182,7 +188,11 @@ t.test('a moment that was sent with an offset is shown as the moment that it is,
     create: [],
     operations: {
       move: {
-        name: 'move', verb: 'move', participle: 'moved', noun: 'moves', action: 'MoveTrip',
+        name: 'move',
+        verb: 'move',
+        participle: 'moved',
+        noun: 'moves',
+        action: 'MoveTrip',
         params: Type.Object({ newStart: moment, asked: moment }),
         apply: (trip, { newStart }) => ({ ...trip, start: newStart })
       }
