@@ -17,26 +17,29 @@ const holds = new WeakMap<ServerResponse, { length: number }>()
 /**
  * Counts what is kept in memory for an answer, from when it is read until the client has taken it. Many who ask for
  * much, and read nothing, would fill the memory: beyond a bound, what is only read is refused.
+ *
+ * @param length that of all there is now
  */
 export function holdAnswer (reply: FastifyReply, length: number): void {
   const { request: { method }, raw } = reply
-  const others = held - (holds.get(raw)?.length ?? 0)
+  const before = holds.get(raw)?.length ?? 0
+  const others = held - before
   const isRead = method === 'GET' || method === 'HEAD'
-  if (isRead && length >= largeAnswer && others > 0 && others + length > maxHeld) throw makeBusy()
-  raiseHold(reply, length)
+  if (isRead && length >= largeAnswer && length > before && others > 0 && others + length > maxHeld) throw makeBusy()
+  changeHold(reply, length)
 }
 
 /** The same for what has begun, and cannot be refused any more. */
-export function raiseHold ({ raw, request }: FastifyReply, length: number): void {
+export function changeHold ({ raw, request }: FastifyReply, length: number): void {
   const hold = holds.get(raw)
-  if (length < largeAnswer || length <= (hold?.length ?? 0)) return
-  // Whoever has left is told nothing more, and nothing would tell when to forget it.
-  if (raw.destroyed || getStream(request)?.destroyed === true) return
-  held += length - (hold?.length ?? 0)
   if (hold !== undefined) {
+    held += length - hold.length
     hold.length = length
     return
   }
+  // Whoever has left takes nothing any more, and nothing would tell when to forget him.
+  if (length < largeAnswer || raw.destroyed || getStream(request)?.destroyed === true) return
+  held += length
   const added = { length }
   holds.set(raw, added)
   const end = (): void => {

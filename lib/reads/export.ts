@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isCrowded, raiseHold } from '../http/large-answers.js'
+import { changeHold, isCrowded } from '../http/large-answers.js'
 import { setCaching, setRepresentation } from '../http/reply.js'
 import { endWhenStalled } from '../http/stalled.js'
 import { getStream } from '../http/streams.js'
@@ -65,7 +65,7 @@ export function exportRows (
   setCaching(setRepresentation(reply, choice))
   if (request.method === 'HEAD') return reply.send()
   endWhenStalled(reply, exportTimeout)
-  const keep = (length: number): void => { raiseHold(reply, length) }
+  const keep = (length: number): void => { changeHold(reply, length) }
   const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first, keep)
   return reply.send(Readable.from(breakWhereFailed(batches, request)))
 }

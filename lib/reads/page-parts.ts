@@ -84,6 +84,9 @@ async function readParts<T> (
   let { query, start } = parsed
   let left = query.limit
   let length = 0
+  // As if it were there already: of many who read part after part at the same time, none would come to the end.
+  const expected = Math.min(left * lengths.average, maxLength)
+  hold(expected)
   for (let size = choosePart(lengths.average); ;) {
     const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const looked = look(part)
@@ -93,9 +96,10 @@ async function readParts<T> (
     left -= looked.count
     length += looked.length
     lengths.add(looked.count, looked.length)
-    hold(length)
+    const isEnd = looked.rest === undefined || left === 0 || length > maxLength
+    hold(isEnd ? length : Math.max(expected, length))
     if (looked.rest === undefined || left === 0) return parts
-    if (length > maxLength) {
+    if (isEnd) {
       refuseNumbered(parsed, query.limit - left)
       return parts
     }

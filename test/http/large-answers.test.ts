@@ -94,6 +94,15 @@ t.test('what is read for an answer counts before it is written', async t => {
   t.ok(written >= 2 && written <= 6, `${written} were written at once`)
 })
 
+t.test('of many who read part after part at the same time, some are served', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(notes, { storage })
+  while ((await app.inject(large)).statusCode === 503) await delay(20)
+  const answers = await Promise.all(Array.from({ length: 120 }, async () => (await app.inject(large)).statusCode))
+  t.ok(answers.includes(200), `${answers.filter(status => status === 200).length} are served`)
+})
+
 t.test('who leaves before a large answer is there takes no room', async t => {
   const { url } = await serve(t, 60_000)
   let left = 0
