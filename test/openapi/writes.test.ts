@@ -113,13 +113,14 @@ t.test('the other writes and reads of deals are described', async t => {
   t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.strictSame(bodyOf(create).required, ['name', 'price'])
   t.strictSame(Object.keys(create.responses).sort(), [
-    '201', '303', '400', '403', '406', '409', '413', '415', '422', '503'
+    '201', '303', '400', '401', '403', '406', '409', '413', '415', '422', '503', 'default'
   ])
   t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), [
     'etag',
     'idempotent-replayed',
     'last-modified',
-    'location'
+    'location',
+    'preference-applied'
   ])
   t.strictSame(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])

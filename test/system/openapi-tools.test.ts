@@ -80,6 +80,8 @@ t.test('a generated client compiles, and drives the server', async t => {
     201, 200, 'true', 3,
     ['north'], 1, true,
     true, '2026-03-31',
+    6, '/crm/customers',
+    true, 'Ann', true,
     400, '/reason',
     204,
     404
