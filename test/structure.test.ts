@@ -65,6 +65,25 @@ t.test('no folder of lib imports itself by way of others', async t => {
   for (const circle of circles.values()) t.fail(`a circle:\n  ${circle.join('\n  ')}`)
 })
 
+t.test('docs/architecture.md has every room, and imports point downwards in its list', async t => {
+  const [, , list = ''] = readFileSync('docs/architecture.md', 'utf8').split(/^\| (room) \|.*\n.*\n/m)
+  const [rows = ''] = list.split('\n\n')
+  const listed = rows.split('\n').flatMap(row => [...row.matchAll(/`lib\/(\w+)(?:\/|\.ts)`/g)].map(([, name]) => name))
+  const outer = (room: string): string => room.split('/')[0] as string
+  t.strictSame([...new Set([...rooms.keys()].map(outer))].sort(), [...listed].sort())
+  for (const [room, doors] of rooms) {
+    for (const [other, shown] of doors) {
+      if (outer(room) !== outer(other)) t.ok(listed.indexOf(outer(room)) < listed.indexOf(outer(other)), shown)
+    }
+  }
+})
+
+t.test('nothing in lib opens a connection, but for the driver of PostgreSQL', async t => {
+  const connects = /\b(?:fetch|connect|createConnection)\(|from '(?:node:(?:https|tls|dgram|dns)|undici)/
+  const connecting = library.filter(path => connects.test(readFileSync(path, 'utf8').replace(/\/\*.*?\*\//gs, '')))
+  t.strictSame([...new Set(connecting.map(path => dirname(path)))], ['lib/storage/postgres'])
+})
+
 t.test('no file of lib has more than 200 lines', async t => {
   // The last line ends with a line feed.
   const long = library.map(path => [path, linesOf(path).length - 1] as const).filter(([, lines]) => lines > 200)

@@ -8,10 +8,10 @@ import type { Representation } from '../representations/representation.js'
 import type { Committed, Granted, Intent } from '../service/caller.js'
 import { isStorage } from '../service/storage-access.js'
 import type { Id, Storage, Stored } from '../storage/storage.js'
+import type { Check } from '../values/checks.js'
+import { checkBoolean, checkDate, checkFunction, checkSize, checkTime } from '../values/checks.js'
 import { didYouMean } from '../values/nearest.js'
 import { findFlawInPrefix } from './check-prefix.js'
-import type { Check } from './check-values.js'
-import { checkBoolean, checkDate, checkFunction, checkSize, checkTime } from './check-values.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {

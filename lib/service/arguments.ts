@@ -8,6 +8,7 @@ import type { FilterLimits } from '../query/filters.js'
 import type { Grammar, ParsedQuery, QueryFlaw } from '../query/grammar.js'
 import { describeTooMany } from '../query/patterns.js'
 import type { Condition } from '../storage/storage.js'
+import { checkSize } from '../values/checks.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { escapePointer, findJsonFlaw, findTextFlaw } from '../values/json.js'
@@ -31,15 +32,10 @@ function findFlawInOptions (options: Partial<ServiceOptions>): string | undefine
   const unknown = Object.keys(options).find(option => !optionNames.includes(option))
   if (unknown !== undefined) return `unknown option "${unknown}".${didYouMean(unknown, optionNames)}`
   if (!isStorage(options.storage)) return 'the option "storage" must be a storage, such as memoryStorage()'
-  const size = sizes.find(name => options[name] !== undefined && !isSize(options[name]))
-  if (size !== undefined) return `the option "${size}" must be an integer from 1`
+  const size = sizes.find(name => options[name] !== undefined && checkSize(options[name]) !== undefined)
+  if (size !== undefined) return `the option "${size}" ${checkSize(options[size])}`
   const wrong = functions.find(name => options[name] !== undefined && typeof options[name] !== 'function')
   return wrong === undefined ? undefined : `the option "${wrong}" must be a function`
-}
-
-/** Whether a value can bound something. */
-function isSize (value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 1
 }
 
 /** The names of the options of each call. */

@@ -414,7 +414,7 @@ t.test('sqlite: moments with a space in them, and ids that are never given again
 
 t.test('the columns for the service are added by what the documentation says', async t => {
   const [onPostgres, onSqlite, ...others] = blocksIn('sql').filter(({ page, text }) =>
-    page === 'docs/storage.md' && text.includes('ADD COLUMN revision'))
+    page === 'docs/existing-tables.md' && text.includes('ADD COLUMN revision'))
   t.strictSame(others, [])
   const table = `CREATE TABLE crm_people (id integer PRIMARY KEY, email text);
     INSERT INTO crm_people VALUES (1, 'ann@example.org')`

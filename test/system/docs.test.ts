@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
@@ -130,37 +130,3 @@ t.test('every block is in a language that is checked', async t => {
     }
   }
 })
-
-t.test('every link leads somewhere', async t => {
-  let links = 0
-  const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']
-  const linked = new Map([...pages, ...others.map(path => [path, readFileSync(path, 'utf8')] as const)])
-  for (const [page, text] of linked) {
-    for (const [, link] of text.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
-      const [path, anchor] = (link as string).split('#') as [string, string?]
-      const target = path === '' ? page : join(dirname(page), path)
-      links++
-      t.ok(existsSync(target), `${page}: ${link}`)
-      if (anchor !== undefined) t.ok(anchorsOf(linked.get(target) ?? '').includes(anchor), `${page}: ${link}`)
-    }
-  }
-  t.ok(links > 20, `${links} links`)
-})
-
-t.test('the README leads to the list of all pages', async t => {
-  const index = 'docs/README.md'
-  t.match(pages.get('README.md'), `(${index})`)
-  for (const page of pages.keys()) {
-    if (page !== 'README.md' && page !== index) t.match(pages.get(index), `(${page.replace('docs/', '')})`, page)
-  }
-})
-
-/** Headings as GitHub names them. */
-function anchorsOf (text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    (heading as string)
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-')
-  )
-}

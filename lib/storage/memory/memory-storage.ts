@@ -1,5 +1,6 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges, getId } from '../changes.js'
+import { checkStorageOptions, lineChecks } from '../check-options.js'
 import { compareScalars } from '../compare.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
@@ -27,6 +28,7 @@ export interface MemoryOptions {
  * app.register(customers, { storage: memoryStorage() })
  */
 export function memoryStorage (options: MemoryOptions = {}): Storage {
+  checkStorageOptions(options, lineChecks)
   const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
   const rules = new KeyRules()

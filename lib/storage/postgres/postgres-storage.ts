@@ -1,7 +1,9 @@
-import type { IndexedFields } from '../sql/choose-indexes.js'
-import type { TableMappings } from '../sql/layout.js'
-import type { Migrate } from '../sql/migrate.js'
+import { checkBoolean, checkSize, checkText, checkTime } from '../../values/checks.js'
+import type { OptionChecks } from '../check-options.js'
+import { checkSource, checkStorageOptions } from '../check-options.js'
 import { readMigrate } from '../sql/migrate.js'
+import type { SqlOptions } from '../sql/options.js'
+import { sqlChecks } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
 import { readLineLimits } from '../waiting-line.js'
@@ -12,17 +14,12 @@ export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
 export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
+export type { SqlOptions } from '../sql/options.js'
 
 /** How a PostgreSQL storage works, besides the connection string or the pool. */
-export interface PostgresOptions {
+export interface PostgresOptions extends SqlOptions {
   /** The schema for the tables, made where it is missing; without one the first of the search path. */
   readonly schema?: string
-  /** Families that are kept in tables which are there already. */
-  readonly tables?: TableMappings
-  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
-  readonly indexes?: IndexedFields
-  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
-  readonly migrate?: Migrate
   /** Milliseconds that one statement may take; 10,000 unless given. */
   readonly statementTimeout?: number
   /** Milliseconds that a statement may take which makes a table, a column or an index; 600,000 unless given. */
@@ -33,12 +30,6 @@ export interface PostgresOptions {
   readonly poolSize?: number
   /** `false` behind a proxy that keeps a connection for a client which has prepared something on it. */
   readonly preparedStatements?: boolean
-  /** Reads that take long, as a sort without an index, at once; 2 unless given. */
-  readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
-  readonly maxWaitingReads?: number
-  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
-  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -56,6 +47,8 @@ export interface PostgresOptions {
 export function postgresStorage (
   options: PostgresOptions & ({ readonly connectionString: string } | { readonly pool: PostgresPool })
 ): Storage {
+  checkSource(options, ['connectionString', 'pool'])
+  checkStorageOptions<AllOptions>(options, optionChecks)
   const settings = {
     schema: options.schema,
     statementTimeout: options.statementTimeout ?? 10_000,
@@ -66,10 +59,11 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  const { tables, indexes } = options
+  const { tables, indexes, connectionString = '', pool }: AllOptions = options
   const migrate = readMigrate(options.migrate)
-  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
-  return createSqlStorage(() => openConnection(options, settings), { tables, indexes, migrate, place })
+  const source = pool === undefined ? { connectionString } : { pool }
+  const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
+  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate, place })
 }
 
 // Host and database, and never who connects by which password.
@@ -77,4 +71,21 @@ function describePlace (connectionString: string): string {
   const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
   const host = url?.host || url?.searchParams.get('host') || 'localhost'
   return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
+}
+
+interface AllOptions extends PostgresOptions {
+  readonly connectionString?: string
+  readonly pool?: PostgresPool
+}
+
+const optionChecks: OptionChecks<AllOptions> = {
+  ...sqlChecks,
+  connectionString: checkText,
+  pool: value => typeof (Object(value) as PostgresPool).connect === 'function' ? undefined : 'must be a pool of pg',
+  schema: checkText,
+  statementTimeout: checkTime,
+  migrationTimeout: checkTime,
+  connectionTimeout: checkTime,
+  poolSize: checkSize,
+  preparedStatements: checkBoolean
 }

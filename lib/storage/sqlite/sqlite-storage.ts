@@ -1,7 +1,9 @@
-import type { IndexedFields } from '../sql/choose-indexes.js'
-import type { TableMappings } from '../sql/layout.js'
-import type { Migrate } from '../sql/migrate.js'
+import { checkCount, checkText } from '../../values/checks.js'
+import type { OptionChecks } from '../check-options.js'
+import { checkSource, checkStorageOptions } from '../check-options.js'
 import { readMigrate } from '../sql/migrate.js'
+import type { SqlOptions } from '../sql/options.js'
+import { sqlChecks } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import type { Storage } from '../storage.js'
 import { readLineLimits } from '../waiting-line.js'
@@ -12,15 +14,10 @@ export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
+export type { SqlOptions } from '../sql/options.js'
 
 /** How an SQLite storage works, besides the file or the open database. */
-export interface SqliteOptions {
-  /** Families that are kept in tables which are there already. */
-  readonly tables?: TableMappings
-  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
-  readonly indexes?: IndexedFields
-  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
-  readonly migrate?: Migrate
+export interface SqliteOptions extends SqlOptions {
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
   /**
@@ -28,10 +25,6 @@ export interface SqliteOptions {
    * database that was handed in open or is in memory: there they are done in slices.
    */
   readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
-  readonly maxWaitingReads?: number
-  /** Commits that may wait; 1000 unless given. Beyond, `BusyError`. */
-  readonly maxWaitingCommits?: number
 }
 
 /**
@@ -53,10 +46,26 @@ export interface SqliteOptions {
 export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
-  const { tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  checkSource(options, ['file', 'database'])
+  checkStorageOptions<AllOptions>(options, optionChecks)
+  const { file = '', database, tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
   const migrate = readMigrate(options.migrate)
-  const place = 'file' in options ? `SQLite, ${options.file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(options, settings, limits), { tables, indexes, migrate, place })
+  const source = database === undefined ? { file } : { database }
+  const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
+  return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate, place })
+}
+
+interface AllOptions extends SqliteOptions {
+  readonly file?: string
+  readonly database?: SqliteDatabase
+}
+
+const optionChecks: OptionChecks<AllOptions> = {
+  ...sqlChecks,
+  file: checkText,
+  database: value =>
+    typeof (Object(value) as SqliteDatabase).prepare === 'function' ? undefined : 'must be an open database',
+  busyTimeout: checkCount
 }

@@ -1,0 +1,48 @@
+import t from 'tap'
+import { memoryStorage } from '../../lib/index.js'
+import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+
+const file = { file: ':memory:' }
+const connectionString = 'postgres://localhost/crm'
+
+// As a host in JavaScript may call them.
+const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = [
+  ['memory', memoryStorage, { maxHeavyRead: 1 }, 'maxHeavyRead', /is unknown. Did you mean "maxHeavyReads"\?/],
+  ['memory', memoryStorage, { maxHeavyReads: 0 }, 'maxHeavyReads', /an integer from 1/],
+  ['memory', memoryStorage, { maxWaitingReads: -1 }, 'maxWaitingReads', /an integer from 0/],
+  ['sqlite', sqliteStorage, undefined, 'file', /is missing: .* "database"/],
+  ['sqlite', sqliteStorage, null, 'file', /is missing/],
+  ['sqlite', sqliteStorage, 'dealbook.db', 'file', /is missing/],
+  ['sqlite', sqliteStorage, { file: undefined }, 'file', /is missing/],
+  ['sqlite', sqliteStorage, { ...file, database: {} }, 'file', /together with "database"/],
+  ['sqlite', sqliteStorage, { file: '' }, 'file', /not empty/],
+  ['sqlite', sqliteStorage, { database: {} }, 'database', /an open database/],
+  ['sqlite', sqliteStorage, { database: null }, 'database', /an open database/],
+  ['sqlite', sqliteStorage, { ...file, indexs: {} }, 'indexs', /Did you mean "indexes"/],
+  ['sqlite', sqliteStorage, { ...file, tables: 'deals' }, 'tables', /an object/],
+  ['sqlite', sqliteStorage, { ...file, busyTimeout: '5s' }, 'busyTimeout', /an integer from 0/],
+  ['sqlite', sqliteStorage, { ...file, migrate: 'yes' }, 'migrate', /one of "auto", "check", "off"/],
+  ['postgres', postgresStorage, connectionString, 'connectionString', /is missing: .* "pool"/],
+  ['postgres', postgresStorage, { connectionString: undefined }, 'connectionString', /is missing/],
+  ['postgres', postgresStorage, { connectionString: '' }, 'connectionString', /not empty/],
+  ['postgres', postgresStorage, { pool: connectionString }, 'pool', /a pool of pg/],
+  ['postgres', postgresStorage, { connectionString, poolsize: 5 }, 'poolsize', /Did you mean "poolSize"/],
+  ['postgres', postgresStorage, { connectionString, poolSize: 0 }, 'poolSize', /an integer from 1/],
+  ['postgres', postgresStorage, { connectionString, statementTimeout: 1e12 }, 'statementTimeout', /milliseconds/],
+  ['postgres', postgresStorage, { connectionString, preparedStatements: 'no' }, 'preparedStatements', /true or false/]
+]
+
+for (const [storage, make, options, name, flaw] of wrong) {
+  t.test(`${storage}: ${JSON.stringify(options)}`, async t => {
+    const code = 'FST_DEALBOOK_INVALID_STORAGE_OPTION'
+    t.throws(() => make(options as never), { code, message: `option "${name}" of the storage: it ` })
+    t.throws(() => make(options as never), { message: flaw })
+  })
+}
+
+t.test('what is undefined is as if it were not given', async () => {
+  await memoryStorage({ maxHeavyReads: undefined } as never).close()
+  await sqliteStorage({ ...file, database: undefined, busyTimeout: 0 } as never).close()
+  await postgresStorage({ connectionString, pool: undefined } as never).close()
+})
