@@ -16,6 +16,7 @@ export const accounts = defineFamily({
   fields,
   // The balance that an account is opened with.
   create: ['owner', 'balance'],
+  title: 'owner',
   operations: {
     transfer: {
       name: 'transfer',
@@ -24,6 +25,8 @@ export const accounts = defineFamily({
       noun: 'transfers',
       action: 'TransferMoney',
       summary: 'Transfer money to another account',
+      // Pages ask first, and show both accounts as they will be.
+      danger: true,
       params: Type.Object({ to: Type.String(), amount: Type.Integer({ minimum: 1 }) }),
       changes: ['balance'],
       with: { to: { family: 'accounts', id: params => params.to } },

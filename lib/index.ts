@@ -27,17 +27,18 @@ export { writeMigration } from './plugin/write-migration.js'
 export { Problem, problemCodes } from './problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './problems.js'
 export type {
-  ActiveFilter, Count, Crumb, FormAffordance, FormField, Home, HomeFamily, ItemAffordances, Kinds, Link,
-  PageAffordances, Refusal, Site, SiteFamily
+  ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
 } from './representations/affordances.js'
 export { representations } from './representations/all.js'
 export { csv } from './representations/csv.js'
+export type { FormAffordance, FormField, Refusal } from './representations/form-view.js'
 export { html } from './representations/html/html.js'
 export type { ItemTexts } from './representations/html/item-texts.js'
-export type { HtmlOptions } from './representations/html/layout.js'
+export type { HtmlOptions } from './representations/html/options.js'
 export type { Texts } from './representations/html/texts.js'
 export type {
-  Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownMember, UnavailableOperation
+  ChangedItem, Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownKind, ShownMember,
+  UnavailableOperation, WrongState
 } from './representations/item-view.js'
 export { json, ndjson } from './representations/json.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'

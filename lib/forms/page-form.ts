@@ -34,13 +34,13 @@ export async function askFirst (exchange: Exchange, command: Command): Promise<b
   if (representation.interactive !== true || command.target === undefined) {
     throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
   }
-  const { decision } = await preview(mount.family, mount.caller(request), command)
+  const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return false
   const read = itemRead(mount)
   const loading = await admit(read, request, { name: String(command.target), search: '', representation })
   const loaded = loading && await read.load(loading)
   if (loaded === undefined) throw notFound(mount.family.singular, command.target)
-  const question = { command, after: decision.after, sent: request.body as FormBody }
+  const question = { command, decision, others, sent: request.body as FormBody }
   await read.represent(exchange, { fields: undefined, question }, loaded)
   return true
 }

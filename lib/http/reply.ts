@@ -55,8 +55,8 @@ export interface ProblemSettings {
   readonly maxFlaws: number
 }
 
-/** Where people can go from a problem. */
-type WayOn = (request: FastifyRequest) => ProblemView['onward']
+/** What people are told of a problem besides, and where they can go from it. */
+type Guide = (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
 
 /** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
 export function sendProblem (
@@ -64,7 +64,7 @@ export function sendProblem (
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  findWayOn: WayOn = () => []
+  guide: Guide = () => ({ onward: [] })
 ): FastifyReply {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
@@ -82,7 +82,7 @@ export function sendProblem (
       kind: 'problem',
       document: problem.document(instance, maxFlaws),
       log: problem.log,
-      onward: choice.representation.interactive === true ? findWayOn(request) : []
+      ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
     }))
 }
 

@@ -2,6 +2,7 @@ import { findFilter } from '../query/filters.js'
 import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import type { Parameter } from '../query/query-string.js'
 import type { ActiveFilter } from '../representations/representation.js'
+import { showKind } from '../representations/representation.js'
 
 // Settings that no longer hold when other filters are chosen.
 export const places: readonly string[] = ['page', 'after', 'before']
@@ -15,9 +16,9 @@ export function listActiveFilters (
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const active = uses.flatMap((use, index): ActiveFilter[] => {
     if (use === undefined) return []
-    const { filter: { field: { name, kind }, op }, text, group } = use
+    const { filter: { field, op }, text, group } = use
     const href = join(path, parameters.filter((_, other) => other !== index))
-    return [{ field: name, kind, op, value: text, isAlternative: group !== undefined, href }]
+    return [{ field: field.name, kind: showKind(field), op, value: text, isAlternative: group !== undefined, href }]
   })
   if (active.length === 0) return { active }
   return { active, clear: join(path, parameters.filter((_, index) => uses[index] === undefined)) }

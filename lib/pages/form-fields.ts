@@ -3,9 +3,10 @@ import { declaresNull, listFields, withoutNull } from '../family/fields.js'
 import type { Mount } from '../mount/mount.js'
 import type { Flaw, Problem } from '../problems.js'
 import { isOrdered } from '../query/names.js'
-import type { FormAffordance, FormField, Refusal } from '../representations/affordances.js'
+import type { FormAffordance, FormField, Refusal } from '../representations/form-view.js'
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { readWrongState } from './wrong-state.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
 export interface Submission {
@@ -126,12 +127,18 @@ export function makeForm (
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
-  { maxFlaws }: Mount,
+  { family, maxFlaws }: Mount,
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
 ): { refused?: Refusal } {
   if (submission?.problem === undefined) return {}
   const { action, problem, entered } = submission
   const isThere = forms === undefined || forms.some(form => form.action === action)
-  return { refused: { problem: problem.document(undefined, maxFlaws), entered: isThere ? [] : [...entered] } }
+  return {
+    refused: {
+      problem: problem.document(undefined, maxFlaws),
+      wrongState: readWrongState(family, problem),
+      entered: isThere ? [] : [...entered]
+    }
+  }
 }

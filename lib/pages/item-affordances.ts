@@ -3,11 +3,12 @@ import { ServiceFields } from '../family/fields.js'
 import type { NounOperation } from '../family/operation.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
-import type { FormAffordance } from '../representations/affordances.js'
+import type { FormAffordance } from '../representations/form-view.js'
 import type { Feedback } from '../representations/item-view.js'
-import type { ItemAffordances, Link, Representation } from '../representations/representation.js'
+import type { Crumb, ItemAffordances, Link, Representation } from '../representations/representation.js'
 import { listKinds } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
+import { readTarget } from '../service/record.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeForm } from './form-fields.js'
@@ -16,6 +17,7 @@ import type { Offer } from './offers.js'
 import { keepGranted, listOffers } from './offers.js'
 import { listRequests } from './sample-requests.js'
 import { findSite } from './site.js'
+import { findWrongState } from './wrong-state.js'
 
 /** What the page of an item shows besides it. */
 export interface ItemPage {
@@ -48,7 +50,8 @@ export async function affordItem (
     ...await placeItem(exchange, item.id),
     ...(state === undefined ? {} : { state }),
     operations,
-    unavailable: offers.flatMap(({ operation: { name }, reason }) => reason === undefined ? [] : [{ name, reason }]),
+    unavailable: offers.flatMap(({ operation: { name }, reason }) =>
+      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, { name, reason }) }]),
     ...(remove && { remove }),
     ...(family.writable && {
       log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
@@ -108,24 +111,40 @@ export function makeOperationForm (
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
-export async function affordEntry (exchange: Exchange, target: Id, self: string): Promise<ItemAffordances> {
-  const { mount, request } = exchange
-  const { family, urls, representations } = mount
-  const item = urls.item(request, target)
+export async function affordEntry (
+  exchange: Exchange,
+  self: string,
+  record: CommandRecord,
+  item: Stored | undefined
+): Promise<ItemAffordances> {
+  const { mount: { family, urls, representations }, request } = exchange
+  const id = readTarget(family, record)
   return {
     site: await findSite(exchange),
     kinds: listKinds(logFields),
     title: 'id',
     technical: [],
     trail: [
-      { kind: 'list', href: urls.collection(request), name: family.name },
-      { kind: 'item', href: item, name: String(target) },
-      { kind: 'log', href: `${item}/commands`, name: 'commands' }
+      ...trailToItem(exchange, id, item),
+      { kind: 'log', href: `${urls.item(request, id)}/commands`, name: 'commands' }
     ],
     others: linkOthers(representations, self),
+    entry: { ...showEntry(exchange, record, undefined), href: self },
     operations: [],
     unavailable: []
   }
+}
+
+/** The way to an item, for what belongs to it. @param item undefined where it is gone, or not known */
+export function trailToItem (
+  { mount: { family, urls }, request }: Exchange,
+  id: Id,
+  item: Stored | undefined
+): Crumb[] {
+  return [
+    { kind: 'list', href: urls.collection(request), name: family.name },
+    { kind: 'item', href: urls.item(request, id), name: String(item?.[family.presentation.title] ?? id) }
+  ]
 }
 
 function linkOthers (representations: readonly Representation[], self: string): Link[] {

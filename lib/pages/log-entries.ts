@@ -2,12 +2,14 @@ import type { Changes } from '../family/changes.js'
 import type { Family } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import type { Exchange } from '../mount/mount.js'
-import type { Feedback, LogEntry, ShownChange, ShownMember } from '../representations/item-view.js'
+import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../representations/item-view.js'
+import { showKind } from '../representations/representation.js'
 import type { CommandRecord } from '../service/command.js'
 import type { Reader } from '../service/reader.js'
-import { nameRecord, readTarget } from '../service/record.js'
+import { nameRecord, readTarget, restoreProblem } from '../service/record.js'
 import type { Field, Order, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { readWrongState } from './wrong-state.js'
 
 const shownChanges = 10
 const shownRefusals = 5
@@ -37,31 +39,43 @@ const newestFirst: Order[] = ['revision', 'createdAt', 'id'].map(field => ({ fie
 
 /** An entry of the log, for people. @param noun of the part of the log in which it is seen */
 export function showEntry (
-  { mount: { family, urls }, request }: Exchange,
+  exchange: Exchange,
   record: CommandRecord,
   principal: string | undefined,
   noun?: string
 ): LogEntry {
-  const { params = {}, changes = {}, createdAt, problem } = record
+  const { mount: { family, urls }, request } = exchange
+  const { params = {}, changes = {}, createdAt } = record
+  const problem = restoreProblem(record)
   return {
     ...tellFeedback(family, record),
     href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
     at: createdAt,
     principal: record.principal,
+    about: record.about && showAbout(exchange, record.about),
     params: showParams(family, record.action, params),
     changes: showChanges(family, changes),
-    reason: problem?.detail
+    reason: problem?.message,
+    wrongState: problem && readWrongState(family, problem)
   }
+}
+
+function showAbout (
+  { mount, request }: Exchange,
+  { family, id }: NonNullable<CommandRecord['about']>
+): NonNullable<LogEntry['about']> {
+  const there = family === mount.family.name ? mount : mount.neighbours.find(family, mount)
+  return { singular: there?.family.singular ?? family, id: String(id), href: there?.urls.item(request, id) }
 }
 
 /** What was done by a command. */
 export function tellFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
-  const { lifecycle, operations } = family
+  const { lifecycle, operations, singular } = family
   const operation = operations.get(action)?.operation
   const own = action === lifecycle?.createAction
     ? 'create'
     : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
-  return { name: own ?? operation?.name ?? action, participle: operation?.participle, outcome, revision }
+  return { name: own ?? operation?.name ?? action, singular, participle: operation?.participle, outcome, revision }
 }
 
 /** What was sent with a command, in words. */
@@ -78,6 +92,7 @@ export function showChanges ({ ownFields }: Family, changes: Changes): ShownChan
   return Object.entries(changes).map(([name, change]) => ({ name, kind: findKind(ownFields, name), ...change }))
 }
 
-function findKind (fields: readonly Field[], name: string): Field['kind'] | undefined {
-  return fields.find(field => field.name === name)?.kind
+function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
+  const field = fields.find(field => field.name === name)
+  return field && showKind(field)
 }

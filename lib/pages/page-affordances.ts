@@ -93,7 +93,6 @@ export async function affordRows (
     kinds: listKinds(fields),
     columns: parsed.fields ?? columns,
     title,
-    choices: fields.filter(({ values }) => values !== undefined).map(({ name }) => name),
     trail: trail.map(crumb => ({ ...crumb, href: keepSuffix(exchange, crumb.href) })),
     others: linkOthers(exchange, parsed, removeSuffix(self, suffix)),
     ...(timeline && { timeline }),

@@ -25,7 +25,7 @@ import { findNeighbours } from '../mount/neighbours.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { joinSharedPaths } from '../mount/shared-paths.js'
 import { swaggerConfig } from '../openapi/document.js'
-import { findWayOn } from '../pages/site.js'
+import { guideOn } from '../pages/guide-on.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
@@ -141,7 +141,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     })
     const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
-      sendProblem(mount, error, request, reply, () => findWayOn({ mount, request })))
+      sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.

@@ -13,7 +13,7 @@ import {
 } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import { affordEntry } from '../pages/item-affordances.js'
+import { affordEntry, trailToItem } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { notFound } from '../problems.js'
@@ -65,7 +65,7 @@ async function loadLog (
 ): Promise<LoadedPage> {
   const { family, urls } = mount
   const id = intent.id as Id
-  await reader.checkLog(id)
+  const item = await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
   const pick = makePicker(members)
   const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
@@ -85,10 +85,7 @@ async function loadLog (
       title: 'id',
       isCountable: true,
       links: makePageLinks(urls.self(exchange.request), parsed, page),
-      trail: [
-        { kind: 'list', href: urls.collection(exchange.request), name: family.name },
-        { kind: 'item', href: urls.item(exchange.request, id), name: String(id) }
-      ],
+      trail: trailToItem(exchange, id, item),
       timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
@@ -108,9 +105,9 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
     parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
     async load ({ reader, intent, name }) {
       const id = intent.id as Id
-      await reader.checkLog(id)
+      const item = await reader.checkLog(id)
       const record = await reader.getFromLog(id, name, operation)
-      return record && { record, id: nameRecord(record, reader.principal) }
+      return record && { record, id: nameRecord(record, reader.principal), item }
     },
     represent: (exchange, fields, entry) => sendEntry(exchange, fields, entry, operation?.noun),
     miss: (name, refusal) => addHint(notFound('command', name), refusal)
@@ -124,6 +121,8 @@ export type EntryQuery = readonly string[] | undefined
 export interface LoadedEntry {
   readonly record: CommandRecord
   readonly id: string
+  /** The item that it is about, where that is known. */
+  readonly item?: Stored | undefined
 }
 
 /** The command that a path names, with or without a suffix. */
@@ -134,7 +133,7 @@ export const locateCommand: Read<EntryQuery, LoadedEntry>['locate'] = request =>
 export async function sendEntry (
   exchange: Exchange,
   fields: EntryQuery,
-  { record, id }: LoadedEntry,
+  { record, id, item }: LoadedEntry,
   noun?: string
 ): Promise<FastifyReply> {
   const { mount: { family, urls }, request } = exchange
@@ -145,7 +144,7 @@ export async function sendEntry (
     kind: 'one',
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
-    affordances: async () => affordEntry(exchange, target, self)
+    affordances: async () => affordEntry(exchange, self, record, item)
   })
 }
 

@@ -1,6 +1,6 @@
-import type { FieldCondition, Kind } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
-import type { Confirmation, Feedback, LogEntry, SampleRequest, UnavailableOperation } from './item-view.js'
+import type { FieldCondition } from '../storage/storage.js'
+import type { FormAffordance, FormField, Refusal } from './form-view.js'
+import type { Confirmation, Feedback, LogEntry, ShownKind, UnavailableOperation } from './item-view.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -55,7 +55,7 @@ export interface Home {
 }
 
 /** The kind of value of each member. */
-export type Kinds = Readonly<Record<string, Kind>>
+export type Kinds = Readonly<Record<string, ShownKind>>
 
 /** What people can do with an item. */
 export interface ItemAffordances {
@@ -78,6 +78,8 @@ export interface ItemAffordances {
   readonly remove?: FormAffordance
   /** The newest entries of the log, the last first. */
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  /** Where it is itself an entry of a log: the same for people. */
+  readonly entry?: LogEntry
   readonly refused?: Refusal
   /** What has just been done. */
   readonly feedback?: Feedback
@@ -93,8 +95,6 @@ export interface PageAffordances {
   readonly columns: readonly string[]
   /** The member that leads to the item. */
   readonly title: string
-  /** Members that have one of a few words. */
-  readonly choices: readonly string[]
   /** What the page belongs to. */
   readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
@@ -136,7 +136,7 @@ export interface PageAffordances {
 /** A filter of a list as it is used. */
 export interface ActiveFilter {
   readonly field: string
-  readonly kind: Kind
+  readonly kind: ShownKind
   readonly op: FieldCondition['op']
   /** As it was sent. */
   readonly value: string
@@ -144,56 +144,4 @@ export interface ActiveFilter {
   readonly isAlternative: boolean
   /** The list without it. */
   readonly href: string
-}
-
-/** Why what a person sent was refused. */
-export interface Refusal {
-  readonly problem: Members
-  /** What was entered, if the form it was entered in is no longer on the page. */
-  readonly entered: readonly (readonly [name: string, value: string])[]
-}
-
-/** A form that POSTs what a person enters. */
-export interface FormAffordance {
-  /** Of the operation, `create` or `delete`. */
-  readonly name: string
-  /** What it is done to. */
-  readonly singular: string
-  /** What a definition says of it. */
-  readonly title?: string
-  /** Whether the person is asked first. */
-  readonly danger?: boolean
-  /** Whether the person is asked first, and told that nothing takes it back. */
-  readonly final?: boolean
-  /** Whether this is what was refused. */
-  readonly isRefused: boolean
-  /** The same as requests. */
-  readonly requests: readonly SampleRequest[]
-  readonly action: string
-  readonly fields: readonly FormField[]
-  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
-  readonly key: string
-  /** Sent along where a write must name the revision that it is based on. */
-  readonly revision?: number
-}
-
-/** A field of a form. */
-export interface FormField {
-  readonly name: string
-  /** The name of the member that it is about. */
-  readonly label: string
-  /** What a filter asks of it, where it is not to be equal. */
-  readonly bound?: 'from' | 'to' | 'has'
-  readonly kind: Kind
-  readonly required: boolean
-  readonly description?: string
-  readonly values?: readonly string[]
-  readonly minimum?: number
-  readonly maxLength?: number
-  /** What was entered before, or what the item has. */
-  readonly value?: string
-  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
-  readonly was?: string
-  /** What was wrong with it. */
-  readonly error?: string
 }

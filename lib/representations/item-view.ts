@@ -1,25 +1,39 @@
 import type { Kind } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
+/** The kind of a value, for people: a choice is one of a few words. */
+export type ShownKind = Kind | 'choice'
+
 /** A member as it is shown: of an item, or of what was sent with a command. */
 export interface ShownMember {
   readonly name: string
   readonly value: unknown
-  readonly kind?: Kind | undefined
+  readonly kind?: ShownKind | undefined
 }
 
 /** A member before and after a change; neither, where they were too long to be kept. */
 export interface ShownChange {
   readonly name: string
-  readonly kind?: Kind | undefined
+  readonly kind?: ShownKind | undefined
   readonly from?: unknown
   readonly to?: unknown
+}
+
+/** That the state of an item does not allow an operation, where no more is said of it. */
+export interface WrongState {
+  readonly operation: string
+  readonly singular: string
+  readonly state?: string
+  /** The operations that are allowed now. */
+  readonly allowed: readonly string[]
 }
 
 /** What was done by a command: the words for it, and what became of it. */
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
   readonly name: string
+  /** Of the item. */
+  readonly singular: string
   readonly participle: string | undefined
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
@@ -36,10 +50,24 @@ export interface LogEntry extends Feedback {
   readonly href: string
   readonly at: string
   readonly principal?: string | undefined
+  /** The item that it was done to, where it changed this one too. */
+  readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** Why it was refused. */
+  /** Why it was refused, as programs are told. */
   readonly reason?: string | undefined
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+}
+
+/** Another item that changes too. */
+export interface ChangedItem {
+  readonly singular: string
+  /** What it is called. */
+  readonly title: string
+  /** Where it is, as far as that is known. */
+  readonly href?: string | undefined
+  readonly changes: readonly ShownChange[]
 }
 
 /** What is asked about before it is done. */
@@ -48,6 +76,8 @@ export interface Confirmation {
   readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
+  /** The others that change with it, as far as who asks may read them. */
+  readonly others: readonly ChangedItem[]
   /** What is sent along, field by field. */
   readonly entered: readonly (readonly [name: string, value: string])[]
 }
@@ -55,7 +85,10 @@ export interface Confirmation {
 /** An operation that cannot be done now, and why not. */
 export interface UnavailableOperation {
   readonly name: string
+  /** As programs are told. */
   readonly reason: string
+  /** The same, where it is for the state alone. */
+  readonly wrongState?: WrongState | undefined
 }
 
 /** A request that does the same as the button of a form. */

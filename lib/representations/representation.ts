@@ -1,10 +1,10 @@
 import type { Field } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
+import type { ShownKind, WrongState } from './item-view.js'
 
 export type {
-  ActiveFilter, Count, Crumb, FormAffordance, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site,
-  SiteFamily
+  ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
 } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
@@ -43,6 +43,8 @@ export interface PageView {
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
+  /** The same, where it is for the state alone. */
+  readonly wrongState?: WrongState | undefined
   /** The log of what is not there any more. */
   readonly log?: string | undefined
   /** Where people can go from here. */
@@ -92,7 +94,13 @@ export function canShow (representation: Representation, kind: View['kind']): bo
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** What kinds of values the members have. An id is what it is called, and no number. */
+/** What kinds of values the members have. */
 export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(({ name, kind }) => [name, name === 'id' ? 'string' : kind]))
+  return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
+}
+
+/** What kind of value a field has, for people. An id is what it is called, and no number. */
+export function showKind ({ name, kind, values }: Pick<Field, 'name' | 'kind' | 'values'>): ShownKind {
+  if (values !== undefined) return 'choice'
+  return name === 'id' ? 'string' : kind
 }

@@ -7,14 +7,23 @@ import type { Command } from './command.js'
 import { identifyCommand } from './command-id.js'
 import type { Decision } from './decide.js'
 import { decide } from './decide.js'
+import type { LoadedOther } from './others.js'
 import { authorizeOthers, loadOthers } from './others.js'
 
-/** What a command would come to now, and the item as it is. Nothing is done, and `authorize` knows that. */
+/** What a command would come to, and what it was decided on. */
+export interface Preview {
+  readonly current: Stored
+  /** The other items that it needs. */
+  readonly others: readonly LoadedOther[]
+  readonly decision: Decision
+}
+
+/** What a command would come to now, and the items as they are. Nothing is done, and `authorize` knows that. */
 export async function preview (
   family: Family,
   caller: Caller,
   command: Command
-): Promise<{ readonly current: Stored, readonly decision: Decision }> {
+): Promise<Preview> {
   const { action = 'read', params, precondition } = command
   const id = command.target as Id
   const { where = [], principal } = await caller.authorize({
@@ -29,5 +38,5 @@ export async function preview (
   const name = identifyCommand(command, principal)?.id ?? makers.makeCommandId()
   const context = { now: makers.clock().toISOString(), command: name, principal, items: {} }
   const others = await loadOthers(needed, storage)
-  return { current, decision: decide(family, current, command, context, others) }
+  return { current, others, decision: decide(family, current, command, context, others) }
 }

@@ -114,9 +114,13 @@ export class Reader {
     return { ...condition, values: ids.flatMap(id => this.#listRows(id, target)) }
   }
 
-  /** Refuses where the item is not there for this caller. A log outlives its item, but no condition can judge that. */
-  async checkLog (id: Id): Promise<void> {
-    if (await this.get(id) !== undefined || await this.hasLog(id)) return
+  /**
+   * The item, undefined where it was deleted; refuses where it is not there for this caller. A log outlives its item,
+   * but no condition can judge that.
+   */
+  async checkLog (id: Id): Promise<Stored | undefined> {
+    const item = await this.get(id)
+    if (item !== undefined || await this.hasLog(id)) return item
     throw notFound(this.#family.singular, id)
   }
 

@@ -41,24 +41,38 @@ export function explainNow (
   return reason === '' ? explainState(operation.name, family, readState(family, item)) : reason && cut(reason)
 }
 
+/** What a refusal knows where the state alone is against an operation. */
+export interface InState {
+  readonly operation: string
+  readonly state?: string
+  /** The operations that are allowed now. */
+  readonly allowed: readonly string[]
+}
+
 /** The problem of an operation that the state of an item does not allow. @param reason empty where there is none */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item) === undefined)
     .map(operation => operation.name)
   const state = readState(family, item)
-  const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
-  return new Problem('wrong-state', reason === '' ? `${explainState(name, family, state)}; ${others}` : cut(reason), {
-    members: { ...(state === undefined ? {} : { state }), operation: name, allowed }
-  })
+  const members = { ...(state === undefined ? {} : { state }), operation: name, allowed }
+  return new Problem('wrong-state', reason === '' ? explainInState(family, members) : cut(reason), { members })
 }
 
-function readState (family: Family, item: Members): string | undefined {
+/** The whole sentence of such a refusal. */
+export function explainInState (family: Family, { operation, state, allowed }: InState): string {
+  const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
+  return `${explainState(operation, family, state)}; ${others}`
+}
+
+/** The state of an item in a word, where its family has such words. */
+export function readState (family: Family, item: Members): string | undefined {
   const called = family.state?.(item)
   return called === undefined ? undefined : cut(called, 100)
 }
 
-function explainState (name: string, { singular }: Family, state: string | undefined): string {
+/** Why it is not allowed, where nobody has asked for it yet. */
+export function explainState (name: string, { singular }: Family, state: string | undefined): string {
   const when = state === undefined ? `for this ${singular} now` : `while the ${singular} is ${state}`
   return `${name} is not allowed ${when}`
 }

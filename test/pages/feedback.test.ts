@@ -159,7 +159,7 @@ t.test('what cannot be undone is asked about first', async t => {
     t.equal(same.statusCode, 303, 'nothing would change')
     const refused = await post(app, `${item}/completions`, { _key: 'm', _confirm: 'ask' })
     t.equal(refused.statusCode, 409)
-    t.match(refused.body, 'complete is not allowed while the deal is cancelled')
+    t.match(refused.body, 'Not possible while the deal is cancelled.')
   })
 
   await t.test('nobody is asked who sends it without a page', async t => {
@@ -201,7 +201,7 @@ t.test('a page that shows another refusal is another page', async t => {
   const hold = { method: 'POST', url: `${home}/${id}/holds`, payload: { reason: 'r' } } as const
   t.equal((await app.inject({ ...hold, headers: { 'idempotency-key': 'l' } })).statusCode, 409)
   const { headers: { etag }, body } = await read()
-  t.match(body, 'Refused: hold.')
+  t.match(body, 'Refused: hold the deal.')
   t.not(etag, before)
   t.match(etag, /^"2-html-[\w-]{11}"$/)
   const again = await app.inject({ url: `${home}/${id}`, headers: { ...html, 'if-none-match': String(etag) } })

@@ -132,7 +132,7 @@ t.test('a form that was refused by authorize is gone from its page', async t => 
   t.equal(answer.statusCode, 403)
   t.match(answer.body, 'Not you')
   t.notMatch(answer.body, `action="${url}"`)
-  t.match(answer.body, '<dd>because</dd>', 'what was entered is not lost')
+  t.match(answer.body, '<dd dir="auto">because</dd>', 'what was entered is not lost')
 })
 
 t.test('without the form noun nothing is offered, and nobody asked', async t => {

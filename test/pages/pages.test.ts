@@ -67,12 +67,27 @@ async function everyPage (app: FastifyInstance): Promise<Map<string, Shown>> {
     amercement: 'much',
     reason: ''
   })
+  await post('an operation to be confirmed', `${home}/${open.id}/cancellations`, {
+    amercement: '5', reason: 'Line 1\nLine 2', _confirm: 'ask'
+  })
+  await post('a deletion to be confirmed', `${home}/${open.id}/deletions`, { _confirm: 'ask' })
   await post('an operation refused for the state', `${home}/${held.id}/completions`, { comment: 'At last' })
   await get('the log', `${home}/${held.id}/commands`)
   await get('the holds', `${home}/${held.id}/holds`)
   await get('no holds', `${home}/${open.id}/holds`)
   const { items: [command] } = (await app.inject(`${home}/${held.id}/holds`)).json<{ items: [{ id: string }] }>()
   await get('a command', `${home}/${held.id}/commands/${command.id}`)
+  const { id: gone } = await createDeal(app)
+  await act(gone, 'hold', { reason: 'r' })
+  await app.inject({ method: 'DELETE', url: `${home}/${gone}` })
+  await get('deals, none found', `${home}?name.has=nobody&status=open&or.held=true&or.min-price=5`)
+  await get('what is gone', `${home}/${gone}`)
+  await get('the log of what is gone', `${home}/${gone}/commands`)
+  await get('the operations', `${home}/${held.id}/operations`)
+  pages.set(
+    'a refusal without a form',
+    await app.inject({ method: 'PUT', url: `${home}/${held.id}/complete`, headers: { accept: 'text/html' } })
+  )
   pages.set(
     'a deal just created',
     await app.inject({
@@ -176,6 +191,8 @@ t.test('every kind of page', async t => {
       'creating refused': 400,
       'an operation refused for what was entered': 400,
       'an operation refused for the state': 409,
+      'what is gone': 404,
+      'a refusal without a form': 409,
       'a deal just created': 201,
       'a hold just created': 201,
       'not found': 404,
@@ -339,7 +356,7 @@ t.test('a list for work', async t => {
   const page = async (search = '') =>
     (await app.inject({ url: `${home}${search}`, headers: { accept: 'text/html' } })).body
   const names = (body: string) =>
-    [...body.matchAll(/<td class="title"[^>]*><div><a [^>]*>([^<]*)/g)].map(([, name]) => name)
+    [...body.matchAll(/<td class="title"[^>]*><div dir="auto"><a [^>]*>([^<]*)/g)].map(([, name]) => name)
   t.match(await page(), /<details class="create" open>/, 'where there is nothing, the first can be made')
   const first = await createDeal(app, { name: 'Supply contract', price: 1234567.5 })
   await app.inject({ method: 'PUT', url: `${home}/${first.id}/hold`, payload: { reason: 'long '.repeat(800) } })
@@ -350,7 +367,7 @@ t.test('a list for work', async t => {
   t.strictSame(names(body), ['Tea (draft', unseen.id, 'Supply contract'], 'the newest first, each to be clicked')
   t.match(body, /<details class="create">/)
   t.match(body, '<span class="badge">open</span>')
-  t.match(body, /<td class="number" data-label="Price"><div><data [^>]+>1,234,567.5<\/data><\/div>/)
+  t.match(body, /<td class="number" data-label="Price"><div dir="auto"><data [^>]+>1,234,567.5<\/data><\/div>/)
   t.notMatch(body, 'long long', 'a reason is for the page of the deal')
   t.strictSame(
     [...body.matchAll(/<th scope="col"[^>]*><a [^>]*>([^<]*)/g)].map(([, label]) => label),
@@ -381,7 +398,7 @@ t.test('every filter in use can be taken away', async t => {
   const search = '?name=nobody&min-price=5&name.regex=%5Eq&or.held=true&or.status=completed&completionDate.null=true' +
     '&max-createdAt=2026-01-31&status.ne=open&id%3E0&maxpagesize=20'
   const { body } = await app.inject({ url: `${home}.html${search}`, headers: { accept: 'text/html' } })
-  const chips = [...body.matchAll(/<li><a href="([^"]*)" aria-label="([^"]*) × Remove this filter">([^<]*) </g)]
+  const chips = [...body.matchAll(/<li><a href="([^"]*)" aria-label="([^"]*) × Remove this filter"><bdi>([^<]*)</g)]
   const texts = [
     'Name: nobody', 'Price from 5', 'Name matches ^q', 'or held: yes', 'or status: completed',
     'Completion date is missing', 'Created at to 31 Jan 2026', 'Status is not open', 'Id above 0'

@@ -184,7 +184,7 @@ t.test('pages lead to each other', async t => {
   const page = async (url: string) => (await app.inject({ url, headers: { accept: 'text/html' } })).body
   const trail = (body: string) => [...(/<nav class="trail".*?<\/nav>/s.exec(body)?.[0] ?? '')
     .matchAll(/<li[^>]*>(.*?)<\/li>/g)]
-    .map(([, text]) => text?.replace(/<a href="([^"]*)">(.*)<\/a>/, '$2 $1'))
+    .map(([, text]) => text?.replace(/<\/?bdi>/g, '').replace(/<a href="([^"]*)">(.*)<\/a>/, '$2 $1'))
   const { id } = (await app.inject({ method: 'POST', url: '/crm/rest/v1/deals', payload: { name: 'Tea', price: 1 } }))
     .json<{ id: string }>()
   const list = '/crm/rest/v1/deals'

@@ -1,7 +1,5 @@
-import { errorCodes } from '../../errors.js'
 import type { FieldCondition } from '../../storage/storage.js'
-import { didYouMean } from '../../values/nearest.js'
-import { itemEnglish } from './item-texts.js'
+import { itemEnglish, lowerFirst } from './item-texts.js'
 import type { Texts } from './texts.js'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -24,14 +22,18 @@ const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: s
   null: (label, value) => value === 'true' ? `${label} is missing` : `${label} is there`
 }
 
+// inProgress, in_progress; what has other letters, or hyphens, is written as it is meant.
+const isIdentifier = /^[a-z]+(_[a-z]+|[A-Z][a-z]+)+$/
+
 /** What the pages say where a host says nothing. */
 export const english: Texts = {
   ...itemEnglish,
   lang: 'en',
   label,
   date,
-  moment: text => `${date(text)}, ${text.slice(11, 19)} UTC`,
+  moment: text => `${date(text)}, ${text.slice(11, 16)} UTC`,
   number: value => numbers.format(value),
+  choice: value => isIdentifier.test(value) ? lowerFirst(label(value)) : value,
   yes: 'yes',
   no: 'no',
   absent: 'none',
@@ -94,30 +96,7 @@ function label (name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function lowerFirst (text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1)
-}
-
 // 2026-03-31 -> 31 Mar 2026, which no country reads as another day.
 function date (text: string): string {
   return `${Number(text.slice(8, 10))} ${months[Number(text.slice(5, 7)) - 1]} ${text.slice(0, 4)}`
-}
-
-/** The texts with those of a host in their places; one that is unknown or no such text is an error that names it. */
-export function replaceTexts (own: Partial<Texts> = {}): Texts {
-  for (const [name, text] of Object.entries(own)) {
-    if (!Object.hasOwn(english, name)) {
-      const known = Object.keys(english)
-      fail(`unknown text "${name}".${didYouMean(name, known)} There are ${known.join(', ')}`)
-    }
-    const kind: string = typeof english[name as keyof Texts]
-    const given: string = typeof text
-    if (text !== undefined && given !== kind) fail(`the text "${name}" must be a ${kind}`)
-  }
-  const given = Object.entries(own).filter(([, text]) => text !== undefined)
-  return { ...english, ...Object.fromEntries(given) }
-}
-
-function fail (flaw: string): never {
-  throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }

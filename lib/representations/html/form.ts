@@ -1,7 +1,8 @@
-import type { FormAffordance, FormField } from '../affordances.js'
+import type { FormAffordance, FormField } from '../form-view.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
+import { sayBoolean } from './values.js'
 
 /** Renders everything of a form but its title and its button. */
 export function renderInputs (texts: Texts, form: FormAffordance): Markup {
@@ -74,7 +75,7 @@ function renderAria ({ description, error }: FormField, id: string): Markup {
 }
 
 function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
-  const text = kind !== 'boolean' ? choice : choice === 'true' ? texts.yes : texts.no
+  const text = kind === 'boolean' ? sayBoolean(texts, choice === 'true') : texts.choice(choice)
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 

@@ -2,6 +2,7 @@ import type { Count, Home, HomeFamily } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
+import { renderBadge } from './values.js'
 
 /** Renders the families at a prefix, with what is known of how many items they have. */
 export function renderHome (texts: Texts, { families }: Home): Markup {
@@ -16,7 +17,7 @@ function renderFamily (texts: Texts, family: HomeFamily): Markup {
 <h2><a href="${href}">${texts.family(texts.label(name), version)}</a></h2>
 ${count !== undefined && markup`<p>${texts.items(count)}</p>
 `}${states.length > 0 && markup`<ul class="states">
-${states.map(each => markup`<li><a href="${each.href}"><span class="badge">${each.state}</span></a> ${
+${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each.state)}</a> ${
   sayCount(texts, each)}</li>
 `)}</ul>
 `}</li>

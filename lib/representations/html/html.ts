@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
-import { errorCodes } from '../../errors.js'
 import type { Members } from '../../values/json.js'
-import type { Representation } from '../representation.js'
+import type { PageAffordances, Representation } from '../representation.js'
 import { renderConfirmation } from './confirmation.js'
-import { replaceTexts } from './english.js'
 import { renderHome } from './home.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
-import type { HtmlOptions, Styles } from './layout.js'
+import type { Styles } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
 import { listStyle } from './list-style.js'
 import { tellOutcome } from './message.js'
 import { nameForm } from './operation.js'
+import type { HtmlOptions } from './options.js'
+import { checkOptions, replaceTexts } from './options.js'
 import { renderProblem } from './refusal.js'
 import { script } from './script.js'
 import { style } from './style.js'
@@ -67,7 +67,7 @@ export function html (options: HtmlOptions = {}): Representation {
     page: async view => {
       const affordances = await view.affordances?.()
       return layOut({
-        heading: texts.label(view.name),
+        ...nameList(texts, view.name, affordances),
         message: affordances && tellOutcome(texts, affordances),
         content: await renderList(texts, view, affordances),
         site: affordances?.site,
@@ -75,10 +75,10 @@ export function html (options: HtmlOptions = {}): Representation {
         others: affordances?.others
       })
     },
-    problem: ({ document, log, onward }) => layOut({
-      heading: String(document.title),
-      content: renderProblem(texts, document, log),
-      trail: onward,
+    problem: view => layOut({
+      heading: String(view.document.title),
+      content: renderProblem(texts, view),
+      trail: view.onward,
       isStill: true
     })
   }
@@ -92,24 +92,19 @@ function makePolicy ({ whole, plain }: Styles, script: string): string {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
+// A log, or a part of it, belongs to an item.
+function nameList (
+  texts: Texts,
+  name: string,
+  affordances: PageAffordances | undefined
+): { readonly heading: string, readonly short?: string } {
+  const item = affordances?.timeline && affordances.trail.at(-1)
+  if (item === undefined) return { heading: texts.label(name) }
+  const short = name === 'commands' ? texts.log : texts.label(name)
+  return { heading: texts.partOf(short, item.name), short }
+}
+
 function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
   const title = document[titled] ?? document.id
   return texts.item(texts.label(name), title === undefined || title === null ? undefined : String(title))
-}
-
-const kinds: Readonly<Record<keyof HtmlOptions, string>> =
-  { title: 'a string', home: 'a string', documentation: 'a string', css: 'a string', texts: 'an object' }
-
-function checkOptions (options: HtmlOptions): void {
-  for (const [name, value] of Object.entries(options) as [keyof HtmlOptions, unknown][]) {
-    if (!Object.hasOwn(kinds, name)) fail(`unknown option "${name}"; there are ${Object.keys(kinds).join(', ')}`)
-    const isRight = value === undefined || (value !== null && kinds[name].endsWith(` ${typeof value}`))
-    if (!isRight) fail(`the option "${name}" must be ${kinds[name]}`)
-  }
-  // It would end the style element, and the rest would be markup.
-  if (/<\/style/i.test(options.css ?? '')) fail('the option "css" must not contain "</style"')
-}
-
-function fail (flaw: string): never {
-  throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }

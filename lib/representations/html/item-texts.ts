@@ -17,7 +17,12 @@ export interface ItemTexts {
   readonly done: (participle: string) => string
   readonly revision: (revision: number) => string
   readonly unchanged: string
+  /** @param operation what its button says */
   readonly refused: (operation: string) => string
+  /** Why the state of an item does not allow an operation. */
+  readonly wrongState: (singular: string, state: string | undefined) => string
+  /** @param operations what the buttons of those say that it allows */
+  readonly possible: (operations: readonly string[]) => string
   /** Where somebody else has changed the item since. */
   readonly changedSince: (revision: number) => string
   /** In the title of a page whose form was refused. */
@@ -33,15 +38,21 @@ export interface ItemTexts {
   /** Before what was entered, and before what will change. */
   readonly yourEntries: string
   readonly whatChanges: string
+  /** Before another item that changes with it. */
+  readonly changesToo: string
   readonly willBeGone: (singular: string) => string
 
   // The log.
 
   readonly log: string
+  /** A log, or a part of it such as its holds, and the item that it is of. */
+  readonly partOf: (part: string, item: string) => string
   readonly wholeLog: string
   readonly wasDeleted: string
   readonly logOfDeleted: string
   readonly by: (principal: string) => string
+  /** The item that it was done to, in the log of another that changed with it. */
+  readonly togetherWith: (item: string) => string
   /** Of a member whose values were too long to be kept. */
   readonly changed: string
 
@@ -68,6 +79,12 @@ export const itemEnglish: ItemTexts = {
   revision: revision => `Revision ${revision}.`,
   unchanged: 'Nothing changed.',
   refused: operation => `Refused: ${lowerFirst(operation)}.`,
+  wrongState: (singular, state) => state === undefined
+    ? `Not possible for this ${lowerFirst(singular)} now.`
+    : `Not possible while the ${lowerFirst(singular)} is ${state}.`,
+  possible: operations => operations.length === 0
+    ? 'Nothing is possible now.'
+    : `Possible now: ${operations.map(lowerFirst).join(', ')}.`,
   changedSince: revision => `It has been changed since, and is at revision ${revision}.`,
   notDone: 'Not done.',
   ask: question => `${question}?`,
@@ -75,12 +92,15 @@ export const itemEnglish: ItemTexts = {
   leave: 'No, leave it as it is',
   yourEntries: 'What you entered',
   whatChanges: 'What will change',
+  changesToo: 'What will change with it',
   willBeGone: singular => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
   log: 'Log',
+  partOf: (part, item) => `${part} of ${item}`,
   wholeLog: 'The whole log',
   wasDeleted: 'It was there once.',
   logOfDeleted: 'Its log',
   by: principal => `by ${principal}`,
+  togetherWith: item => `together with ${lowerFirst(item)}`,
   changed: 'changed',
   asRequest: 'As a request',
   asRequestHint: 'Each of these does the same as the button. Where nothing is entered, the values are examples.',
@@ -99,6 +119,7 @@ const formNames: Readonly<Record<string, string>> = {
   action: 'By its action'
 }
 
-function lowerFirst (text: string): string {
+/** Deal -> deal */
+export function lowerFirst (text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }

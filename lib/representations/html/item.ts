@@ -4,7 +4,7 @@ import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderMessage } from './message.js'
 import { nameForm, renderOperation } from './operation.js'
-import { renderRefusal } from './refusal.js'
+import { renderRefusal, sayReason } from './refusal.js'
 import type { Texts } from './texts.js'
 import { renderTimeline } from './timeline.js'
 import { renderValue } from './values.js'
@@ -16,13 +16,15 @@ export async function renderItem (
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
   if (affordances === undefined) return renderMembers(texts, document, {})
-  const { log, remove, refused, kinds, technical, feedback } = affordances
+  const { log, remove, refused, kinds, technical, feedback, entry } = affordances
   const operations = [...affordances.operations, ...(remove === undefined ? [] : [remove])]
   const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
-  const members = Object.entries(document)
+  const members = Object.entries(document).filter(([name]) => entry === undefined || !saidByEntry.includes(name))
   const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
   return markup`${feedback && renderMessage(texts, feedback)}
 ${renderRefusal(texts, refused, operations)}
+${entry && markup`${await renderTimeline(texts, [entry])}
+<h2>${texts.technical}</h2>`}
 ${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
@@ -36,19 +38,22 @@ ${given.length > 0 && markup`<h2>${texts.technical}</h2>
 ${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
 }
 
+// Better than as JSON.
+const saidByEntry = ['params', 'problem']
+
 function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
   return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
 <dl>
-${unavailable.map(({ name, reason }) =>
-  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${reason}</dd>
+${unavailable.map(({ name, reason, wrongState }) =>
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${sayReason(texts, reason, wrongState)}</dd>
 `)}</dl>`
 }
 
 function renderMembers (texts: Texts, document: Members, kinds: Kinds): Markup {
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const entries = Object.entries(members)
-  // What is a member and a link is one thing.
-  const others = Object.entries(links).filter(([rel]) => !Object.hasOwn(members, rel))
+  // What is a member and a link is one thing, and nobody is led to where he is.
+  const others = Object.entries(links).filter(([rel]) => rel !== 'self' && !Object.hasOwn(members, rel))
   const show = (name: string, value: unknown): Content => {
     const shown = renderValue(texts, value, kinds[name])
     return Object.hasOwn(links, name) ? markup`<a href="${links[name]}">${shown}</a>` : shown

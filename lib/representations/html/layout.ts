@@ -1,22 +1,9 @@
 import type { Crumb, Link, Site } from '../representation.js'
 import type { Content } from './markup.js'
 import { Markup, markup } from './markup.js'
+import type { HtmlOptions } from './options.js'
 import type { Texts } from './texts.js'
-import { shorten } from './values.js'
-
-/** What a host can say of its pages. */
-export interface HtmlOptions {
-  /** What the application is called. Default: API. */
-  readonly title?: string
-  /** Where the title leads. Default: to the home of the prefix, where there is one. */
-  readonly home?: string
-  /** Where the documentation of the interface is, for a link to it. */
-  readonly documentation?: string
-  /** CSS after ours. */
-  readonly css?: string
-  /** What the pages say, in the place of our words. */
-  readonly texts?: Partial<Texts>
-}
+import { renderBadge, shorten } from './values.js'
 
 /** The look of pages, and of those that are only text. */
 export interface Styles {
@@ -26,6 +13,8 @@ export interface Styles {
 
 interface PageParts {
   readonly heading: string
+  /** What the trail calls it, where that says what it belongs to. */
+  readonly short?: string | undefined
   /** The state of what it is about. */
   readonly state?: string | undefined
   /** What has just happened, for the title. */
@@ -50,7 +39,9 @@ export function makeLayout (
 ): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
   const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
-  return ({ heading, state, message, content, site = { families: [] }, trail = [], others = [], isStill = false }) => {
+  return parts => {
+    const { heading, short = heading, state, message, content, site = noSite, trail = [], others = [] } = parts
+    const { isStill = false } = parts
     const { home = site.home } = options
     const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
     const page = markup`<html lang="${texts.lang}">
@@ -64,9 +55,9 @@ export function makeLayout (
 <header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>
 ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
-${renderTrail(texts, addHome(site, trail), heading)}
+${renderTrail(texts, addHome(site, trail), short)}
 <main>
-<h1 dir="auto">${heading}${state !== undefined && markup` <span class="badge">${state}</span>`}</h1>
+<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(texts, state)}`}</h1>
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
@@ -76,6 +67,8 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
     return `<!DOCTYPE html>\n${page.text}\n`
   }
 }
+
+const noSite: Site = { families: [] }
 
 // Of a title, the beginning tells enough.
 const maxTitle = 60
@@ -94,11 +87,11 @@ function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
   return [{ kind: 'home', href: home, name: '' }, ...trail]
 }
 
-function renderTrail (texts: Texts, trail: readonly Crumb[], heading: string): Markup | undefined {
+function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Markup | undefined {
   if (trail.length === 0) return undefined
   return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li><a href="${crumb.href}">${nameCrumb(texts, crumb)}</a></li>
-`)}<li aria-current="page">${shorten(heading, maxTitle)}</li>
+${trail.map(crumb => markup`<li><a href="${crumb.href}"><bdi>${nameCrumb(texts, crumb)}</bdi></a></li>
+`)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
 }
 

@@ -25,12 +25,10 @@ export const listStyle = `
   color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
 }
 .chips a:hover { border-color: var(--accent) }
-.chips a.clear { border-color: transparent; background: none; color: var(--accent); text-decoration: underline }
-.chips span { color: var(--faint) }
-.badge {
-  display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: 0 .6rem; background: var(--panel);
-  font-size: .875rem; white-space: nowrap
+.chips a.clear {
+  padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
 }
+.chips span { color: var(--faint) }
 .home {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
   margin: 0; padding: 0; list-style: none
@@ -43,7 +41,7 @@ export const listStyle = `
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
 table.few { width: auto; min-width: min(100%, 32rem) }
-th, td { text-align: left; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
+th, td { text-align: start; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
 th:last-child, td:last-child { padding-right: 0 }
 th { white-space: nowrap; font-size: .875rem }
 th a { color: inherit; text-decoration: none }
@@ -80,11 +78,11 @@ nav.pages strong { color: var(--ink) }
   }
   .wide td {
     display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .15rem 0; max-width: none;
-    text-align: right; white-space: normal
+    text-align: end; white-space: normal
   }
   .wide td::before { content: attr(data-label); color: var(--faint); font-weight: 400; flex: none; max-width: 50% }
   .wide td > div { min-width: 0 }
-  .wide td.title { text-align: left; font-size: 1.0625rem }
+  .wide td.title { text-align: start; font-size: 1.0625rem }
   .wide td.title::before { content: none }
   nav.pages .size + .size { margin-left: 0 }
 }

@@ -1,4 +1,5 @@
-import type { FormAffordance, PageAffordances, PageView } from '../representation.js'
+import type { FormAffordance } from '../form-view.js'
+import type { PageAffordances, PageView } from '../representation.js'
 import { renderChips, renderFilterForm } from './filter.js'
 import { renderInputs } from './form.js'
 import type { Markup } from './markup.js'

@@ -2,12 +2,14 @@ import type { Feedback } from '../item-view.js'
 import type { ItemAffordances } from '../representation.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
+import { nameForm } from './operation.js'
 import type { Texts } from './texts.js'
 
 /** What was done, in a few words. */
-export function tellDone (texts: Texts, { name, participle, outcome }: Feedback): string {
+export function tellDone (texts: Texts, feedback: Feedback): string {
+  const { name, participle, outcome } = feedback
   if (outcome === 'unchanged') return texts.unchanged
-  if (outcome === 'refused') return texts.refused(texts.label(name))
+  if (outcome === 'refused') return texts.refused(nameForm(texts, feedback))
   if (name === 'create') return texts.created
   return name === 'delete' ? texts.deleted : texts.done(texts.label(participle ?? name))
 }

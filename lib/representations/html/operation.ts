@@ -1,4 +1,4 @@
-import type { FormAffordance } from '../affordances.js'
+import type { FormAffordance } from '../form-view.js'
 import type { SampleRequest } from '../item-view.js'
 import { renderCurl } from './curl.js'
 import { asksFirst, renderInputs } from './form.js'
@@ -10,7 +10,7 @@ import type { Texts } from './texts.js'
 export function renderOperation (texts: Texts, form: FormAffordance): Markup {
   const { name, title, action, isRefused, requests, danger } = form
   const label = nameForm(texts, form)
-  return markup`<details class="operation"${isRefused && markup` open`}>
+  return markup`<details class="operation${danger === true && ' danger'}"${isRefused && markup` open`}>
 <summary id="${name}.title">${label}</summary>
 <form method="post" action="${action}" aria-labelledby="${name}.title">
 ${title !== undefined && title !== label && markup`<p class="hint">${title}</p>`}

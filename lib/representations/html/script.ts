@@ -10,10 +10,10 @@ export const script = `
 
   const localize = (element, text) => {
     if (text === element.textContent) return
-    element.title = element.textContent
+    element.title ||= element.textContent
     element.textContent = text
   }
-  const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+  const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
   const number = new Intl.NumberFormat(undefined, { maximumFractionDigits: 20 })
   each('time[datetime]', time => {

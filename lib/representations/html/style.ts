@@ -20,10 +20,10 @@ header {
   border-bottom: 1px solid var(--line); padding-bottom: .5rem
 }
 a { color: var(--accent) }
-header strong a { color: inherit; text-decoration: none }
+header a { text-decoration: none }
+header strong a { color: inherit }
 header > a:last-child { margin-left: auto }
 .families ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0; padding: 0; list-style: none }
-.families a { text-decoration: none }
 .families a[aria-current] { color: var(--ink); font-weight: 600 }
 .trail { margin-top: .75rem; font-size: .875rem }
 .trail ol { display: flex; flex-wrap: wrap; margin: 0; padding: 0; list-style: none }
@@ -35,13 +35,9 @@ textarea:focus-visible, summary:focus-visible, .wide:focus-visible {
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.25rem 0 .75rem }
 h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
 h3 { font-size: 1rem; margin: 0 0 .75rem }
-dl { display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: .35rem 1.5rem; margin: 0 }
+dl { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .35rem 1.5rem; margin: 0 }
 dt { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
-.forms {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 1rem;
-  align-items: start
-}
 form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
@@ -66,8 +62,13 @@ button.danger { color: var(--bad); background: transparent; border-color: var(--
   padding: .75rem 1rem; margin: 1rem 0
 }
 .refused p, .refused ul { margin: 0 }
+.refused p + p { margin-top: .5rem }
+.refused ul { padding-left: 1.25rem }
 .refused a { color: inherit }
 .refused dl { color: var(--ink) }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0 } dd { margin-bottom: .6rem } }
+@media (max-width: 34rem) {
+  header > a:last-child { margin-left: 0 }
+  dl { grid-template-columns: minmax(5rem, 8rem) 1fr; column-gap: 1rem }
+}
 `

@@ -1,6 +1,6 @@
-import type { Kind } from '../../storage/storage.js'
 import type { Members } from '../../values/json.js'
 import { writeInTurns } from '../in-turns.js'
+import type { ShownKind } from '../item-view.js'
 import type { Kinds, PageAffordances } from '../representation.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
@@ -37,12 +37,12 @@ function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members
   const leading = affordances !== undefined && columns.includes(affordances.title) ? affordances.title : columns[0]
   const cells = columns.map(column => {
     const value = item[column]
-    const isChoice = affordances?.choices.includes(column) === true && typeof value === 'string'
-    const shown = isChoice ? renderBadge(value) : renderCut(texts, value, kinds[column])
+    const isChoice = kinds[column] === 'choice' && typeof value === 'string'
+    const shown = isChoice ? renderBadge(texts, value) : renderCut(texts, value, kinds[column])
     const href = column === leading ? affordances?.address(index) : affordances?.refer?.(index, column)
     const content = href === undefined ? shown : renderLink(item, shown, value, href)
     const className = chooseClass(value, kinds[column], column === leading)
-    return markup`<td class="${className}" data-label="${texts.label(column)}"><div>${content}</div></td>`
+    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
   })
   return markup`<tr>${cells}</tr>
 `
@@ -57,7 +57,7 @@ function renderLink (item: Members, shown: Content, value: unknown, href: string
 // In a list the beginning is enough; all of it is on the item's own page.
 const maxText = 200
 
-function renderCut (texts: Texts, value: unknown, kind: Kind | undefined): Content {
+function renderCut (texts: Texts, value: unknown, kind: ShownKind | undefined): Content {
   const shown = renderValue(texts, value, kind)
   return typeof shown === 'string' ? shorten(shown, maxText) : shown
 }
@@ -78,7 +78,7 @@ function renderHeading ({ texts, kinds, affordances }: Table, column: string): M
   return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
 }
 
-function chooseClass (value: unknown, kind: Kind | undefined, isTitle: boolean): string {
+function chooseClass (value: unknown, kind: ShownKind | undefined, isTitle: boolean): string {
   if (isTitle) return 'title'
   if (kind === 'integer' || kind === 'number') return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'

@@ -19,6 +19,8 @@ export interface Texts extends ItemTexts {
   /** `2026-03-31T12:00:00.000Z` */
   readonly moment: (text: string) => string
   readonly number: (value: number) => string
+  /** One of the few words that a field, or the state of an item, can have. */
+  readonly choice: (value: string) => string
   readonly yes: string
   readonly no: string
   /** In the place of a value that is not there. */

@@ -1,0 +1,13 @@
+import type { Exchange } from '../mount/mount.js'
+import type { Problem } from '../problems.js'
+import type { ProblemView } from '../representations/representation.js'
+import { findWayOn } from './site.js'
+import { readWrongState } from './wrong-state.js'
+
+/** What people are told of a problem besides, and where they can go from it. */
+export function guideOn (
+  exchange: Pick<Exchange, 'mount' | 'request'>,
+  problem: Problem
+): Pick<ProblemView, 'onward' | 'wrongState'> {
+  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, problem) }
+}

@@ -1,0 +1,57 @@
+import type { Kind } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import type { SampleRequest, WrongState } from './item-view.js'
+
+/** Why what a person sent was refused. */
+export interface Refusal {
+  readonly problem: Members
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+  /** What was entered, if the form it was entered in is no longer on the page. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** A form that POSTs what a person enters. */
+export interface FormAffordance {
+  /** Of the operation, `create` or `delete`. */
+  readonly name: string
+  /** What it is done to. */
+  readonly singular: string
+  /** What a definition says of it. */
+  readonly title?: string
+  /** Whether the person is asked first. */
+  readonly danger?: boolean
+  /** Whether the person is asked first, and told that nothing takes it back. */
+  readonly final?: boolean
+  /** Whether this is what was refused. */
+  readonly isRefused: boolean
+  /** The same as requests. */
+  readonly requests: readonly SampleRequest[]
+  readonly action: string
+  readonly fields: readonly FormField[]
+  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
+  readonly key: string
+  /** Sent along where a write must name the revision that it is based on. */
+  readonly revision?: number
+}
+
+/** A field of a form. */
+export interface FormField {
+  readonly name: string
+  /** The name of the member that it is about. */
+  readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has'
+  readonly kind: Kind
+  readonly required: boolean
+  readonly description?: string
+  readonly values?: readonly string[]
+  readonly minimum?: number
+  readonly maxLength?: number
+  /** What was entered before, or what the item has. */
+  readonly value?: string
+  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  readonly was?: string
+  /** What was wrong with it. */
+  readonly error?: string
+}
