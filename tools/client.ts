@@ -50,6 +50,9 @@ const paid = await client.PUT('/crm/rest/v1/invoices/{id}/pay', {
 })
 steps.push(paid.data?.paid, paid.data?.paidOn)
 
+const renamed = await client.PATCH('/crm/rest/v2/deals/{id}', { params: { path: { id } }, body: { name: 'Green tea' } })
+steps.push(renamed.data?.name)
+
 const home = await client.GET('/crm')
 steps.push(home.data?.families.length, home.data?.families[0]?.links.list)
 const ann = await client.POST('/crm/people', { body: { name: 'Ann' } })

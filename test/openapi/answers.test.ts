@@ -79,6 +79,9 @@ interface Host {
   readonly seen: Set<string>
 }
 
+// Of the first host; to make one takes long, and what the storage is, it does not say.
+let description: Description | undefined
+
 /** All families in all forms and, under prefixes of their own, those that can be refused in further ways. */
 async function buildHost (t: Test, storage: Storage): Promise<Host> {
   const faulty = new Faulty(storage)
@@ -88,10 +91,12 @@ async function buildHost (t: Test, storage: Storage): Promise<Host> {
     if (request.headers['authorize-refuses'] !== undefined) throw new Problem('forbidden', 'Ask your manager')
   }
   const { app, routes } = await everyRoute({ storage, bodyLimit: 20_000, authorize }, async app => {
-    await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
+    if (description === undefined) {
+      await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
+    }
     app.addHook('onRequest', async ({ headers: { 'hook-refuses': status } }) => {
       if (status === undefined) return
-      const headers = { '401': { 'www-authenticate': 'Basic' }, '429': { 'retry-after': '9' } }[String(status)]
+      const headers = { 401: { 'www-authenticate': 'Basic' }, 429: { 'retry-after': '9' } }[String(status)]
       throw Object.assign(new Error('By a hook of the host'), { statusCode: Number(status), headers })
     })
     app.register(people, { storage, prefix: '/keyed', bodyLimit: 20_000 })
@@ -100,10 +105,13 @@ async function buildHost (t: Test, storage: Storage): Promise<Host> {
     app.register(deals, { storage, prefix: '/strict', version, preconditions: 'required', emptyList: 'not-found' })
     app.register(deals, { storage, prefix: '/old', version, sunset: '2020-01-01', successor: '/rest/v1/deals' })
     app.register(deals, { storage: faulty, prefix: '/faulty', version })
-    app.register(deals, { storage: silent, prefix: '/silent', version, timeout: 20, forms: ['verb'], unversioned: false })
+    app.register(deals, {
+      storage: silent, prefix: '/silent', version, timeout: 20, forms: ['verb'], unversioned: false
+    })
   })
   t.teardown(() => app.close())
-  return { app, routes, faulty, seen: new Set(), description: new Description(app) }
+  description ??= new Description(app)
+  return { app, routes, faulty, seen: new Set(), description }
 }
 
 /** Sends every request in a third of the ways there are, and gives back the statuses of the answers. */

@@ -198,7 +198,7 @@ t.test('what is referred to may stand in the place of its id, where it is read',
   t.match(schemas['BillPage'], { properties: { items: { items: { anyOf: [ref('Bill'), ref('ExpandedBill')] } } } })
   t.match(schemas['BillList'], { items: { anyOf: [ref('Bill'), ref('ExpandedBill')] } })
   t.strictSame(schemas['ReadBill'], { anyOf: [ref('LinkedBill'), ref('ExpandedLinkedBill')] })
-  t.match(schemas['ExpandedPerson'], { properties: { boss: { anyOf: [{ type: 'integer' }, ref('Person')] } } }, 'itself')
+  t.match(schemas['ExpandedPerson'], { properties: { boss: { anyOf: [{ type: 'integer' }, ref('Person')] } } })
   t.notMatch(JSON.stringify(paths['/keyed/bills']?.['post']), '"boss"', 'what was written has ids')
   t.notOk(Object.keys(schemas).some(name => /\d$/.test(name)), 'each once')
 })
@@ -220,7 +220,8 @@ t.test('the home is described where there is one, once', async t => {
     ['nor where it has it later', async app => { await register({ prefix: '/crm' })(app); own(app) }, undefined]
   ] as readonly [string, (app: FastifyInstance) => unknown, string | undefined][]) {
     const { paths, components: { schemas }, tags = [] } = await documentOf(t, add)
-    const homes = Object.keys(paths).filter(each => String(paths[each]?.['get']?.['operationId']).startsWith('readHome'))
+    const idOf = (path: string) => String(paths[path]?.['get']?.['operationId'])
+    const homes = Object.keys(paths).filter(path => idOf(path).startsWith('readHome'))
     t.strictSame(homes, path === undefined ? [] : [path], name)
     t.equal(schemas['Home'] !== undefined, path !== undefined, name)
     t.equal(tags.some(({ name }) => name === 'home'), path !== undefined, name)

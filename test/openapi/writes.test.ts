@@ -137,6 +137,7 @@ t.test('the other writes and reads of deals are described', async t => {
   )
   t.ok(bodyOf(at('patch', `${home}/{id}`), 'application/merge-patch+json').properties?.['held'], 'as a merge patch')
   t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
+  t.notMatch(JSON.stringify(bodyOf(at('patch', `${home}/{id}`))), '"default"', 'what is left out stays as it is')
   for (const path of [`${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
     t.match(at('put', path).responses, { 200: {}, 201: {}, 204: {}, 422: {} }, path)
     t.ok(at('get', path).responses['200'])

@@ -80,6 +80,7 @@ t.test('a generated client compiles, and drives the server', async t => {
     201, 200, 'true', 3,
     ['north'], 1, true,
     true, '2026-03-31',
+    'Green tea',
     6, '/crm/customers',
     true, 'Ann', true,
     400, '/reason',
