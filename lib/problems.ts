@@ -49,11 +49,13 @@ export type Flaw =
 
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
+  /** What is wrong, place by place; a page shows each beside its field. */
   readonly errors?: readonly Flaw[]
   /** Further members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
   /** Headers of the answer. */
   readonly headers?: Readonly<Record<string, string>>
+  /** What led to it: it is logged, and never shown. */
   readonly cause?: unknown
   /** Another status than that of the code. */
   readonly status?: number
@@ -69,12 +71,18 @@ export interface ProblemOptions {
  */
 export class Problem extends Error {
   override readonly name = 'Problem'
+  /** The status of the answer. */
   readonly statusCode: number
+  /** What is wrong, place by place. */
   readonly errors: readonly Flaw[] | undefined
+  /** Further members of its body, as `state` and `allowed` of a `wrong-state`. */
   readonly members: Readonly<Record<string, unknown>>
+  /** Headers of the answer. */
   readonly headers: Readonly<Record<string, string>>
+  /** The log of what is not there any more. */
   readonly log: string | undefined
 
+  /** @param detail what is wrong, in a sentence for the client: the `message` of the error */
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
     const { errors, members = {}, headers = {}, cause, status = problemCodes[code].status } = options
     super(detail, { cause })

@@ -27,6 +27,7 @@ export type AttributeReading =
 
 /** Fields that a client may also change by writing them, and the operation that this stands for. */
 export interface AttributeForm<I> {
+  /** The fields that it is about; every other one must be sent as it is. */
   readonly fields: readonly string[]
   /** Called where one of the fields differs; answers the operation, or which field is wrong. Pure. */
   read (wanted: I, current: I): AttributeReading
@@ -41,6 +42,7 @@ type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 /** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
 export interface EditDefinition<I, F extends string = string>
   extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
+  /** Those that may be changed. */
   readonly fields: readonly F[]
 }
 
@@ -69,6 +71,7 @@ export interface FamilyDefinition<
 > {
   /** The plural, as in the URL. */
   readonly name: string
+  /** One of them: in problems, in commands (`{ "deal": … }`) and in pages. */
   readonly singular: string
   /** All fields, `id` among them: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
@@ -79,9 +82,11 @@ export interface FamilyDefinition<
    * may throw a problem, and then nothing is created.
    */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
+  /** What can be done with an item, by names. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
   /** The fields that a client may change plainly, by an operation that is called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
+  /** Fields that can also be changed by writing them, and which operation that is. */
   readonly attributes?: AttributeForm<ItemOf<P>>
   /** The state of an item in a word, for the problem of an operation that is not allowed. */
   readonly state?: (item: ItemOf<P>) => string

@@ -14,11 +14,13 @@ export interface FamilyExtension<
 > extends Partial<
     Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
   > {
+  /** Fields that its items have besides. */
   readonly fields?: TObject<X>
   /** Fields that a client sends at creation, besides those that the family has for it. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
   /** Completes a new item after the family's own `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
+  /** What can be done with an item besides. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>

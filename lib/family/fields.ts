@@ -32,15 +32,6 @@ export function listFields (schema: TObject): Field[] {
   })
 }
 
-// A thousand of them are as much as a page should have.
-const longText = 10_000
-
-/** Whether one of these can be so long that a thousand of them are too much for a page. */
-export function mayBeLong (fields: readonly Field[]): boolean {
-  return fields.some(({ name, kind, values, maxLength = Infinity }) =>
-    kind === 'json' || (kind === 'string' && name !== 'id' && values === undefined && maxLength > longText))
-}
-
 /** What a new item has where nothing is said: the defaults, and null where that may be. */
 export function listDefaults (properties: TProperties): Members {
   const defaults: Record<string, unknown> = {}

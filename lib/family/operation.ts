@@ -25,6 +25,7 @@ export interface OtherItem<Q = unknown> {
 
 /** What `apply` gives back where it changes other items too. */
 export interface ItemAndOthers<I> {
+  /** The item of the operation after it. */
   readonly item: I
   /** By their names in `with`; who is left out, or undefined, stays as it is. */
   readonly others: Readonly<Record<string, object | undefined>>
@@ -47,6 +48,7 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly action: string
   /** One line for the documentation. */
   readonly summary?: string
+  /** What is sent along; a member that is not in it is refused. */
   readonly params: T
   /** Whether a page asks first, because it does harm where it is not meant. */
   readonly danger?: boolean

@@ -37,7 +37,7 @@ export async function askFirst (exchange: Exchange, command: Command): Promise<b
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return false
   const read = itemRead(mount)
-  const loading = await admit(read, request, { name: String(command.target), search: '', representation })
+  const loading = await admit(read, exchange, { name: String(command.target), search: '', representation })
   const loaded = loading && await read.load(loading)
   if (loaded === undefined) throw notFound(mount.family.singular, command.target)
   const question = { command, decision, others, sent: request.body as FormBody }
@@ -69,7 +69,7 @@ async function showRead<Q extends object, L> (
   problem: Problem
 ): Promise<boolean> {
   const { mount, request, choice } = exchange
-  const loading = await admit(read, request, { name, search: '', representation: choice.representation })
+  const loading = await admit(read, exchange, { name, search: '', representation: choice.representation })
   if (loading === undefined) return false
   const entered = keepSome((request.body as FormBody).entries)
   const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }

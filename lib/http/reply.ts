@@ -5,6 +5,7 @@ import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
+import { endShortWhenStalled } from './stalled.js'
 import { toProblem } from './to-problem.js'
 
 /** What an answer needs of the request that it is for. */
@@ -24,8 +25,11 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 
 /** Sends what is written already. */
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
-  if (text.length >= largeAnswer) watchLargeAnswer(reply, text.length, exportTimeout)
-  return setCaching(setRepresentation(reply, choice)).send(text)
+  const isLarge = text.length >= largeAnswer
+  if (isLarge) watchLargeAnswer(reply, text.length, exportTimeout)
+  setCaching(setRepresentation(reply, choice)).send(text)
+  if (!isLarge) endShortWhenStalled(reply, exportTimeout)
+  return reply
 }
 
 /** For the one who asked, and not without asking again whether it still holds: where nothing tells, not at all. */

@@ -40,6 +40,17 @@ export function endWhenStalled ({ raw, request }: FastifyReply, timeout: number)
   raw.once('close', () => clearInterval(timer))
 }
 
+/**
+ * The same for a short answer over HTTP/2. Over HTTP/1 the system keeps it; there, a client that opens no window leaves
+ * a hundred of them with us, for each of its connections.
+ */
+export function endShortWhenStalled (reply: FastifyReply, timeout: number): void {
+  const stream = getStream(reply.request)
+  if (stream === undefined) return
+  // Most are taken at once.
+  setImmediate(() => { if (!stream.destroyed && stream.writableLength > 0) endWhenStalled(reply, timeout) })
+}
+
 function watchConnection (socket: Socket, response: ServerResponse): Taker {
   return {
     countTaken: () => socket.bytesWritten - socket.writableLength,

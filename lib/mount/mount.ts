@@ -6,6 +6,7 @@ import type { Grammar } from '../query/grammar.js'
 import type { Representation } from '../representations/representation.js'
 import type { Caller } from '../service/caller.js'
 import type { Makers } from '../service/makers.js'
+import type { ItemLengths } from './item-lengths.js'
 import type { Neighbours } from './neighbours.js'
 import type { RequestWriters } from './requests.js'
 import type { Urls } from './urls.js'
@@ -24,6 +25,8 @@ export interface Mount {
   readonly urls: Urls
   readonly grammar: Grammar
   readonly logGrammar: Grammar
+  /** How long items, and commands in a log, have been. */
+  readonly lengths: { readonly items: ItemLengths, readonly log: ItemLengths }
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'

@@ -3,7 +3,11 @@ import type { Exchange } from '../mount/mount.js'
 import type { Saying } from '../mount/requests.js'
 import type { SampleRequest } from '../representations/item-view.js'
 import { hashText } from '../values/ids.js'
+import { measureAll } from '../values/json.js'
 import { makeSampleParams } from './sample-params.js'
+
+// What is longer nobody copies from a page, which would have it once for every form.
+const maxLength = 5000
 
 /**
  * The requests that do what the button of a form does, in every form that is mounted; the first does it as the button.
@@ -16,7 +20,7 @@ export function listRequests (
   { params: expected, entered, key }: { params: Params, entered: ReadonlyMap<string, string> | undefined, key: string }
 ): SampleRequest[] {
   const params = makeSampleParams(expected, entered, item)
-  if (params === undefined) return []
+  if (params === undefined || measureAll([params]) > maxLength) return []
   const command = hashText(`${operation?.name ?? 'create'} ${key}`).slice(0, 22)
   const condition: Record<string, string> = item === undefined || preconditions === 'optional'
     ? {}

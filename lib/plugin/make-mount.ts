@@ -4,6 +4,7 @@ import type { Family } from '../family/family.js'
 import { listShapes } from '../family/keys.js'
 import { forms } from '../forms/forms.js'
 import { makeChooser } from '../http/negotiate.js'
+import { ItemLengths } from '../mount/item-lengths.js'
 import type { Mount } from '../mount/mount.js'
 import type { Neighbours } from '../mount/neighbours.js'
 import { makeUrls } from '../mount/urls.js'
@@ -53,6 +54,7 @@ export async function makeMount (
     urls: makeUrls(prefix, home, options.publicUrl),
     grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
+    lengths: { items: new ItemLengths(), log: new ItemLengths() },
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',

@@ -90,9 +90,10 @@ function orderForPeople (
 const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
-  { family, emptyList, urls }: Mount,
-  { caller, reader, representation, query: { parsed, refused, command } }: Loading<CollectionQuery>
+  { family, emptyList, urls, lengths }: Mount,
+  loading: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
+  const { caller, reader, query: { parsed, refused, command } } = loading
   const members = parsed.fields ?? family.members
   const { findText } = reader
   return await loadPage({
@@ -100,7 +101,7 @@ async function loadCollection (
     singular: family.singular,
     members,
     emptyList,
-    mayBeLong: hasLongItems(family, parsed.expand),
+    lengths: hasLongItems(family, parsed.expand) ? lengths.items : undefined,
     expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find(query),
     renewTime: () => { reader.renewTime() },
@@ -110,7 +111,7 @@ async function loadCollection (
       items: page.items,
       links: makePageLinks(urls.self(exchange.request), parsed, page)
     }, refused, command === undefined ? undefined : await tellOwn(exchange, reader, command))
-  }, parsed, representation)
+  }, parsed, loading)
 }
 
 /** What became of a command that its reader gave, and where its log is if it left nothing else. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:http2'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { changeHold, isCrowded } from '../http/large-answers.js'
 import { setCaching, setRepresentation } from '../http/reply.js'
 import { endWhenStalled } from '../http/stalled.js'
 import { getStream } from '../http/streams.js'
@@ -10,19 +11,32 @@ import type { ParsedQuery } from '../query/grammar.js'
 import type { Rows } from '../representations/representation.js'
 import type { Find } from '../service/find-page.js'
 import { findFrom } from '../service/find-page.js'
-import type { Found, Query, Stored } from '../storage/storage.js'
+import type { Query, Stored } from '../storage/storage.js'
+import { measureAll } from '../values/json.js'
 import type { Listing } from './listing.js'
 import { refuseEmpty } from './listing.js'
-import { partSize } from './page-parts.js'
+import { choosePart, partSize } from './page-parts.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
+// The same where much is kept already, as of many exports at once.
+const shortBatch = 20_000
 // Nobody knows how wide the rows are before the first.
 const firstRows = 4
 const maxRows = 500
 
+/** What an export begins with, and how many were asked for. */
+export interface FirstBatch {
+  readonly items: readonly Stored[]
+  readonly limit: number
+}
+
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
-export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<Found> {
+export async function loadExport (
+  listing: Listing,
+  parsed: ParsedQuery,
+  hold: (length: number) => void
+): Promise<FirstBatch> {
   const { query: { order }, parameters, list, start } = parsed
   if (order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
@@ -31,23 +45,28 @@ export async function loadExport (listing: Listing, parsed: ParsedQuery): Promis
   if (start?.backwards === true) {
     throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
   }
-  const query = makeBatchQuery(parsed, firstRows)
+  const limit = Math.min(firstRows, choosePart(listing.lengths?.average ?? 0))
+  const query = makeBatchQuery(parsed, limit)
   const find: Find = query => listing.find(query)
-  const first = start === undefined ? await find(query) : await findFrom(find, list, query, start)
-  refuseEmpty(listing, first.items.length)
-  return first
+  const { items } = start === undefined ? await find(query) : await findFrom(find, list, query, start)
+  refuseEmpty(listing, items.length)
+  const length = measureAll(items)
+  listing.lengths?.add(items.length, length)
+  hold(length)
+  return { items, limit }
 }
 
 /** Sends everything that matches, as it is read and no faster than the client takes it. */
 export function exportRows (
   { mount: { exportTimeout }, request, reply, choice }: Exchange,
   parsed: ParsedQuery,
-  { listing, first }: { readonly listing: Listing, readonly first: Found }
+  { listing, first }: { readonly listing: Listing, readonly first: FirstBatch }
 ): FastifyReply {
   setCaching(setRepresentation(reply, choice))
   if (request.method === 'HEAD') return reply.send()
   endWhenStalled(reply, exportTimeout)
-  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first)
+  const keep = (length: number): void => { changeHold(reply, length) }
+  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first, keep)
   return reply.send(Readable.from(breakWhereFailed(batches, request)))
 }
 
@@ -66,30 +85,33 @@ async function * writeBatches (
   rows: Rows,
   listing: Listing,
   parsed: ParsedQuery,
-  first: Found
+  first: FirstBatch,
+  keep: (length: number) => void
 ): AsyncGenerator<string> {
   const { members, show, expand } = listing
   const head = rows.head(members)
   if (head !== '') yield head
   const find: Find = query => listing.find(query)
-  let query = makeBatchQuery(parsed, firstRows)
-  let { items } = first
+  let { items, limit } = first
   while (items.length > 0) {
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
+    // The items it was made of are there as long as it is.
+    keep(2 * text.length)
     yield text
-    if (items.length < query.limit) return
-    const most = listing.mayBeLong ? partSize : maxRows
-    query = makeBatchQuery(parsed, Math.min(most, chooseRows(query.limit, text.length / items.length)))
+    if (items.length < limit) return
+    const most = listing.lengths === undefined ? maxRows : partSize
+    limit = Math.min(most, chooseRows(limit, text.length / items.length))
     listing.renewTime()
     const start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
-    items = (await findFrom(find, parsed.list, query, start)).items
+    items = (await findFrom(find, parsed.list, makeBatchQuery(parsed, limit), start)).items
   }
 }
 
 /** As many as make a batch, if they are like those before, but not many more than were read so far. */
 function chooseRows (before: number, lengthOfRow: number): number {
-  return Math.max(1, Math.min(5 * before, Math.floor(batchLength / lengthOfRow)))
+  const length = isCrowded() ? shortBatch : batchLength
+  return Math.max(1, Math.min(5 * before, Math.floor(length / lengthOfRow)))
 }
 
 function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {

@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Family } from '../family/family.js'
 import { explainTags, judgeRead, makeEtag } from '../http/conditional.js'
 import { writeHttpDate } from '../http/dates.js'
+import { holdAnswer } from '../http/large-answers.js'
 import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
@@ -22,13 +23,12 @@ import { notFound, preconditionFailed } from '../problems.js'
 import type { OneView, PageView } from '../representations/representation.js'
 import { intendToRead } from '../service/caller.js'
 import type { CommandRecord } from '../service/command.js'
-import type { Reader } from '../service/reader.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import { makePicker } from '../values/json.js'
+import { makePicker, measureAll } from '../values/json.js'
 import { makeExpand } from './expand.js'
 import { splitFeedback } from './feedback.js'
-import type { Read } from './read.js'
+import type { Loading, Read } from './read.js'
 import { addHint, parseOne, readHandler } from './read.js'
 
 /** Which members are wanted, and what a page is to show besides them. */
@@ -73,13 +73,14 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const { rest, ...asked } = splitFeedback(search, representation)
       return { ...parseOne(grammar, rest, representation), ...asked }
     },
-    async load ({ request, caller, reader, intent, query, representation }) {
+    async load (loading) {
+      const { request, caller, reader, intent, query, representation } = loading
       const id = intent.id as Id
       const item = await reader.get(id)
       if (item !== undefined) {
         const expand = await makeExpand(family, caller, query.expand, item)
         const [expanded] = await expand?.([item]) ?? []
-        const loadPage = async () => await loadItemPage(family, reader, item, query)
+        const loadPage = async () => await loadItemPage(family, loading, item)
         return { item, expanded, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
       }
       if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
@@ -108,9 +109,8 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 
 async function loadItemPage (
   family: Family,
-  reader: Reader,
-  item: Stored,
-  { command, refused }: ItemQuery
+  { reader, reply, query: { command, refused } }: Loading<ItemQuery>,
+  item: Stored
 ): Promise<ItemPage> {
   const { principal } = reader
   if (!family.writable) return { entries: [], principal, submission: refused }
@@ -118,6 +118,8 @@ async function loadItemPage (
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
+  // However much of it is cut, until the page is made it is there.
+  holdAnswer(reply, measureAll(entries))
   return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
 }
 

@@ -1,4 +1,5 @@
 import { formatLink } from '../http/reply.js'
+import type { ItemLengths } from '../mount/item-lengths.js'
 import type { Exchange } from '../mount/mount.js'
 import { Problem } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
@@ -16,8 +17,8 @@ export interface Listing {
   readonly singular: string
   readonly members: readonly string[]
   readonly emptyList: 'page' | 'not-found'
-  /** Whether an item of it can be so long that not many fit on a page. */
-  readonly mayBeLong: boolean
+  /** How long its items have been, where one can be so long that not many fit on a page. */
+  readonly lengths: ItemLengths | undefined
   /** A bare list has nothing but its items. */
   readonly isBare?: boolean
   find (query: Query): Promise<Found>

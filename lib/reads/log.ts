@@ -61,9 +61,10 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
 async function loadLog (
   mount: Mount,
   operation: NounOperation | undefined,
-  { reader, intent, query: parsed, representation }: Loading<ParsedQuery>
+  loading: Loading<ParsedQuery>
 ): Promise<LoadedPage> {
-  const { family, urls } = mount
+  const { reader, intent, query: parsed } = loading
+  const { family, urls, lengths } = mount
   const id = intent.id as Id
   const item = await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
@@ -74,7 +75,7 @@ async function loadLog (
     singular: 'command',
     members,
     emptyList: mount.emptyList,
-    mayBeLong: family.hasLongCommands,
+    lengths: family.hasLongCommands ? lengths.log : undefined,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
@@ -89,7 +90,7 @@ async function loadLog (
       timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
       address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
     })
-  }, parsed, representation)
+  }, parsed, loading)
 }
 
 // The member that names the item comes after the id.

@@ -1,14 +1,34 @@
+import type { ItemLengths } from '../mount/item-lengths.js'
 import { invalidQuery } from '../problems.js'
 import type { Place } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import type { FoundPage } from '../service/find-page.js'
-import type { FoundText, Stored } from '../storage/storage.js'
+import type { FoundText } from '../storage/storage.js'
+import { measureAll } from '../values/json.js'
 
-/** How many items are read at once where each may be long. */
+/** How many items are read at once where each may be long, at most. */
 export const partSize = 50
+
+// The first that is not too long: few sizes, so that a storage meets the same queries again and again.
+const partSizes = [partSize, 10, 1]
+
+// Characters that one part should not be longer than.
+const partLength = 2_000_000
 
 // Characters after which a page of such items ends.
 const maxLength = 10_000_000
+
+/** How many items to read at once, if they are as long as those before. */
+export function choosePart (average: number): number {
+  return partSizes.find(size => size * average <= partLength) ?? 1
+}
+
+/** What is to be known of parts as they are read. */
+interface Watch {
+  readonly lengths: ItemLengths
+  /** Told how many characters there are so far; may refuse them. */
+  hold (length: number): void
+}
 
 /** What matters of a part, whatever it is made of. */
 interface Part {
@@ -21,11 +41,12 @@ interface Part {
 /** The page, as far as it is not too long: nobody knows before how long its items are. */
 export async function findInParts (
   find: (parsed: ParsedQuery) => Promise<FoundPage>,
-  parsed: ParsedQuery
+  parsed: ParsedQuery,
+  watch: Watch
 ): Promise<FoundPage> {
   const backwards = parsed.start?.backwards === true
-  const parts = await readParts(parsed, find, ({ items, next, prev }) =>
-    ({ count: items.length, length: measure(items), rest: backwards ? prev : next }))
+  const parts = await readParts(parsed, watch, find, ({ items, next, prev }) =>
+    ({ count: items.length, length: measureAll(items), rest: backwards ? prev : next }))
   const inOrder = backwards ? parts.toReversed() : parts
   return {
     items: inOrder.flatMap(({ items }) => items),
@@ -35,12 +56,13 @@ export async function findInParts (
   }
 }
 
-/** The same of a page as text, in the order of the id. */
+/** The same of a page as text; of more than one part, in the order of the id. */
 export async function findTextInParts (
   findText: (parsed: ParsedQuery) => Promise<FoundText>,
-  parsed: ParsedQuery
+  parsed: ParsedQuery,
+  watch: Watch
 ): Promise<FoundText> {
-  const parts = await readParts(parsed, findText, ({ count, text, more, last }) =>
+  const parts = await readParts(parsed, watch, findText, ({ count, text, more, last }) =>
     ({ count, length: text.length, rest: more ? last && { isAfter: true, item: last } : undefined }))
   const { last, more } = parts.at(-1) as FoundText
   return {
@@ -54,6 +76,7 @@ export async function findTextInParts (
 
 async function readParts<T> (
   parsed: ParsedQuery,
+  { lengths, hold }: Watch,
   read: (parsed: ParsedQuery) => Promise<T>,
   look: (part: T) => Part
 ): Promise<T[]> {
@@ -61,23 +84,33 @@ async function readParts<T> (
   let { query, start } = parsed
   let left = query.limit
   let length = 0
-  for (;;) {
-    const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, partSize) } })
+  // As if it were there already: of many who read part after part at the same time, none would come to the end.
+  const expected = Math.min(left * lengths.average, maxLength)
+  hold(expected)
+  for (let size = choosePart(lengths.average); ;) {
+    const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const looked = look(part)
     // What was left has been deleted meanwhile.
     if (looked.count === 0 && parts.length > 0) return parts
     parts.push(part)
     left -= looked.count
     length += looked.length
+    lengths.add(looked.count, looked.length)
+    const isEnd = looked.rest === undefined || left === 0 || length > maxLength
+    hold(isEnd ? length : Math.max(expected, length))
     if (looked.rest === undefined || left === 0) return parts
-    if (length > maxLength) {
+    if (isEnd) {
       refuseNumbered(parsed, query.limit - left)
       return parts
     }
+    size = Math.min(growBy * size, choosePart(looked.length / looked.count))
     start = { place: looked.rest, backwards: parsed.start?.backwards === true }
     query = { ...query, offset: 0, count: false }
   }
 }
+
+// Short ones may be followed by long ones.
+const growBy = 10
 
 // The page of the next number would begin after items that nobody was shown.
 function refuseNumbered ({ parameters }: ParsedQuery, fitting: number): void {
@@ -85,16 +118,4 @@ function refuseNumbered ({ parameters }: ParsedQuery, fitting: number): void {
   const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
     'or leave out page and follow links.next'
   throw invalidQuery([{ parameter: 'maxpagesize', detail }])
-}
-
-function measure (items: readonly Stored[]): number {
-  let length = 0
-  for (const item of items) {
-    for (const name in item) {
-      const value = item[name]
-      if (typeof value === 'string') length += value.length
-      else if (typeof value === 'object' && value !== null) length += JSON.stringify(value).length
-    }
-  }
-  return length
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { refuseLargePage } from '../http/large-answers.js'
+import { holdAnswer, refuseLargePage } from '../http/large-answers.js'
 import { addLink, send, sendText } from '../http/reply.js'
 import type { Exchange } from '../mount/mount.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -7,16 +7,19 @@ import { listParts } from '../query/parts.js'
 import type { Representation } from '../representations/representation.js'
 import type { FoundPage } from '../service/find-page.js'
 import { findPage, placeAround } from '../service/find-page.js'
-import type { Found, FoundText, Query } from '../storage/storage.js'
+import type { FoundText, Query } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { measureAll } from '../values/json.js'
+import type { FirstBatch } from './export.js'
 import { exportRows, loadExport } from './export.js'
 import type { Listing, PageLinks } from './listing.js'
 import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
-import { findInParts, findTextInParts, partSize } from './page-parts.js'
+import { choosePart, findInParts, findTextInParts, partSize } from './page-parts.js'
+import type { Loading } from './read.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
-  | { readonly first: Found }
+  | { readonly first: FirstBatch }
   | { readonly text: FoundText }
   | { readonly page: FoundPage }
 )
@@ -25,19 +28,25 @@ export type LoadedPage = { readonly listing: Listing } & (
 export async function loadPage (
   listing: Listing,
   parsed: ParsedQuery,
-  representation: Representation
+  { representation, reply }: Pick<Loading<unknown>, 'representation' | 'reply'>
 ): Promise<LoadedPage> {
-  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
-  refuseLargePage(parsed.query.limit)
-  const isInParts = listing.mayBeLong && parsed.query.limit > partSize
+  const hold = (length: number): void => { holdAnswer(reply, length) }
+  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed, hold) }
+  const { lengths } = listing
+  const { limit } = parsed.query
+  refuseLargePage(limit, lengths?.average)
+  const watch = lengths && { lengths, hold }
+  const isInParts = lengths !== undefined && limit > choosePart(lengths.average)
   const findText = representation.pageOfText === undefined ? undefined : makeFindText(listing, parsed, isInParts)
   if (findText !== undefined) {
-    const text = await (isInParts ? findTextInParts(findText, parsed) : findText(parsed))
+    const text = await (watch ? findTextInParts(findText, parsed, watch) : findText(parsed))
     refuseEmpty(listing, text.count)
     return { listing, text }
   }
   const find = (parsed: ParsedQuery) => findPage(query => listing.find(query), parsed)
-  const page = await (isInParts ? findInParts(find, parsed) : find(parsed))
+  const page = await (watch ? findInParts(find, parsed, watch) : find(parsed))
+  // Many that are short are much together, until they are written.
+  if (watch === undefined && page.items.length > partSize) hold(measureAll(page.items))
   // To a person, an empty list is still the place to make the first item.
   if (representation.interactive !== true) refuseEmpty(listing, page.items.length)
   return { listing, page }
@@ -95,12 +104,12 @@ async function sendItems (
 ): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice } = exchange
   const { name, singular, members, afford } = listing
-  // Once more, for those that came together.
-  refuseLargePage(page.items.length)
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page)
   addLink(reply, formatLinks(links))
-  const items = (await listing.expand?.(page.items) ?? page.items).map(listing.show)
+  const expanded = await listing.expand?.(page.items)
+  if (expanded !== undefined) holdAnswer(reply, measureAll(expanded))
+  const items = (expanded ?? page.items).map(listing.show)
   const { rows } = choice.representation
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))

@@ -59,10 +59,11 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
 }
 
 async function loadQuery (
-  { family, grammar, urls }: Mount,
+  { family, grammar, urls, lengths }: Mount,
   field: Field,
-  { caller, reader, name, query: parsed, representation }: Loading<ParsedQuery>
+  loading: Loading<ParsedQuery>
 ): Promise<LoadedPage | undefined> {
+  const { caller, reader, name, query: parsed } = loading
   const read = readOperand(field, name)
   if ('expected' in read) return undefined
   const equal = listEqual(field.name, [read.value]).flat()
@@ -77,7 +78,7 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
-    mayBeLong: hasLongItems(family, parsed.expand),
+    lengths: hasLongItems(family, parsed.expand) ? lengths.items : undefined,
     expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
@@ -92,7 +93,7 @@ async function loadQuery (
       trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
       address: index => urls.item(exchange.request, page.items[index]?.id as Id)
     })
-  }, parsed, representation)
+  }, parsed, loading)
 }
 
 // A value that cannot be one of the field's is worth saying so; all else is just not there.

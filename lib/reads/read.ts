@@ -39,6 +39,7 @@ interface Location {
 /** What a read loads from. */
 export interface Loading<Q> {
   readonly request: FastifyRequest
+  readonly reply: FastifyReply
   readonly caller: Caller
   readonly reader: Reader
   readonly intent: Intent
@@ -79,7 +80,7 @@ export async function answerRead<Q, L> (
     const { mount } = read
     let loading: Loading<Q> | undefined
     try {
-      loading = await admit(read, request, choice instanceof Problem
+      loading = await admit(read, { request, reply }, choice instanceof Problem
         ? { name, search: '', representation: mount.representations[0] as Representation, earlier }
         : { name, search, representation: choice.representation, earlier })
     } catch (error) {
@@ -108,7 +109,7 @@ interface Asked<Q> {
 /** Authorizes and parses; undefined where nothing can have this name. */
 export async function admit<Q, L> (
   read: Read<Q, L>,
-  request: FastifyRequest,
+  { request, reply }: Pick<Exchange, 'request' | 'reply'>,
   { name, search, representation, earlier }: Asked<Q>
 ): Promise<Loading<Q> | undefined> {
   const intent = read.intend(request, name)
@@ -120,7 +121,7 @@ export async function admit<Q, L> (
   const grant = await caller.authorize(intent)
   const query = read.parse(search, representation)
   const reader = new Reader(read.mount.family, await caller.storage(), grant, caller.signal)
-  return { request, caller, reader, intent, name, query, representation }
+  return { request, reply, caller, reader, intent, name, query, representation }
 }
 
 /** Everything that the path can mean, in the representation that is asked for with it. */

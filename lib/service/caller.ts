@@ -37,15 +37,21 @@ export type Granted = Grant | undefined | void
 
 /** A change that was made to an item `I`, for `onCommitted`. */
 export interface Committed<I = Stored> {
+  /** The name of the family, as `deals`. */
   readonly family: string
+  /** What was done, as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
   readonly action: string
   /** The id of the item. */
   readonly id: Id
   /** The id of the command. */
   readonly command: string
+  /** What was sent along. */
   readonly params: Readonly<Record<string, unknown>>
+  /** Who asked, as `authorize` said. */
   readonly principal: string | undefined
+  /** Of the item after it. */
   readonly revision: number
+  /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
   /** Undefined where it was created. */
   readonly before: I | undefined

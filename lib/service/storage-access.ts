@@ -92,6 +92,8 @@ export function guardStorage (storage: Storage): GuardedStorage {
   // Who waits for a storage that does not heed the signal is told when it is over, whatever the storage does then.
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
+      // Many who have left at once, as streams that are reset, are not worth a look.
+      signal?.throwIfAborted()
       if (signal === undefined || isHeeding(storage)) return await work(signal)
       return await (signal instanceof Patience ? signal.lend(work) : raceSignal(signal, work(signal)))
     } catch (error) {

@@ -1,6 +1,15 @@
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Stored } from './storage.js'
 
+// A thousand of them are as much as a page should have.
+const longText = 10_000
+
+/** Whether one of these can be so long that a thousand of them are too much for a page. */
+export function mayBeLong (fields: readonly Field[]): boolean {
+  return fields.some(({ name, kind, values, maxLength = Infinity }) =>
+    kind === 'json' || (kind === 'string' && name !== 'id' && values === undefined && maxLength > longText))
+}
+
 /** The same family with the fields of both shapes: mounts of different versions share what is stored. */
 export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
   if (before === undefined) return now

@@ -136,6 +136,7 @@ export interface Storage {
    * the family too, which may have more fields or fewer.
    */
   prepare (family: FamilyShape): Promise<void>
+  /** The items that meet the query, in its order. */
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
   /**
    * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to
@@ -147,6 +148,7 @@ export interface Storage {
     members: readonly string[],
     signal?: AbortSignal
   ): Promise<FoundText>
+  /** One item, or undefined. */
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
   /** The id of a new item, where the storage has ids that others take too, as those of a sequence. */
   nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>

@@ -100,3 +100,22 @@ export function makePicker (members: readonly string[]): (item: Members) => Memb
     return picked
   }
 }
+
+/** About how many characters of text these items hold, whatever is nested in them. */
+export function measureAll (items: readonly object[]): number {
+  let length = 0
+  for (const item of items) length += measure(item)
+  return length
+}
+
+function measure (members: object): number {
+  let length = 0
+  for (const name in members) {
+    const value = (members as Members)[name]
+    if (typeof value === 'string') length += value.length
+    else if (typeof value === 'object' && value !== null) length += measure(value)
+    // A number, or a name, is some characters too: of very many that are nested, they are all there is.
+    length += 8
+  }
+  return length
+}

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
-import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2'
+import type {
+  ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders, SecureClientSessionOptions
+} from 'node:http2'
 import { connect, constants } from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
@@ -21,7 +23,7 @@ interface Host {
   readonly logged: string[]
   /** Reads that have begun, that are at work, the most that ever were, and why the last failed. */
   readonly reads: { begun: number, atWork: number, most: number, failure?: unknown }
-  open (): Promise<ClientHttp2Session>
+  open (options?: SecureClientSessionOptions): Promise<ClientHttp2Session>
 }
 
 /** A host over HTTP/2, whose reads take a while. */
@@ -60,8 +62,8 @@ async function listen (t: Test, { options = {}, wait = async () => {} }: {
     storage,
     logged,
     reads,
-    async open () {
-      const session = connect(url)
+    async open (options) {
+      const session = connect(url, options)
       session.on('error', () => {})
       t.teardown(() => session.destroy())
       await once(session, 'remoteSettings')
@@ -190,6 +192,20 @@ t.test('a client that does not read its export is cut off, however lively its co
   t.equal(stream.rstCode, constants.NGHTTP2_CANCEL)
   const whole = await read(send(session, '/notes.ndjson'))
   t.equal(whole?.body.trimEnd().split('\n').length, 500, 'one that reads has all of it')
+})
+
+t.test('a client that opens no window is cut off, however short the answer', async t => {
+  const { open, storage } = await listen(t, { options: { exportTimeout: 300 } })
+  await loadItems(storage, notes, manyNotes)
+  const first = await open()
+  const session = await open({ settings: { initialWindowSize: 0 } })
+  for (const path of ['/notes/1', '/notes?maxpagesize=3', '/notes', '/notes.csv']) {
+    const stream = send(session, path)
+    await once(stream, 'response')
+    await new Promise(resolve => stream.once('close', resolve))
+    t.equal(stream.rstCode, constants.NGHTTP2_CANCEL, path)
+  }
+  t.equal((await read(send(first, '/notes?maxpagesize=3')))?.status, 200)
 })
 
 t.test('an export that fails midway does not look whole', async t => {

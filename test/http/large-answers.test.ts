@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import http from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
-import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import type { Representation } from '../../lib/index.js'
+import { defineFamily, json, loadItems, memoryStorage } from '../../lib/index.js'
 import { measureLoopHolds } from '../loop-holds.js'
 
 const notes = defineFamily({
@@ -63,6 +65,82 @@ for (const representation of ['json', 'xml']) {
     for (const response of responses) response.destroy()
   })
 }
+
+t.test('what is read for an answer counts before it is written', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  let written = 0
+  let open = (): void => {}
+  const opened = new Promise<void>(resolve => { open = resolve })
+  const slow: Representation = {
+    name: 'slow',
+    extension: 'slow',
+    mediaTypes: ['text/plain'],
+    async page () {
+      written++
+      await opened
+      return 'done'
+    }
+  }
+  await app.register(notes, { storage, representations: [json, slow] })
+  // Until those before have gone.
+  while ((await app.inject(large)).statusCode === 503) await delay(20)
+  const answers = Array.from({ length: 12 }, async () => (await app.inject(`${large}&format=slow`)).statusCode)
+  const refused = await Promise.race(answers)
+  t.equal(refused, 503, 'some are refused while others are written')
+  open()
+  const statuses = await Promise.all(answers)
+  t.strictSame(statuses.filter(status => status === 200).length, written)
+  t.ok(written >= 2 && written <= 6, `${written} were written at once`)
+})
+
+t.test('of many who read part after part at the same time, some are served', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(notes, { storage })
+  while ((await app.inject(large)).statusCode === 503) await delay(20)
+  const answers = await Promise.all(Array.from({ length: 120 }, async () => (await app.inject(large)).statusCode))
+  t.ok(answers.includes(200), `${answers.filter(status => status === 200).length} are served`)
+})
+
+t.test('who leaves before a large answer is there takes no room', async t => {
+  const { url } = await serve(t, 60_000)
+  let left = 0
+  for (let n = 0; n < 12; n++) {
+    const request = http.get(`${url}${large}&format=xml`, { agent: false }).on('error', () => { left++ })
+    await once(request, 'socket')
+    await once(request.socket as Socket, 'connect')
+    await delay(5)
+    request.destroy()
+    // What is written meanwhile comes to its end.
+    while ((await fetch(`${url}/notes/1`)).status !== 200) await delay(5)
+  }
+  t.equal(left, 12)
+  let answer = await fetch(url + large)
+  for (let n = 0; n < 100 && answer.status === 503; n++) {
+    await delay(20)
+    answer = await fetch(url + large)
+  }
+  t.equal(answer.status, 200)
+  await answer.body?.cancel()
+})
+
+t.test('many exports that nobody reads do not fill the memory', async t => {
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  const wide = memoryStorage()
+  await loadItems(wide, notes, Array.from({ length: 8 }, (_, id) => ({ id, text: 'x'.repeat(900_000) })))
+  app.register(notes, { storage: wide })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  const responses: IncomingMessage[] = []
+  for (let n = 0; n < 36; n++) responses.push(await askAndWait(`${url}/notes.ndjson`))
+  const refused = responses.filter(({ statusCode }) => statusCode === 503)
+  t.ok(refused.length > 4 && refused.length < 30, `${refused.length} are refused`)
+  for (const response of responses) response.destroy()
+  let answer = await fetch(`${url}/notes.ndjson`)
+  for (; answer.status === 503; answer = await fetch(`${url}/notes.ndjson`)) await delay(20)
+  t.equal((await answer.text()).trimEnd().split('\n').length, 8, 'when they have gone there is room again')
+})
 
 t.test('a client that takes nothing of a page for too long is cut off', async t => {
   const { url, logged } = await serve(t, 300)

@@ -165,8 +165,9 @@ t.test('nothing more is read while the client does not take what there is', asyn
     before = reads.count
     await delay(200)
   }
-  t.ok(reads.count >= 1 && reads.count <= 5, 'only what the system keeps, and one more', reads)
+  // Where items were long before, a page is read in five parts.
+  t.ok(reads.count >= 1 && reads.count <= 11, 'only what the system keeps, and one more', reads)
   let length = 0
   for await (const part of socket) if ((length += (part as Buffer).length) > 20 * 50 * text.length) break
-  t.equal(reads.count, 20, 'all come in the end')
+  t.equal(reads.count, 1 + 19 * 5, 'all come in the end')
 })

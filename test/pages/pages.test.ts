@@ -5,12 +5,21 @@ import Fastify from 'fastify'
 import { HtmlValidate } from 'html-validate'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../../lib/index.js'
+import {
+  csv, customers, deals, defineFamily, html, json, loadItems, memoryStorage, ndjson, Type, xml
+} from '../../lib/index.js'
 import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { customersApp, people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 
 const form = 'application/x-www-form-urlencoded'
+
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+  edit: ['text']
+})
 
 interface Shown {
   readonly body: string
@@ -502,4 +511,20 @@ t.test('filters', async t => {
   const deal = await dealsApp(memoryStorage())
   t.teardown(() => deal.close())
   t.notMatch((await deal.inject({ url: home, headers: { accept: 'text/html' } })).body, 'id.has')
+})
+
+t.test('what is long does not stand in every request that a page shows', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  app.register(notes, { storage })
+  await app.ready()
+  for (const [id, text] of [[1, "it's short"], [2, "'".repeat(20_000)]] as const) {
+    await loadItems(storage, notes, [{ id, text }])
+  }
+  const page = async (id: number) => (await app.inject({ url: `/notes/${id}`, headers: { accept: 'text/html' } })).body
+  t.match(await page(1), '-d &#39;{&quot;text&quot;:&quot;it&#39;\\&#39;&#39;s short&quot;}&#39;')
+  const long = await page(2)
+  t.match(long, '<form method="post" action="/notes/2/edits"')
+  t.ok(long.length < 20 * 20_000, `${long.length} characters`)
 })

@@ -36,10 +36,20 @@ async function crawl (app: FastifyInstance, first: string, rel: 'next' | 'prev')
   return pages
 }
 
-/** The largest number of items that a storage is asked for at once. */
-function watchLimits (storage: Storage): { readonly storage: Storage, takeLargest (): number } {
-  let largest = 0
-  const look = ({ limit }: Query): void => { largest = Math.max(largest, limit) }
+interface Watched {
+  readonly storage: Storage
+  /** The largest number of items that it was asked for at once. */
+  takeLargest (): number
+  /** How often it was asked. */
+  takeReads (): number
+}
+
+function watchLimits (storage: Storage): Watched {
+  let [largest, reads] = [0, 0]
+  const look = ({ limit }: Query): void => {
+    largest = Math.max(largest, limit)
+    reads++
+  }
   const { findText } = storage
   const watched: Storage = {
     prepare: shape => storage.prepare(shape),
@@ -64,14 +74,19 @@ function watchLimits (storage: Storage): { readonly storage: Storage, takeLarges
     largest = 0
     return taken
   }
-  return { storage: watched, takeLargest }
+  const takeReads = (): number => {
+    const taken = reads
+    reads = 0
+    return taken
+  }
+  return { storage: watched, takeLargest, takeReads }
 }
 
 for (const { name, make } of storages) {
   t.test(`${name}: a page of long items ends before it is too long`, async t => {
     const fixture = await make()
     t.teardown(() => fixture.dispose())
-    const { storage, takeLargest } = watchLimits(fixture.storage)
+    const { storage, takeLargest, takeReads } = watchLimits(fixture.storage)
     const app = Fastify()
     t.teardown(() => app.close())
     app.register(notes, { storage })
@@ -103,6 +118,24 @@ for (const { name, make } of storages) {
     t.equal((await app.inject('/notes?page=2&maxpagesize=60')).statusCode, 400)
     t.equal((await read(app, '/notes?page=2&maxpagesize=40')).items.length, 40)
     t.equal((await read(app, '/notes?page=1&maxpagesize=60')).items.length, 60)
+
+    for (const path of ['/notes?gt=100', '/notes?gt=100&sort=-rank', '/notes.html?gt=100']) {
+      takeLargest()
+      t.equal((await app.inject(path)).statusCode, 200)
+      t.ok(takeLargest() <= 11, `${path}: where they were long, fewer are read at once`)
+    }
+    takeReads()
+    t.equal((await read(app, '/notes?lt=61')).items.length, 50)
+    t.ok(takeReads() <= 3, 'and soon more again')
+    const fresh = Fastify()
+    t.teardown(() => fresh.close())
+    fresh.register(notes, { storage })
+    await fresh.ready()
+    for (const path of ['/notes?lt=61', '/notes?lt=61&sort=-rank', '/notes?lt=61&format=xml']) {
+      takeReads()
+      t.equal((await fresh.inject(path)).statusCode, 200)
+      t.equal(takeReads(), 1, `${path}: a page of short ones is one query`)
+    }
 
     takeLargest()
     const lines = await app.inject('/notes.ndjson')

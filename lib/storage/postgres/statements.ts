@@ -1,4 +1,5 @@
 import { BoundedCache } from '../../cache.js'
+import { mayBeLong } from '../shapes.js'
 import type { ClauseBuilder } from '../sql/clauses.js'
 import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -42,10 +43,12 @@ export class ReadStatements {
   readonly #decodeId: (row: readonly unknown[]) => Id
   readonly #get: KeptText
   readonly #getMany: KeptText
+  readonly #isShort: boolean
 
   constructor (readonly runner: StatementRunner, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
+    this.#isShort = !mayBeLong(columns.map(({ field }) => field))
     this.#decodeId = row => makeRowDecoder([id], dialect)(row).id
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
     this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id.equatedAs)}`, true)
@@ -84,8 +87,9 @@ export class ReadStatements {
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
   async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
+    // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
     const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
-      writeKept(this.layout, clauses => this.#writeText(clauses, select, members), true))
+      writeKept(this.layout, clauses => this.#writeText(clauses, select, members), this.#isShort))
     const [row] = await this.#run(kept, this.#encode(select), reading)
     const [text, length, ...values] = row as [string | null, string, ...unknown[]]
     if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
