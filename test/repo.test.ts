@@ -71,7 +71,9 @@ t.test('every export has TSDoc, and is in the documentation', async t => {
 t.test('every option of a storage is documented', async t => {
   for (const [path, type] of [
     ['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'],
-    ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions']
+    ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions'],
+    ['lib/storage/sql/options.ts', 'SqlOptions'],
+    ['lib/storage/memory/memory-storage.ts', 'MemoryOptions']
   ] as const) {
     const members = membersOf(path, type)
     t.ok(members.length > 1, type)
