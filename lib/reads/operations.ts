@@ -11,8 +11,10 @@ import { nameItem, nameSchema } from '../openapi/mark.js'
 import { describeFormat, describeIdParameter, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
+import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
 import { keepGranted, listOffers } from '../pages/offers.js'
+import { findSite } from '../pages/site.js'
 import { notFound } from '../problems.js'
 import { intendToRead } from '../service/caller.js'
 import type { Id, Stored } from '../storage/storage.js'
@@ -57,7 +59,8 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
   const document = { items, links }
-  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document } as const
+  const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
+  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
   return await sendOne(exchange, item, view, { isPersonal: true })
 }
 
