@@ -2,8 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
+import { ServiceFields } from '../lib/family/fields.js'
 import { forms } from '../lib/forms/forms.js'
-import { errorCodes, problemCodes } from '../lib/index.js'
+import { defineFamily, errorCodes, problemCodes, Type } from '../lib/index.js'
+import { reservedNames } from '../lib/query/names.js'
 import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
 
@@ -69,7 +71,9 @@ t.test('every export has TSDoc, and is in the documentation', async t => {
 t.test('every option of a storage is documented', async t => {
   for (const [path, type] of [
     ['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'],
-    ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions']
+    ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions'],
+    ['lib/storage/sql/options.ts', 'SqlOptions'],
+    ['lib/storage/memory/memory-storage.ts', 'MemoryOptions']
   ] as const) {
     const members = membersOf(path, type)
     t.ok(members.length > 1, type)
@@ -108,6 +112,17 @@ t.test('the numbers of forms that the documentation names are right', async t =>
   const right = { forms: forms.length, ways: forms.length + 1 }
   t.ok(said.length > 2, `${said.length} times`)
   for (const [number, noun] of said) t.equal(number, right[noun as keyof typeof right], `${number} ${noun}`)
+})
+
+t.test('the names that no field can have are in docs/operations.md', async t => {
+  const [row = ''] = /^\| a field \|.*$/m.exec(pages.get('docs/operations.md') as string) ?? []
+  const taken = [...reservedNames, ...Object.keys(ServiceFields.properties), 'links', 'action', 'expand', 'or', 'or1']
+  t.strictSame([...row.matchAll(/`(\w+)`/g)].map(([, name]) => name).sort(), taken.sort())
+  for (const name of taken) {
+    const fields = Type.Object({ id: Type.Integer(), [name]: Type.Optional(Type.String()) })
+    const define = () => defineFamily({ name: 'things', singular: 'thing', fields })
+    t.throws(define, { code: 'FST_DEALBOOK_INVALID_DEFINITION' }, name)
+  }
 })
 
 t.test('every problem has its row in the documentation, with its status', async t => {

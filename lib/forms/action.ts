@@ -10,11 +10,10 @@ import type { RequestWriter } from '../mount/requests.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
 import { requireId } from '../mount/urls.js'
-import { replayHeader } from '../openapi/answers.js'
-import { describeHeaders } from '../openapi/content.js'
+import { describeHeaders, replayHeader } from '../openapi/content.js'
 import { nameSchema } from '../openapi/mark.js'
 import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
+import { describeInUse, describeWriteProblems } from '../openapi/problems.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import type { Outcome } from '../service/execute.js'
 import { readTarget } from '../service/record.js'
@@ -70,7 +69,7 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
 function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
   const { family } = mount
   const body = compileParams(isTargeted ? addId(mount, schema) : schema)
-  const isDeletion = action === family.lifecycle?.deletion.operation.action
+  const headers = { ...(isTargeted ? {} : { location: 'Where it is' }), ...replayHeader }
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -88,9 +87,8 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
       headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(replayHeader) },
-        ...describeWriteProblems(mount, ...(isDeletion ? ['in-use'] as const : []), 'cross-site', 'id-reused',
-          'invalid-header')
+        200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(headers) },
+        ...describeWriteProblems(mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header')
       }
     })
   }

@@ -3,7 +3,8 @@ import { send } from '../http/reply.js'
 import { readPreference } from '../http/request.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { showItem } from '../mount/show-item.js'
-import { describeAnswer, describeLinkedItem, minimal } from '../openapi/answers.js'
+import { describeAnswer, itemHeader, minimal, preferenceHeader } from '../openapi/answers.js'
+import { describeLinkedItem } from '../openapi/items.js'
 import { linkCommand } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
 import type { Stored } from '../storage/storage.js'
@@ -20,7 +21,7 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
 
 export function describeItemAnswers (mount: Mount): Record<number, object> {
   const { singular } = mount.family
-  const headers = { 'content-location': `The address of the ${singular}` }
+  const headers = { ...itemHeader, ...preferenceHeader }
   const schema = describeLinkedItem(mount)
   return {
     200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),

@@ -9,7 +9,7 @@ import { hasAllWords } from '../mount/requests.js'
 import type { ItemLinks } from '../mount/show-item.js'
 import { linkItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
-import { describeItemLinks } from '../openapi/answers.js'
+import { describeItemLinks } from '../openapi/items.js'
 import { nameItem, nameSchema } from '../openapi/mark.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
@@ -119,6 +119,8 @@ function describePatch (mount: Mount): RouteSchema {
 function describeCommon (mount: Mount): RouteSchema {
   const { schema, edit } = mount.family
   const links = describeItemLinks(mount)
+  // What is left out stays as it is, whatever a new item would have.
+  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
   const edited = edit?.params.schema.properties ?? {}
   // Of the members together an example would be what nobody sends.
   const example = Object.fromEntries(Object.entries(edited).flatMap(([name, { examples = [] }]) =>
@@ -129,7 +131,7 @@ function describeCommon (mount: Mount): RouteSchema {
     body: nameSchema(
       mount,
       `${nameItem(mount)}Changes`,
-      Type.Partial(Type.Object({ ...schema.properties, ...edited, links }), { examples: [example] })
+      Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }), { examples: [example] })
     ),
     response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
   }

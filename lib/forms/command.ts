@@ -37,7 +37,7 @@ export const command: Form<'command'> = {
         body: describeActions(mount),
         response: {
           ...describeCommandAnswers(mount, describeCommand(mount)),
-          ...describeWriteProblems(mount, 'id-reused', 'bad-request')
+          ...describeWriteProblems(mount, 'id-reused')
         }
       })
     })]

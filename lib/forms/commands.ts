@@ -8,7 +8,9 @@ import type { SharedPaths } from '../mount/shared-paths.js'
 import { readCommandId, requireId } from '../mount/urls.js'
 import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
 import { nameSharedSchema } from '../openapi/mark.js'
-import { commandIdParameter, conditionHeaders, preferHeader } from '../openapi/parameters.js'
+import {
+  commandIdParameter, conditionHeaders, describeFieldsAndFormat, listEntries, preferHeader, readConditionHeaders
+} from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeCommonRoute } from '../openapi/route.js'
 import { invalidBody, notFound } from '../problems.js'
@@ -27,6 +29,7 @@ import type { Form, FormEndpoint } from './form.js'
 import { writeHandler } from './write.js'
 
 const path = '/rest/commands/:command'
+const tag = ['commands', 'Commands of all families, under ids that clients choose'] as const
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
@@ -52,7 +55,7 @@ export const commands: Form<'commands'> = {
   }
 }
 
-/** What the first mount at a prefix makes for all that will be there. */
+/** What the first mount at a prefix makes for all that will be there, whatever their options. */
 function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
   const params = Type.Object({ command: commandIdParameter })
   const answer = nameSharedSchema('AnyCommand', Type.Unsafe({ anyOf: answers }))
@@ -66,7 +69,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         commands.retire(singular, reply)
         return await commands.getOwner(singular).put(request, reply)
       },
-      schema: describeCommonRoute(mount, 'put-command', {
+      schema: describeCommonRoute(mount, ...tag, 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
         description: `The member named like the family says what the command is for. ${commandRule}`,
         params,
@@ -74,7 +77,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         body: Type.Unsafe({ anyOf: bodies }),
         response: {
           ...describeCommandAnswers(mount, answer),
-          ...describeWriteProblems(mount, 'id-reused', 'bad-request')
+          ...describeWriteProblems(mount, 'id-reused', 'taken', 'precondition-required', 'gone')
         }
       })
     },
@@ -86,11 +89,13 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
-      schema: describeCommonRoute(mount, 'read-command', {
+      schema: describeCommonRoute(mount, ...tag, 'read-command', {
         summary: 'Read a command',
         description: 'Of whichever family: what was asked for, and what became of it.',
         params,
-        response: describeEntryAnswers(mount, answer)
+        querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+        headers: Type.Object(readConditionHeaders),
+        response: describeEntryAnswers(mount, answer, 'gone')
       })
     }
   ]

@@ -8,7 +8,9 @@ import type { Exchange, Mount } from '../mount/mount.js'
 import type { RequestWriter } from '../mount/requests.js'
 import { showItem } from '../mount/show-item.js'
 import { readItemId } from '../mount/urls.js'
-import { describeAnswer, describeLinkedItem, redirected, replayHeader, validatorHeaders } from '../openapi/answers.js'
+import { describeAnswer, preferenceHeader, redirected, validatorHeaders } from '../openapi/answers.js'
+import { replayHeader } from '../openapi/content.js'
+import { describeLinkedItem } from '../openapi/items.js'
 import {
   conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
 } from '../openapi/parameters.js'
@@ -59,13 +61,12 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
         201: describeAnswer(mount, 'one', {
           description: `The ${family.singular} as it was created, with links`,
           schema: describeLinkedItem(mount),
-          headers: { location: 'Where it is', ...validatorHeaders, ...replayHeader }
+          headers: { location: 'Where it is', ...validatorHeaders, ...preferenceHeader, ...replayHeader }
         }),
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused',
-          'storage-unavailable'
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'read-only'
         )
       }
     })
@@ -105,7 +106,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
           'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',
-          ...describePreconditions(mount), 'storage-unavailable', 'busy'
+          'read-only', ...describePreconditions(mount)
         )
       }
     })

@@ -6,12 +6,13 @@ import type { RouteSchema } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { readItemId } from '../mount/urls.js'
 import {
-  describeAnswer, describeCommand, describeUnchanged, minimal, redirected, replayHeader
+  describeAnswer, describeCommand, describeUnchanged, minimal, preferenceHeader, redirected
 } from '../openapi/answers.js'
+import { replayHeader } from '../openapi/content.js'
 import {
   conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
 } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
+import { describeInUse, describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { linkCommand, logEndpoints } from '../reads/log.js'
 import type { Outcome } from '../service/execute.js'
@@ -57,7 +58,7 @@ async function answerNoun (exchange: Exchange, outcome: Outcome, noun: string): 
 }
 
 function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {
-  const headers = { location: 'Where it is', ...replayHeader }
+  const headers = { ...preferenceHeader, ...replayHeader }
   return describeRoute(mount, 'operations', `noun-${operation.noun}-${mount.family.singular}`, {
     summary: operation.summary ?? operation.name,
     description: `${operationRule} The entry in the log is the answer.`,
@@ -67,14 +68,18 @@ function describeNoun (mount: Mount, operation: NounOperation, params: Params): 
     body: describeParams(mount, operation.action, params),
     response: {
       200: describeAnswer(mount, 'one', {
-        description: 'Nothing had to be changed', schema: describeUnchanged(mount)
+        description: 'Nothing had to be changed', schema: describeUnchanged(mount), headers
       }),
       201: describeAnswer(mount, 'one', {
-        description: 'The entry that was made', schema: describeCommand(mount), headers
+        description: 'The entry that was made',
+        schema: describeCommand(mount),
+        headers: { location: 'Where it is', ...headers }
       }),
       204: minimal,
       303: redirected,
-      ...describeWriteProblems(mount, 'cross-site', 'id-reused', 'invalid-header')
+      ...describeWriteProblems(
+        mount, ...describeInUse(mount, operation.action), 'cross-site', 'id-reused', 'invalid-header'
+      )
     }
   })
 }

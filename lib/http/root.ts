@@ -1,5 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { RouteSettings } from './routes.js'
+import type { FastifyInstance } from 'fastify'
+import type { Endpoint, RouteSchema, RouteSettings } from './routes.js'
 import { declareRead } from './routes.js'
 
 /** Whether a route of the host's stands at the prefix of a scope, as far as it is declared by now. */
@@ -7,6 +7,11 @@ export function hasOwnRoot (app: FastifyInstance): boolean {
   const path = app.prefix.replace(/\/+$/, '')
   return [path, `${path}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
 }
+
+/** The parameter that is always empty, of the path at which a prefix is answered. */
+export const rootParameter = 'dealbookHome'
+
+const nothing = `:${rootParameter}(^$)`
 
 /**
  * Answers at the prefix of a scope, with and without a slash at its end, where the host has nothing there. What matches
@@ -18,18 +23,21 @@ export function hasOwnRoot (app: FastifyInstance): boolean {
 export function mountRoot (
   app: FastifyInstance,
   settings: RouteSettings,
-  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  { schema, handler }: Pick<Endpoint, 'schema' | 'handler'>
 ): boolean {
   const path = app.prefix.replace(/\/+$/, '')
   if (isTaken(app, path)) return false
   const slash = app.prefix.endsWith('/') ? '' : '/'
-  declareRead(app, settings, `${slash}${nothing}`, handler)
   // A parameter at the end of the prefix takes all up to the slash.
-  if (slash !== '' && path !== '' && !/[:*][^/]*$/.test(path)) declareRead(app, settings, nothing, handler)
+  const isBare = slash !== '' && path !== '' && !/[:*][^/]*$/.test(path)
+  const described: RouteSchema & { hide?: boolean } = { ...schema }
+  // What the host declares there later is what answers.
+  const place = isBare ? path : `${path}/`
+  app.addHook('onReady', async () => { described.hide = app.hasRoute({ method: 'GET', url: place }) })
+  if (isBare) declareRead(app, settings, nothing, handler, described)
+  declareRead(app, settings, `${slash}${nothing}`, handler, isBare ? undefined : described)
   return true
 }
-
-const nothing = ':dealbookHome(^$)'
 
 // What takes everything below a path, or any word there, takes the empty one too.
 function isTaken (app: FastifyInstance, path: string): boolean {

@@ -62,23 +62,24 @@ function listSpellings (app: FastifyInstance, path: string): [string, ...string[
 
 const hidden: RouteSchema = { hide: true }
 
-/** Declares a path that can be read, and leaves its other methods to the host. It is not documented. */
+/** Declares a path that can be read, and leaves its other methods to the host. */
 export function declareRead (
   app: FastifyInstance,
   settings: RouteSettings,
   url: string,
-  answer: Endpoint['handler']
+  answer: Endpoint['handler'],
+  schema: RouteSchema = hidden
 ): void {
-  declareRoute(app, settings, {
-    method: ['GET', 'HEAD'],
-    url,
-    schema: hidden,
-    exposeHeadRoute: false,
-    handler: async (request, reply) => {
-      await waitToBegin()
-      return await answer(request, reply)
-    }
-  })
+  const handler = beginTogether(answer)
+  declareRoute(app, settings, { method: 'GET', url, schema, handler, exposeHeadRoute: false })
+  declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler })
+}
+
+function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
+  return async (request, reply) => {
+    await waitToBegin()
+    return await answer(request, reply)
+  }
 }
 
 function hide (endpoint: Endpoint): Endpoint {
@@ -96,10 +97,7 @@ function mountPath (
   const before = endpoints[0]?.before
   const first = before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } }
   for (const { method, schema, handler: answer } of endpoints) {
-    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-      await waitToBegin()
-      return await answer(request, reply)
-    }
+    const handler = beginTogether(answer)
     declareRoute(app, settings, { method, url, schema, handler, exposeHeadRoute: false, ...first })
     if (method === 'GET') declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler, ...first })
   }

@@ -1,17 +1,14 @@
-import type { TObject, TSchema, TString } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { CommandMembers } from '../family/command-schema.js'
 import type { Mount } from '../mount/mount.js'
+import type { ProblemCode } from '../problems.js'
 import { canShow } from '../representations/representation.js'
-import { describeContent, describeHeaders } from './content.js'
+import { describeContent, describeHeaders, replayHeader } from './content.js'
+import { describeLink, makeItemPath } from './items.js'
 import { nameItem, nameSchema, nameSharedSchema } from './mark.js'
 import { describeId } from './parameters.js'
 import { describeProblems } from './problems.js'
-
-/** A link, with an example that a reader knows. */
-export function describeLink (example: string): TString {
-  return Type.String({ format: 'uri-reference', examples: [example] })
-}
 
 const PageLinks = nameSharedSchema('PageLinks', Type.Object({
   self: describeLink('/rest/v1/deals?min-price=100'),
@@ -27,13 +24,19 @@ export const validatorHeaders = {
   etag: 'The revision in this representation, such as "7-json"',
   'last-modified': 'When it last changed'
 }
-export const replayHeader = { 'idempotent-replayed': 'true where an earlier answer is given again' }
+export const preferenceHeader = { 'preference-applied': 'What Prefer asked for, where that was done' }
+export const itemHeader = { 'content-location': 'The address of what the answer shows' }
 
 // The type says that there is no body.
-export const redirected = { type: 'null', description: 'To what came of it, where a form was sent' }
+export const redirected = {
+  type: 'null',
+  description: 'To what came of it, where a form was sent',
+  headers: describeHeaders({ location: 'Where it is', ...replayHeader })
+}
 export const minimal = {
   type: 'null',
-  description: 'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it'
+  description: 'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it',
+  headers: describeHeaders({ ...preferenceHeader, ...itemHeader, ...replayHeader })
 }
 
 export const notModified = {
@@ -60,11 +63,6 @@ export function describeAnswer ({ representations }: Mount, kind: 'one' | 'page'
   }
 }
 
-/** The item of a family, as its answers have it. */
-export function describeItem (mount: Mount): TObject {
-  return nameSchema(mount, nameItem(mount), mount.family.schema)
-}
-
 /** A page of items with this schema. */
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   return describeAnswer(mount, 'page', {
@@ -83,25 +81,6 @@ export function describePage (mount: Mount, name: string, description: string, i
   })
 }
 
-/** An item as it is shown by itself, with links. */
-export function describeLinkedItem (mount: Mount): TObject {
-  const members = { ...mount.family.schema.properties, links: describeItemLinks(mount) }
-  return nameSchema(mount, `Linked${nameItem(mount)}`, Type.Object(members))
-}
-
-/** Where an item leads. */
-export function describeItemLinks (mount: Mount): TObject {
-  const self = describePlace(mount)
-  const link = Type.Optional(Type.String({ format: 'uri-reference' }))
-  const referred = Object.fromEntries(Array.from(mount.family.references.keys(), field => [field, link]))
-  const links = { ...referred, self: describeLink(self), collection: describeLink(mount.prefix + mount.home) }
-  const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
-  const others = [...mount.family.references].map(([field, { name }]) =>
-    [field, Type.Optional(describeLink(`${mount.prefix}/${name}/1`))])
-  const all = { ...links, ...(mount.family.writable ? further : {}), ...Object.fromEntries(others) }
-  return nameSchema(mount, `${nameItem(mount)}Links`, Type.Object(all))
-}
-
 /** A command as it stands in a log, with the member that names its item. */
 export function describeEntry (mount: Mount): TObject {
   return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
@@ -109,8 +88,8 @@ export function describeEntry (mount: Mount): TObject {
 
 /** The same as a resource of its own. */
 export function describeCommand (mount: Mount): TObject {
-  const self = describeLink(`${describePlace(mount)}/commands/c-1`)
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(describePlace(mount)) })
+  const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
   return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
 }
 
@@ -118,7 +97,7 @@ export function describeCommand (mount: Mount): TObject {
 export function describeUnchanged (mount: Mount): TObject {
   const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id) }
   const self = Type.Optional(Type.String({ format: 'uri-reference' }))
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(describePlace(mount)) })
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
   return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object({ ...members, links }))
 }
 
@@ -134,16 +113,12 @@ function listMembers (mount: Mount) {
   }
 }
 
-/** The path of an item, as an example. */
-export function describePlace ({ prefix, home, family }: Mount): string {
-  const { examples = [17] } = family.schema.properties.id as { readonly examples?: readonly unknown[] }
-  return `${prefix}${home}/${examples[0]}`
-}
-
 /** The answers of a command that is put: created by the first PUT, given again by every further one. */
 export function describeCommandAnswers (mount: Mount, schema: TSchema): Record<number, object> {
-  const again = { description: 'The same command again: nothing was done twice', headers: replayHeader }
-  const done = { description: 'The command, done', headers: { location: 'Where it is' } }
+  const again = {
+    description: 'The same command again: nothing was done twice', headers: { ...preferenceHeader, ...replayHeader }
+  }
+  const done = { description: 'The command, done', headers: { location: 'Where it is', ...preferenceHeader } }
   return {
     200: describeAnswer(mount, 'one', { ...again, schema }),
     201: describeAnswer(mount, 'one', { ...done, schema }),
@@ -152,12 +127,14 @@ export function describeCommandAnswers (mount: Mount, schema: TSchema): Record<n
 }
 
 /** The answers of a command that is read. */
-export function describeEntryAnswers (mount: Mount, schema: TSchema): Record<number, object> {
+export function describeEntryAnswers (
+  mount: Mount,
+  schema: TSchema,
+  ...more: readonly ProblemCode[]
+): Record<string, object> {
   return {
     200: describeAnswer(mount, 'one', { description: 'The command', schema, headers: validatorHeaders }),
     304: notModified,
-    ...describeProblems(
-      mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
-    )
+    ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', ...more)
   }
 }

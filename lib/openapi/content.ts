@@ -17,6 +17,8 @@ export function describeContent (
   }))
 }
 
+export const replayHeader = { 'idempotent-replayed': 'true where an earlier answer is given again' }
+
 /** Headers, each with what it says. */
 export function describeHeaders (headers: Record<string, string>): Record<string, object> {
   const entries = Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }])

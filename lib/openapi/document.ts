@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { rootParameter } from '../http/root.js'
 import { makeExample } from '../values/example.js'
 import type { Document, Json } from './components.js'
 import { Components, nameOf } from './components.js'
@@ -9,15 +10,26 @@ import { mark, parameterMark, toPascalCase } from './mark.js'
  * comes to the route; what the routes before it say is there already, whatever the host made of it.
  */
 export const swaggerConfig = {
-  swaggerTransform ({ openapiObject }: { readonly openapiObject?: Document }): object {
+  swaggerTransform ({ openapiObject, swaggerObject }: Readonly<Record<string, Document | undefined>>): object {
+    moveRoots((openapiObject ?? swaggerObject)?.paths ?? {})
     // In a document of Swagger 2 everything stays where it is.
     if (openapiObject !== undefined) nameComponents(openapiObject)
     return {}
   }
 }
 
+/** Puts what answers at a prefix there, without the parameter that is always empty. */
+function moveRoots (paths: NonNullable<Document['paths']>): void {
+  for (const [url, path] of Object.entries(paths)) {
+    const place = url.replace(`{${rootParameter}}`, '')
+    if (place === url) continue
+    delete paths[url]
+    paths[place] = { ...path, ...paths[place] }
+  }
+}
+
 /** Makes components of all that our operations in a document have in common, and leaves everything else alone. */
-export function nameComponents (document: Document): void {
+function nameComponents (document: Document): void {
   const ours = Object.values(document.paths ?? {}).flatMap(path =>
     Object.entries(path)
       .filter(([, operation]) => typeof operation[mark] === 'string')

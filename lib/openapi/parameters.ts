@@ -94,6 +94,13 @@ export function describeFieldsAndFormat (mount: Mount, list: DescribedList): TOb
   return describeQuery(mount, list, { fields, ...expand && { expand }, format })
 }
 
+/** That of what has no members to choose from. */
+export function describeFormat (mount: Mount): TObject {
+  const list = listItems(mount)
+  const { format } = describeSettings(mount, list)
+  return describeQuery(mount, list, { format })
+}
+
 // What is alike in all lists is one component, whatever the list.
 const common: readonly string[] = ['page', 'after', 'before', 'maxpagesize', 'count', 'format', 'or']
 
@@ -111,8 +118,8 @@ function describeSettings ({ representations }: Mount, { grammar, members }: Des
   const list = members.join(', ')
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
-    after: describePlace('begins'),
-    before: describePlace('ends'),
+    after: describeCursor('begins'),
+    before: describeCursor('ends'),
     maxpagesize: Type.Integer({
       minimum: 1,
       default: pageSize,
@@ -122,7 +129,9 @@ function describeSettings ({ representations }: Mount, { grammar, members }: Des
       default: writeOrder(order),
       description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
     }),
-    fields: Type.String({ description: `Only these members, separated by commas: ${list}` }),
+    fields: Type.String({
+      description: `Only these members, separated by commas; the others are not in the answer then: ${list}`
+    }),
     ...references.length === 0 ? {} : { expand: describeExpand(references) },
     count: Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' }),
     format: Type.Unsafe<string>({
@@ -140,7 +149,7 @@ function describeExpand (references: readonly string[]) {
   return Type.String({ pattern, description })
 }
 
-function describePlace (does: string) {
+function describeCursor (does: string) {
   return Type.String({ description: `Where the page ${does}, as the link to it has it; in place of page` })
 }
 

@@ -151,8 +151,9 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       onRequest: queuePipelined(maxPipelined),
       lastConfig: swaggerConfig
     }
-    mountEndpoints(app, endpoints, settings)
+    // First: its description is read with those of the paths after it.
     mountHome(app, mount, settings, options.home)
+    mountEndpoints(app, endpoints, settings)
     mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }

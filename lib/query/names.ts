@@ -19,15 +19,15 @@ export function isReserved (name: string): boolean {
 }
 
 const descriptions: Record<Operator, string> = {
-  eq: 'equal to this value',
-  ne: 'not equal to this value',
-  gt: 'greater than this value',
-  gte: 'greater than or equal to this value',
-  lt: 'less than this value',
-  lte: 'less than or equal to this value',
-  regex: 'in which this pattern (RE2 syntax) is found: this value',
-  has: 'a text that contains this value, without regard to case',
-  null: 'absent or null (true), or has a value (false)'
+  eq: 'equals this',
+  ne: 'does not equal this',
+  gt: 'is greater than this',
+  gte: 'is this or greater',
+  lt: 'is less than this',
+  lte: 'is this or less',
+  regex: 'matches this pattern (RE2 syntax)',
+  has: 'contains this, whatever the case',
+  null: 'is absent or null (true), or has a value (false)'
 }
 
 /** Lists every name that filters, in all its spellings. */
@@ -35,7 +35,7 @@ export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   const filters = new Map<string, Filter>()
   for (const field of fields) {
     const add = (name: string, op: Operator) => {
-      filters.set(name, { field, op, description: `Only items whose ${field.name} is ${descriptions[op]}` })
+      filters.set(name, { field, op, description: `${field.name} ${descriptions[op]}` })
     }
     if (field.name === 'id') {
       add('gt', 'gt')

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
-import { describeItem, describePage } from '../openapi/answers.js'
+import { describePage } from '../openapi/answers.js'
+import { describeListedItem } from '../openapi/items.js'
 import { nameItem } from '../openapi/mark.js'
 import { describePaging, listItems } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
@@ -133,8 +134,8 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
       `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
     querystring: describePaging(mount, listItems(mount)),
     response: {
-      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeItem(mount)),
-      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable', 'storage-unavailable')
+      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeListedItem(mount)),
+      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
     }
   })
 }

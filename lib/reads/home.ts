@@ -1,10 +1,18 @@
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { send } from '../http/reply.js'
 import { readWish, refuseParameters, splitUrl } from '../http/request.js'
+import { retire } from '../http/retirement.js'
 import { hasOwnRoot, mountRoot } from '../http/root.js'
-import type { RouteSettings } from '../http/routes.js'
+import type { RouteSchema, RouteSettings } from '../http/routes.js'
 import { toProblem } from '../http/to-problem.js'
 import type { Mount } from '../mount/mount.js'
+import { describeAnswer } from '../openapi/answers.js'
+import { describeLink } from '../openapi/items.js'
+import { nameSchema } from '../openapi/mark.js'
+import { describeFormat } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
+import { describeCommonRoute } from '../openapi/route.js'
 import { findSite } from '../pages/site.js'
 import type { HomeFamily, Site } from '../representations/representation.js'
 import { authorizeReader } from '../service/reader.js'
@@ -24,32 +32,42 @@ export function mountHome (
   const { neighbours } = mount
   if (hasOwnRoot(app)) neighbours.hasHome = true
   if (!wanted || neighbours.hasHome !== undefined) return
-  neighbours.hasHome = mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
+  neighbours.hasHome = mountRoot(app, settings, {
+    schema: describeHome(mount),
+    handler: (request, reply) => sendHome(mount, request, reply)
+  })
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readWish(request))
-  const families = await listFamilies(mount, request)
+  const here = mount.neighbours.list(mount)
+  // All have ended, and so has this.
+  if (here.length === 0) retire(reply, mount.retirement)
+  const families = await listFamilies(here, request)
   refuseParameters(splitUrl(request).search)
   const self = mount.urls.home(request)
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',
     document: { families: families.map(writeFamily), links: { self } },
-    home: { families, site: await findSiteOfHome(mount, request) }
+    home: { families, site: await findSiteOfHome(mount, request, families) }
   })
 }
 
-// It belongs to no family.
-async function findSiteOfHome (mount: Mount, request: FastifyRequest): Promise<Site> {
+// It belongs to no family, not even to the one that mounts it, which is led to only where it is listed.
+async function findSiteOfHome (mount: Mount, request: FastifyRequest, listed: readonly HomeFamily[]): Promise<Site> {
   const { families } = await findSite({ mount, request })
-  return { families: families.map(family => ({ ...family, isCurrent: false })) }
+  return {
+    families: families
+      .filter(({ href }) => listed.some(family => family.href === href))
+      .map(family => ({ ...family, isCurrent: false }))
+  }
 }
 
 /** The families that who asks may list; where that is none, the refusal is the answer. */
-async function listFamilies (mount: Mount, request: FastifyRequest): Promise<HomeFamily[]> {
+async function listFamilies (mounts: readonly Mount[], request: FastifyRequest): Promise<HomeFamily[]> {
   let refusal: unknown
-  const families = await Promise.all(mount.neighbours.list(mount).map(async each => {
+  const families = await Promise.all(mounts.map(async each => {
     try {
       return await describeFamily(each, request)
     } catch (error) {
@@ -83,4 +101,41 @@ function writeFamily ({ href, states, ...family }: HomeFamily): object {
     ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }
+}
+
+function describeHome (mount: Mount): RouteSchema {
+  const { prefix, home } = mount
+  const list = prefix + home
+  const counts = {
+    total: Type.Optional(Type.Integer({ minimum: 0, examples: [3] })),
+    atLeast: Type.Optional(Type.Integer({ description: 'In the place of total, where there are more' }))
+  }
+  const state = Type.Object({
+    state: Type.String({ examples: ['open'] }),
+    ...counts,
+    links: Type.Object({ list: describeLink(`${list}?status=open`) })
+  })
+  const family = Type.Object({
+    name: Type.String({ examples: [mount.family.name] }),
+    version: Type.Optional(Type.String()),
+    ...counts,
+    states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
+    links: Type.Object({ list: describeLink(list) })
+  })
+  return describeCommonRoute(mount, 'home', 'What there is', 'read-home', {
+    summary: 'Read which families there are',
+    description: 'Those that the caller may list, with how many items each has, and how many in each state.',
+    params: Type.Object({}),
+    querystring: describeFormat(mount),
+    response: {
+      200: describeAnswer(mount, 'one', {
+        description: 'The families',
+        schema: nameSchema(mount, 'Home', Type.Object({
+          families: Type.Array(nameSchema(mount, 'HomeFamily', family)),
+          links: Type.Object({ self: describeLink(`${prefix}/`) })
+        }))
+      }),
+      ...describeProblems(mount, 'invalid-query', 'not-acceptable')
+    }
+  })
 }

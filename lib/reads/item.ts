@@ -8,7 +8,8 @@ import { send, setCaching } from '../http/reply.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { linkReferred, showItem } from '../mount/show-item.js'
-import { describeAnswer, describeLinkedItem, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeReadItem } from '../openapi/items.js'
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
@@ -184,13 +185,11 @@ function describeRead (mount: Mount): Endpoint['schema'] {
     response: {
       200: describeAnswer(mount, 'one', {
         description: `The ${family.singular}`,
-        schema: describeLinkedItem(mount),
+        schema: describeReadItem(mount),
         headers: validatorHeaders
       }),
       304: notModified,
-      ...describeProblems(
-        mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
-      )
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
     }
   })
 }

@@ -8,7 +8,8 @@ import { locateBelowItem, readItemId } from '../mount/urls.js'
 import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
 import { nameItem } from '../openapi/mark.js'
 import {
-  commandIdParameter, describeIdParameter, describePaging, describePartPaging, listEntries
+  commandIdParameter, describeFieldsAndFormat, describeIdParameter, describePaging, describePartPaging, listEntries,
+  readConditionHeaders
 } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
@@ -173,7 +174,7 @@ function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['sc
       200: describePage(
         mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
       ),
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'storage-unavailable')
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
     }
   })
 }
@@ -186,6 +187,8 @@ function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['
       : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
     params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
+    querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+    headers: Type.Object(readConditionHeaders),
     response: describeEntryAnswers(mount, describeCommand(mount))
   })
 }

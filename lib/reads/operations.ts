@@ -5,13 +5,16 @@ import { refuseParameters } from '../http/request.js'
 import type { Endpoint } from '../http/routes.js'
 import type { Exchange, Mount } from '../mount/mount.js'
 import { locateBelowItem, readItemId } from '../mount/urls.js'
-import { describeAnswer, describeLink, describePlace, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeLink, makeItemPath } from '../openapi/items.js'
 import { nameItem, nameSchema } from '../openapi/mark.js'
-import { describeIdParameter } from '../openapi/parameters.js'
+import { describeFormat, describeIdParameter, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
+import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
 import { keepGranted, listOffers } from '../pages/offers.js'
+import { findSite } from '../pages/site.js'
 import { notFound } from '../problems.js'
 import { intendToRead } from '../service/caller.js'
 import type { Id, Stored } from '../storage/storage.js'
@@ -56,7 +59,8 @@ async function sendOperations (exchange: Exchange, item: Stored): Promise<Fastif
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
   const document = { items, links }
-  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document } as const
+  const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
+  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
   return await sendOne(exchange, item, view, { isPersonal: true })
 }
 
@@ -96,7 +100,7 @@ function findAddress (
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family
   const said = (description: string) => Type.Optional(Type.String({ description }))
-  const self = describePlace(mount)
+  const self = makeItemPath(mount)
   const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
     name: Type.String(),
     action: Type.String({ description: 'As update and the commands say it' }),
@@ -112,6 +116,8 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
     params: Type.Object({ id: describeIdParameter(mount) }),
+    querystring: describeFormat(mount),
+    headers: Type.Object(readConditionHeaders),
     response: {
       200: describeAnswer(mount, 'page', {
         description: 'The operations',
@@ -122,9 +128,7 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
         headers: validatorHeaders
       }),
       304: notModified,
-      ...describeProblems(
-        mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', 'storage-unavailable'
-      )
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
     }
   })
 }

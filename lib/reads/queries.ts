@@ -3,7 +3,8 @@ import type { Endpoint } from '../http/routes.js'
 import type { Mount } from '../mount/mount.js'
 import type { SharedPaths } from '../mount/shared-paths.js'
 import { shareEndpoint } from '../mount/shared-paths.js'
-import { describeAnswer, describeItem } from '../openapi/answers.js'
+import { describeAnswer } from '../openapi/answers.js'
+import { describeListedItem } from '../openapi/items.js'
 import { nameItem, nameSchema } from '../openapi/mark.js'
 import { describeBarePaging, describeValue, listItems } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
@@ -121,10 +122,10 @@ function describeQuery (mount: Mount, name: string, field: Field): Endpoint['sch
     response: {
       200: describeAnswer(mount, 'page', {
         description: `The ${family.name}`,
-        schema: nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeItem(mount))),
+        schema: nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount))),
         headers: { link: 'The links to further parts of the list (RFC 8288)' }
       }),
-      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable', 'storage-unavailable')
+      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
     }
   })
 }

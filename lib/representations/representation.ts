@@ -37,6 +37,8 @@ export interface PageView {
   readonly document: Members | readonly Members[]
   /** What people can do from here; only representations that show it call this. */
   readonly affordances?: () => Promise<PageAffordances>
+  /** Where people can go from here, where there is nothing to do. */
+  readonly around?: () => Promise<Pick<PageAffordances, 'site' | 'trail'>>
 }
 
 /** A problem about to be shown. */

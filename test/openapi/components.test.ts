@@ -1,7 +1,6 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import swagger from '@fastify/swagger'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
@@ -9,6 +8,8 @@ import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
 import { ourDeals } from '../../examples/own-operation.js'
 import { customers, dealbook, deals, memoryStorage } from '../../lib/index.js'
+import { bills, people } from '../family/keyed.js'
+import { findFlaws } from './unsaid.js'
 import { wholeDocument } from './whole.js'
 
 type Json = Record<string, unknown>
@@ -34,7 +35,7 @@ async function documentOf (
   await register(app)
   await app.ready()
   const document = app.swagger() as unknown as Document
-  return { ...document, whole: wholeDocument<Document>(app) }
+  return { ...document, get whole () { return wholeDocument<Document>(app) } }
 }
 
 const registerBoth = (app: FastifyInstance) => app.register(dealbook, { storage: memoryStorage(), version: 'v1' })
@@ -59,9 +60,10 @@ t.test('the document of customers and deals is small, and its parts have names',
   for (const name of ['DealId', 'CommandId', 'IfMatch', 'IdempotencyKey', 'Prefer', 'page', 'Deal.min-price']) {
     t.ok(parameters[name], name)
   }
-  for (const name of ['LinkedDeal', 'DealPage', 'BadRequest', 'NotFound', 'Conflict', 'NotModified', 'NoContent']) {
-    t.ok(responses[name], name)
-  }
+  for (const name of [
+    'LinkedDeal', 'DealPage', 'BadRequest', 'Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'ServiceUnavailable',
+    'DefaultProblem', 'NotModified', 'NoContent'
+  ]) t.ok(responses[name], name)
   t.ok(headers['Etag'])
 
   for (const [kind, made] of Object.entries({ schemas, parameters, responses, headers })) {
@@ -87,21 +89,32 @@ t.test('a document of either version of OpenAPI is valid', async t => {
   }
 })
 
-t.test('every schema of an object has an example that is valid', async t => {
-  const { whole: { components: { schemas } } } = await documentOf(t, app => {
+t.test('every schema of an object has an example, and every example is valid where it stands', async t => {
+  const { whole, whole: { components: { schemas } } } = await documentOf(t, app => {
     registerBoth(app)
     app.register(ourDeals, { storage: memoryStorage(), prefix: '/ours', version: 'v2' })
     app.register(invoices, { storage: memoryStorage() })
+    app.register(people, { storage: memoryStorage(), prefix: '/keyed' })
   })
-  const ajv = new Ajv2020({ strict: false, validateFormats: false })
-  let checked = 0
-  for (const [name, schema] of Object.entries(schemas)) {
-    if (schema['type'] !== 'object') continue
-    const [example] = schema['examples'] as [unknown]
-    t.ok(ajv.validate(schema, example), `${name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
-    checked++
+  const checked = new Set<string>()
+  const visit = (value: unknown, place: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { schema, example, examples = [], ...others } = value as Json
+    const listed = Array.isArray(examples) ? examples : Object.values(examples as object).map(({ value }) => value)
+    for (const each of [...listed, ...(example === undefined ? [] : [example])]) {
+      const judged = (schema ?? others) as Json
+      const text = JSON.stringify([judged, each])
+      const flaws = checked.has(text) ? '' : findFlaws(judged, each)
+      if (flaws !== '') t.fail(`${place}: ${JSON.stringify(each)} ${flaws}`)
+      checked.add(text)
+    }
+    for (const [name, each] of Object.entries({ schema, ...others })) visit(each, `${place}/${name}`)
   }
-  t.ok(checked > 40, `${checked} examples`)
+  visit(whole.components, '')
+  t.ok(checked.size > 150, `${checked.size} examples`)
+  for (const [name, { type, examples }] of Object.entries(schemas)) {
+    if (type === 'object') t.equal((examples as unknown[]).length, 1, name)
+  }
   t.match(schemas['Deal']?.['examples'], [{ name: 'Supply contract', price: 1200, status: 'open' }])
   t.match(schemas['HoldDealParams']?.['examples'], [{ reason: 'Papers are missing' }])
   t.match(schemas['Problem']?.['examples'], [{ type: 'urn:dealbook:problem:wrong-state' }])
@@ -168,6 +181,73 @@ t.test('tags say what a route is about, and are described once', async t => {
   t.strictSame(tagOf('post', '/rest/v1/deals'), ['deals'])
   t.strictSame(tagOf('put', '/rest/v1/deals/{id}/hold'), ['deals: operations'])
   t.strictSame(tagOf('get', '/rest/v1/deals/{id}/commands'), ['deals: commands'])
+})
+
+t.test('what is referred to may stand in the place of its id, where it is read', async t => {
+  const { components: { schemas }, whole: { paths } } = await documentOf(t, app => {
+    const storage = memoryStorage()
+    app.register(people, { storage, prefix: '/keyed' })
+    app.register(bills, { storage, prefix: '/keyed' })
+  })
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  t.match(schemas['Bill'], { properties: { customer: { type: 'integer' } } })
+  t.match(schemas['ExpandedBill'], {
+    properties: { customer: { anyOf: [{ type: 'integer' }, ref('Person')] }, payer: { anyOf: { 1: ref('Person') } } }
+  })
+  t.strictSame(schemas['ExpandedBill']?.['required'], schemas['Bill']?.['required'])
+  t.match(schemas['BillPage'], { properties: { items: { items: { anyOf: [ref('Bill'), ref('ExpandedBill')] } } } })
+  t.match(schemas['BillList'], { items: { anyOf: [ref('Bill'), ref('ExpandedBill')] } })
+  t.strictSame(schemas['ReadBill'], { anyOf: [ref('LinkedBill'), ref('ExpandedLinkedBill')] })
+  t.match(schemas['ExpandedPerson'], { properties: { boss: { anyOf: [{ type: 'integer' }, ref('Person')] } } })
+  t.notMatch(JSON.stringify(paths['/keyed/bills']?.['post']), '"boss"', 'what was written has ids')
+  t.notOk(Object.keys(schemas).some(name => /\d$/.test(name)), 'each once')
+})
+
+t.test('the home is described where there is one, once', async t => {
+  const own = (app: FastifyInstance) => app.get('/crm', { schema: { summary: 'own' } }, async () => 'own')
+  const register = (options: { prefix?: string, home?: boolean }) => async (app: FastifyInstance) => {
+    const storage = memoryStorage()
+    for (const version of ['v1', 'v2']) await app.register(customers, { storage, version, ...options })
+  }
+  for (const [name, add, path] of [
+    ['at a prefix', register({ prefix: '/crm' }), '/crm'],
+    ['at a prefix with a slash', register({ prefix: '/crm/' }), '/crm/'],
+    ['at one with a parameter', register({ prefix: '/:tenant' }), '/{tenant}/'],
+    ['at the root, if asked for', register({ home: true }), '/'],
+    ['not at the root', register({}), undefined],
+    ['not if it is not wanted', register({ prefix: '/crm', home: false }), undefined],
+    ['not where the host has its own', async app => { own(app); await register({ prefix: '/crm' })(app) }, undefined],
+    ['nor where it has it later', async app => { await register({ prefix: '/crm' })(app); own(app) }, undefined]
+  ] as readonly [string, (app: FastifyInstance) => unknown, string | undefined][]) {
+    const { paths, components: { schemas }, tags = [] } = await documentOf(t, add)
+    const idOf = (path: string) => String(paths[path]?.['get']?.['operationId'])
+    const homes = Object.keys(paths).filter(path => idOf(path).startsWith('readHome'))
+    t.strictSame(homes, path === undefined ? [] : [path], name)
+    t.equal(schemas['Home'] !== undefined, path !== undefined, name)
+    t.equal(tags.some(({ name }) => name === 'home'), path !== undefined, name)
+    t.notMatch(JSON.stringify(paths), 'dealbookHome')
+    if (path !== undefined) t.strictSame(paths[path]?.['get']?.['tags'], ['home'])
+  }
+  const { paths } = await documentOf(t, register({ prefix: '/crm' }), {
+    openapi: { openapi: '3.1.0', info },
+    transform: ({ schema, url }) => ({ schema, url: `/api${url}` })
+  })
+  t.ok(paths['/api/crm']?.['get'], 'where the host moves it')
+  const old = await documentOf(t, register({ prefix: '/crm' }), { swagger: { info } })
+  t.match(old.paths['/crm'], { get: { operationId: 'readHome_crm' } }, 'in Swagger 2 too')
+  t.notMatch(JSON.stringify(old.paths), 'dealbookHome')
+})
+
+t.test('every parameter of a path is described', async t => {
+  const { whole: { paths } } = await documentOf(t, app =>
+    app.register(dealbook, { storage: memoryStorage(), prefix: '/:tenant/crm', version: 'v1' }))
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, { parameters }] of Object.entries(methods)) {
+      const named = (parameters as { in: string, name: string }[]).filter(each => each.in === 'path')
+      t.strictSame(named.map(({ name }) => name), Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name),
+        `${method} ${path}`)
+    }
+  }
 })
 
 /** Routes and schemas of the host's own, with names and words that ours have too. */

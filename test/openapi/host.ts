@@ -3,8 +3,9 @@ import Fastify from 'fastify'
 import { invoices } from '../../examples/own-family.js'
 import { ourDeals } from '../../examples/own-operation.js'
 import { customers, deals, memoryStorage } from '../../lib/index.js'
+import { bills, people } from '../family/keyed.js'
 
-/** A host with a family of its own and two versions of deals, described as one would describe it. */
+/** A host with families of its own and two versions of deals, described as one would describe it. */
 export async function buildHost () {
   const app = Fastify()
   await app.register(swagger, {
@@ -12,7 +13,7 @@ export async function buildHost () {
       openapi: '3.1.0',
       info: {
         title: 'Our deals',
-        description: 'Customers, deals in two versions, and invoices',
+        description: 'Customers, deals in two versions, invoices, people and their bills',
         version: '2.0.0',
         contact: { name: 'The team', url: 'https://example.org' },
         license: { name: 'MIT', identifier: 'MIT' }
@@ -34,6 +35,8 @@ export async function buildHost () {
   })
   app.register(ourDeals, { storage, prefix: '/crm', version: 'v2', unversioned: true })
   app.register(invoices, { storage, prefix: '/crm', version: 'v1' })
+  app.register(people, { storage, prefix: '/crm' })
+  app.register(bills, { storage, prefix: '/crm' })
   await app.ready()
   return app
 }

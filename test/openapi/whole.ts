@@ -8,7 +8,8 @@ export function wholeDocument<T> (app: FastifyInstance): T {
   return fillIn(document, document) as T
 }
 
-function fillIn (value: unknown, document: Json): unknown {
+/** A part of a document in the same way. */
+export function fillIn (value: unknown, document: Json): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(each => fillIn(each, document))
   const { $ref } = value as { $ref?: unknown }

@@ -113,13 +113,14 @@ t.test('the other writes and reads of deals are described', async t => {
   t.strictSame(Object.keys(bodyOf(create).properties ?? {}), ['name', 'price', 'completionDate'])
   t.strictSame(bodyOf(create).required, ['name', 'price'])
   t.strictSame(Object.keys(create.responses).sort(), [
-    '201', '303', '400', '403', '406', '409', '413', '415', '422', '503'
+    '201', '303', '400', '401', '403', '406', '409', '413', '415', '422', '503', 'default'
   ])
   t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), [
     'etag',
     'idempotent-replayed',
     'last-modified',
-    'location'
+    'location',
+    'preference-applied'
   ])
   t.strictSame(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])
@@ -136,6 +137,7 @@ t.test('the other writes and reads of deals are described', async t => {
   )
   t.ok(bodyOf(at('patch', `${home}/{id}`), 'application/merge-patch+json').properties?.['held'], 'as a merge patch')
   t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
+  t.notMatch(JSON.stringify(bodyOf(at('patch', `${home}/{id}`))), '"default"', 'what is left out stays as it is')
   for (const path of [`${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
     t.match(at('put', path).responses, { 200: {}, 201: {}, 204: {}, 422: {} }, path)
     t.ok(at('get', path).responses['200'])

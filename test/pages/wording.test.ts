@@ -246,3 +246,52 @@ t.test('words of an enumeration can be said otherwise, wherever they stand', asy
     }
   }
 })
+
+t.test('an item of another family that changes too', async t => {
+  const stocks = defineFamily({
+    name: 'stocks',
+    singular: 'stock',
+    fields: Type.Object({ id: Type.String(), name: Type.String(), left: Type.Integer() }),
+    create: ['name', 'left']
+  })
+  const orders = defineFamily({
+    name: 'orders',
+    singular: 'order',
+    fields: Type.Object({ id: Type.String(), sent: Type.Boolean({ default: false }) }),
+    create: [],
+    operations: {
+      send: {
+        name: 'send',
+        verb: 'send',
+        participle: 'sent',
+        noun: 'sendings',
+        action: 'SendOrder',
+        danger: true,
+        params: Type.Object({ stock: Type.String() }),
+        with: { stock: { family: stocks, id: ({ stock }) => stock } },
+        apply: (order, _params, { items: { stock } }) => ({
+          item: { ...order, sent: true },
+          others: { stock: { ...stock, left: Number(stock?.['left']) - 1 } }
+        })
+      }
+    }
+  })
+  const storage = memoryStorage()
+  const app = Fastify()
+  const lonely = Fastify()
+  for (const each of [app, lonely]) {
+    t.teardown(() => each.close())
+    each.register(stocks, { storage })
+  }
+  app.register(orders, { storage })
+  const make = async (url: string, payload: object) =>
+    (await app.inject({ method: 'POST', url, payload })).json<{ id: string }>().id
+  const [stock, order] = [await make('/stocks', { name: 'Chairs', left: 3 }), await make('/orders', {})]
+  const form = { stock, _key: 'k' }
+  const { body } = await post(app, `/orders/${order}/sendings`, { ...form, _confirm: 'ask' })
+  t.match(textOf(body), 'Sent no → yes What will change with it Stock Chairs Left 3 → 2 What you entered')
+  t.match(body, `<a href="/stocks/${stock}">Stock Chairs</a>`)
+  t.equal((await post(app, `/orders/${order}/sendings`, form)).statusCode, 303)
+  t.match(await see(app, `/stocks/${stock}`), `<a href="/orders/${order}">together with order ${order}</a>`)
+  t.match(await see(lonely, `/stocks/${stock}`), `<bdi>together with orders ${order}</bdi>`, 'no way to it')
+})

@@ -112,6 +112,7 @@ t.test('in every representation, with validators', async t => {
   t.match(xml.body, '<required><item>reason</item></required>')
   const page = await app.inject({ url, headers: { accept: 'text/html' } })
   t.match(page.body, 'ChangeDealPrice')
+  t.match(page.body, `<a href="${home}/${id}"><bdi>Ten tons of tea</bdi></a>`, 'it leads back')
   t.match((await app.inject(`${url}.csv`)).body, 'name,action,summary,method,href,form,params,allowed,reason\r\nhold,')
   t.equal((await app.inject(`${url}.png`)).statusCode, 404)
   const refused = await app.inject(`${url}?fields=name`)

@@ -374,7 +374,10 @@ t.test('light or dark, wide or narrow', needsBrowser, async t => {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const width of [1280, 360]) {
       const tab = await openTab(browser, { colorScheme, viewport: { width, height: 700 } })
-      for (const path of ['/customers', home, `${home}/${id}`, `${home}/${id}/commands`, '/customers/0']) {
+      for (const path of [
+        '/customers', home, `${home}?name.has=${'W'.repeat(150)}`, `${home}/${id}`, `${home}/${id}/commands`,
+        `${home}/${id}/operations.html`, '/customers/0'
+      ]) {
         await tab.goto(`${address}${path}`)
         const { wide, paper } = await tab.evaluate(() => {
           const { document, getComputedStyle } = globalThis as unknown as {

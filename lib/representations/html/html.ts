@@ -66,12 +66,13 @@ export function html (options: HtmlOptions = {}): Representation {
     },
     page: async view => {
       const affordances = await view.affordances?.()
+      const around = affordances ?? await view.around?.()
       return layOut({
         ...nameList(texts, view.name, affordances),
         message: affordances && tellOutcome(texts, affordances),
         content: await renderList(texts, view, affordances),
-        site: affordances?.site,
-        trail: affordances?.trail,
+        site: around?.site,
+        trail: around?.trail,
         others: affordances?.others
       })
     },

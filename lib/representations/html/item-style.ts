@@ -42,6 +42,7 @@ dialog button { margin-bottom: .25rem }
   background: var(--accent); border: 2px solid var(--paper)
 }
 .timeline .refused { color: inherit; background: none; border: 0; padding: 0 0 1rem; margin: 0 }
+.timeline .refused p { margin: 0 }
 .timeline .refused strong { color: var(--bad) }
 .timeline .refused a { color: var(--accent) }
 .timeline .refused::before { background: var(--bad) }

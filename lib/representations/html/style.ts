@@ -69,6 +69,6 @@ button.danger { color: var(--bad); background: transparent; border-color: var(--
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 @media (max-width: 34rem) {
   header > a:last-child { margin-left: 0 }
-  dl { grid-template-columns: minmax(5rem, 8rem) 1fr; column-gap: 1rem }
+  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
 }
 `

@@ -1,0 +1,118 @@
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Route } from '../authorization/routes.js'
+import { fillIn } from './whole.js'
+
+type Schema = Readonly<Record<string, unknown>>
+
+interface Answer {
+  readonly description: string
+  readonly headers?: object
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+/** Answers are components, all of them. */
+interface Operation { readonly responses: Readonly<Record<string, { readonly $ref: string }>> }
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false })
+const validators = new WeakMap<Schema, ValidateFunction>()
+
+/** What is wrong with a value by a schema; empty where nothing is. */
+export function findFlaws (schema: Schema, value: unknown): string {
+  let validate = validators.get(schema)
+  if (validate === undefined) validators.set(schema, validate = ajv.compile(schema))
+  return validate(value) ? '' : ajv.errorsText(validate.errors)
+}
+
+// What others have too, and what says that a version goes, for which a document has `deprecated`.
+const headersOfAll = [
+  'allow', 'cache-control', 'connection', 'content-length', 'content-security-policy', 'content-type', 'date',
+  'deprecation', 'referrer-policy', 'sunset', 'transfer-encoding', 'vary', 'x-content-type-options', 'x-frame-options'
+]
+
+// What a host answers by hooks of its own, or by a bug.
+const unforeseen = ['too-many-requests', 'other', 'internal']
+
+/** What the document of a host says of its answers. */
+export class Description {
+  readonly #document: Document
+  readonly #filled = new Map<string, Answer>()
+
+  constructor (app: FastifyInstance) {
+    this.#document = JSON.parse(JSON.stringify(app.swagger()))
+  }
+
+  /** The schema of problems, for what has no place in the document. */
+  get problem (): Schema {
+    return this.#document.components.schemas['Problem'] as Schema
+  }
+
+  has (route: Route): boolean {
+    return this.#find(route) !== undefined
+  }
+
+  #find ({ method, url }: Route): Operation | undefined {
+    // What has a suffix is only read.
+    if (url.endsWith('.:extension') && method !== 'GET') return undefined
+    const path = url.replace('.:extension', '').replaceAll(/:(\w+)/g, '{$1}')
+    return this.#document.paths[path]?.[method.toLowerCase()]
+  }
+
+  /**
+   * What is not said of an answer; empty where all of it is.
+   *
+   * @param isPart whether only some members were asked for
+   */
+  findUnsaid (route: Route, answer: LightMyRequestResponse, isPart = false): string {
+    const { statusCode, headers, body } = answer
+    const operation = this.#find(route)
+    if (operation === undefined) return `${route.url} is not described`
+    const code = codeOf(answer)
+    const isUnforeseen = code !== undefined && unforeseen.includes(code)
+    const said = this.#fill(operation.responses[isUnforeseen ? 'default' : statusCode])
+    const what = `${statusCode} ${code ?? ''}`
+    if (said === undefined) return `${what} is not described: ${body.slice(0, 200)}`
+    if (code !== undefined && !isUnforeseen && !said.description.includes(`(${code})`)) return `${what} is not named`
+    const known = [...headersOfAll, ...Object.keys(said.headers ?? {})]
+    // A refusal may have the link to a later version, or stand in the page that the form was on.
+    const unsaid = Object.keys(headers).filter(name => !known.includes(name) && (name !== 'link' || statusCode < 400))
+    if (unsaid.length > 0) return `${what}: headers that are not described: ${unsaid.join(', ')}`
+    if (body === '') return ''
+    const type = String(headers['content-type']).split(';')[0] as string
+    const schema = said.content?.[type]?.schema
+    if (schema === undefined) return `${what} is not described as ${type}: ${body.slice(0, 200)}`
+    return isJson.test(type) ? findFlaws(isPart ? requireNothing(schema) : schema, JSON.parse(body)) : ''
+  }
+
+  #fill (reference: { readonly $ref: string } | undefined): Answer | undefined {
+    if (reference === undefined) return undefined
+    const { $ref } = reference
+    if (!this.#filled.has($ref)) this.#filled.set($ref, fillIn(reference, { ...this.#document }) as Answer)
+    return this.#filled.get($ref)
+  }
+}
+
+const isJson = /[/+]json$/
+
+/** The code of a problem; undefined where it is none, or not in JSON. */
+export function codeOf ({ headers, body }: LightMyRequestResponse): string | undefined {
+  if (!String(headers['content-type']).startsWith('application/problem+json')) return undefined
+  return (JSON.parse(body) as { type: string }).type.replace('urn:dealbook:problem:', '')
+}
+
+const parts = new WeakMap<Schema, Schema>()
+
+function requireNothing (schema: Schema): Schema {
+  let part = parts.get(schema)
+  if (part === undefined) {
+    part = JSON.parse(JSON.stringify(schema, (name, value) => name === 'required' ? undefined : value)) as Schema
+    parts.set(schema, part)
+  }
+  return part
+}
