@@ -50,14 +50,18 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     kind: 'one',
     name: 'home',
     document: { families: families.map(writeFamily), links: { self } },
-    home: { families, site: await findSiteOfHome(mount, request) }
+    home: { families, site: await findSiteOfHome(mount, request, families) }
   })
 }
 
-// It belongs to no family.
-async function findSiteOfHome (mount: Mount, request: FastifyRequest): Promise<Site> {
+// It belongs to no family, not even to the one that mounts it, which is led to only where it is listed.
+async function findSiteOfHome (mount: Mount, request: FastifyRequest, listed: readonly HomeFamily[]): Promise<Site> {
   const { families } = await findSite({ mount, request })
-  return { families: families.map(family => ({ ...family, isCurrent: false })) }
+  return {
+    families: families
+      .filter(({ href }) => listed.some(family => family.href === href))
+      .map(family => ({ ...family, isCurrent: false }))
+  }
 }
 
 /** The families that who asks may list; where that is none, the refusal is the answer. */

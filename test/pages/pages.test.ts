@@ -527,4 +527,11 @@ t.test('what is long does not stand in every request that a page shows', async t
   const long = await page(2)
   t.match(long, '<form method="post" action="/notes/2/edits"')
   t.ok(long.length < 20 * 20_000, `${long.length} characters`)
+  for (const last of 'abcde') {
+    const payload = { text: `${"'".repeat(20_000)}${last}` }
+    t.equal((await app.inject({ method: 'PATCH', url: '/notes/2', payload })).statusCode, 200)
+  }
+  const changed = await page(2)
+  t.match(changed, '<ol class="timeline">')
+  t.ok(changed.length < 25 * 20_000, `nor in every entry of the log: ${changed.length} characters`)
 })

@@ -141,6 +141,7 @@ t.test('the home shows what who asks may see', async t => {
   const authorize: FamilyOptions['authorize'] = ({ headers }, { family, action }) => {
     if (headers['x-user'] === undefined) throw deny('who are you?', 401)
     if (headers['x-user'] === 'bob' && family === 'deals') throw deny('not for you', 403)
+    if (headers['x-user'] === 'dan' && family === 'customers') throw deny('not for you', 403)
     if (headers['x-user'] === 'broken' && action === 'list') throw new Error('broken')
     return headers['x-user'] === 'cy' ? { where: [{ field: 'id', op: 'ne', values: [] }] } : undefined
   }
@@ -158,6 +159,8 @@ t.test('the home shows what who asks may see', async t => {
   t.equal((await get('broken')).statusCode, 500)
   t.match((await get('ann', 'text/html', '/crm/customers')).body, 'href="/crm/rest/v1/deals"')
   t.notMatch((await get('bob', 'text/html', '/crm/customers')).body, '/crm/rest/v1/deals')
+  t.match((await get('ann', 'text/html')).body, 'href="/crm/customers"')
+  t.notMatch((await get('dan', 'text/html')).body, '/crm/customers', 'not the family that has mounted the home either')
 })
 
 t.test('a family whose requests meet other hooks is not told of', async t => {

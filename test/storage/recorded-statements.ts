@@ -33,8 +33,8 @@ export function recordPostgres (pool: pg.Pool): { recording: PostgresPool, asked
       }
     },
     end: async () => {},
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener)
+    on: pool.on.bind(pool) as PostgresPool['on'],
+    off: pool.off.bind(pool) as PostgresPool['off']
   }
   return { recording, asked }
 }

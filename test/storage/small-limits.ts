@@ -65,8 +65,8 @@ export async function makePostgres (indexes?: IndexedFields): Promise<RecordedSt
       }
     },
     end: () => pool.end(),
-    on: (event, listener) => pool.on(event, listener),
-    off: (event, listener) => pool.off(event, listener)
+    on: pool.on.bind(pool) as PostgresPool['on'],
+    off: pool.off.bind(pool) as PostgresPool['off']
   }
   const settings = {
     schema,

@@ -7,7 +7,7 @@ import { markup } from './markup.js'
 import { tellDone } from './message.js'
 import { sayReason } from './refusal.js'
 import type { Texts } from './texts.js'
-import { renderValue } from './values.js'
+import { renderValue, shorten } from './values.js'
 
 /** Renders entries of a log one after another: who did what, when, and what it changed. */
 export async function renderTimeline (texts: Texts, entries: readonly LogEntry[]): Promise<Markup> {
@@ -70,7 +70,7 @@ ${changes.map(change => markup`<dt>${texts.label(change.name)}</dt><dd>${renderC
 function renderChange (texts: Texts, change: ShownChange): Markup {
   const { from, to, kind } = change
   if (!isKnown(change)) return markup`${texts.changed}`
-  const show = (value: unknown) => renderValue(texts, value, kind)
+  const show = (value: unknown) => renderShort(texts, value, kind)
   return markup`<bdi class="before">${show(from)}</bdi> → <bdi>${show(to)}</bdi>`
 }
 
@@ -78,7 +78,15 @@ function renderChange (texts: Texts, change: ShownChange): Markup {
 export function renderGiven (texts: Texts, params: readonly ShownMember[]): Content {
   return params.length > 0 && markup`<dl>
 ${params.map(({ name, value, kind }) =>
-  markup`<dt>${texts.label(name)}</dt><dd dir="auto">${renderValue(texts, value, kind)}</dd>
+  markup`<dt>${texts.label(name)}</dt><dd dir="auto">${renderShort(texts, value, kind)}</dd>
 `)}</dl>
 `
+}
+
+// The entry itself has all of it.
+const maxText = 1000
+
+function renderShort (texts: Texts, value: unknown, kind: ShownMember['kind']): Content {
+  const shown = renderValue(texts, value, kind)
+  return typeof shown === 'string' ? shorten(shown, maxText) : shown
 }

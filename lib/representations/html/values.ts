@@ -50,5 +50,7 @@ export function renderBadge (texts: Texts, value: string): Markup {
 
 /** As much of a text as there is room for. */
 export function shorten (text: string, maxLength: number): string {
-  return text.length > maxLength ? `${[...text].slice(0, maxLength - 1).join('')}…` : text
+  if (text.length <= maxLength) return text
+  // Of a long one, no more is taken apart than may be shown.
+  return `${[...text.slice(0, 2 * maxLength)].slice(0, maxLength - 1).join('')}…`
 }

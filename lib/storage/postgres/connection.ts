@@ -8,7 +8,7 @@ import { WaitingLine } from '../waiting-line.js'
 import { readUniqueColumns } from './catalog.js'
 import { CommitQueue } from './commits.js'
 import type { PoolSettings, PostgresPool } from './driver.js'
-import { ignore, openPool } from './driver.js'
+import { leaveAlone, listenTo, openPool } from './driver.js'
 import { markCut, readIndexes, toIndex } from './indexes.js'
 import { getLanes } from './lanes.js'
 import type { MigrationSettings } from './migrate.js'
@@ -47,10 +47,8 @@ export async function openConnection (
   const { statementTimeout, connectionTimeout, maxWaitingCommits } = settings
   // What limits the time of a statement in a pool of the host is the host's.
   const { pool, limitsTime } = 'pool' in source
-    ? { pool: source.pool, limitsTime: true }
+    ? { pool: listenTo(source.pool), limitsTime: true }
     : await openPool(source.connectionString, settings)
-  // An idle connection that breaks is replaced by the next; unheard, the event would end the process.
-  pool.on('error', ignore)
   const lanes = getLanes(pool, pool.options?.max ?? defaultPoolSize)
   const names = new StatementNames(settings.preparedStatements)
   const runner = new StatementRunner(pool, { lanes, names, statementTimeout, connectionTimeout, limitsTime })
@@ -83,7 +81,7 @@ export async function openConnection (
       await queue.idle()
     },
     async close () {
-      if ('pool' in source) pool.off('error', ignore)
+      if ('pool' in source) leaveAlone(pool)
       else await pool.end()
     },
     metrics: () => ({

@@ -7,7 +7,9 @@ export interface PostgresPool {
   connect (): Promise<PostgresClient>
   end (): Promise<void>
   on (event: 'error', listener: (error: Error) => void): unknown
+  on (event: 'connect', listener: (client: PostgresClient) => void): unknown
   off (event: 'error', listener: (error: Error) => void): unknown
+  off (event: 'connect', listener: (client: PostgresClient) => void): unknown
 }
 
 /** What is used of one connection of it. */
@@ -55,16 +57,35 @@ export async function openPool (connectionString: string, settings: PoolSettings
     keepAlive: true,
     pipeline: true
   }
-  if (!settings.preparedStatements) return { pool: new Pool(options), limitsTime: false }
-  const pool = new Pool({ ...options, statement_timeout: settings.statementTimeout })
+  if (!settings.preparedStatements) return { pool: listenTo(new Pool(options)), limitsTime: false }
+  const pool = listenTo(new Pool({ ...options, statement_timeout: settings.statementTimeout }))
   try {
     (await pool.connect()).release()
     return { pool, limitsTime: true }
   } catch (error) {
     await pool.end()
     if (getCode(error) !== refusedStart) throw error
-    return { pool: new Pool(options), limitsTime: false }
+    return { pool: listenTo(new Pool(options)), limitsTime: false }
   }
+}
+
+/**
+ * Listens to what breaks, which the next read or commit finds out: unheard, the event would end the process. To every
+ * connection too, from its beginning: a server may greet it and end it in one piece, before anybody has it in hand.
+ */
+export function listenTo (pool: PostgresPool): PostgresPool {
+  pool.on('error', ignore)
+  pool.on('connect', listenToClient)
+  return pool
+}
+
+export function leaveAlone (pool: PostgresPool): void {
+  pool.off('error', ignore)
+  pool.off('connect', listenToClient)
+}
+
+function listenToClient (client: PostgresClient): void {
+  client.on('error', ignore)
 }
 
 // SQLSTATE of a proxy that refuses a setting for the session.
