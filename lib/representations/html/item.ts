@@ -25,7 +25,7 @@ export async function renderItem (
 ${renderRefusal(texts, refused, operations)}
 ${entry && markup`${await renderTimeline(texts, [entry])}
 <h2>${texts.technical}</h2>`}
-${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds)}
+${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds, entry?.href)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
 ${operations.map(operation => renderOperation(texts, operation))}
@@ -49,11 +49,12 @@ ${unavailable.map(({ name, reason, wrongState }) =>
 `)}</dl>`
 }
 
-function renderMembers (texts: Texts, document: Members, kinds: Kinds): Markup {
+// Nobody is led to where he is.
+function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Markup {
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const entries = Object.entries(members)
-  // What is a member and a link is one thing, and nobody is led to where he is.
-  const others = Object.entries(links).filter(([rel]) => rel !== 'self' && !Object.hasOwn(members, rel))
+  // What is a member and a link is one thing.
+  const others = Object.entries(links).filter(([rel, href]) => href !== here && !Object.hasOwn(members, rel))
   const show = (name: string, value: unknown): Content => {
     const shown = renderValue(texts, value, kinds[name])
     return Object.hasOwn(links, name) ? markup`<a href="${links[name]}">${shown}</a>` : shown
