@@ -151,9 +151,11 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       onRequest: queuePipelined(maxPipelined),
       lastConfig: swaggerConfig
     }
-    // First: its description is read with those of the paths after it.
+    const isList = ({ path }: Endpoint) => path === mount.home
+    mountEndpoints(app, endpoints.filter(isList), settings)
+    // Not last: its description is read with those of the paths after it.
     mountHome(app, mount, settings, options.home)
-    mountEndpoints(app, endpoints, settings)
+    mountEndpoints(app, endpoints.filter(endpoint => !isList(endpoint)), settings)
     mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }
