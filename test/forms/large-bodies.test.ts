@@ -181,10 +181,11 @@ t.test('maxFlaws bounds how many flaws are named, and the number of the others i
     // Two members are missing besides.
     t.strictSame([problem.errors.length, problem.more], [named, 27 - named])
     t.match(problem.detail, /\(and 26 more\)$/)
-    t.match((await send('text/html')).body, `<li dir="auto">and ${27 - named} more</li>`)
+    const more = `<li dir="auto">and ${27 - named} more</li>`
+    t.match((await send('text/html')).body, more)
     t.match((await send('application/xml')).body, `<more>${27 - named}</more>`)
     const fields = Array.from({ length: 25 }, (_, n) => `f${n}=1`).join('&')
-    t.match((await send('text/html', fields, form)).body, `<li dir="auto">and ${27 - named} more</li>`, 'on the page of a form')
+    t.match((await send('text/html', fields, form)).body, more, 'on the page of a form')
     const exact = (await send('application/json', members(named - 2))).json<Refused>()
     t.strictSame([exact.errors.length, exact.more], [named, undefined], 'nothing is left out')
   }
