@@ -118,6 +118,14 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await countOf(app), 0)
   t.match(await tab.locator('#create-price-error').textContent(), /^Price must be a number\.$/)
   t.equal(await create().getByLabel('Price').getAttribute('aria-invalid'), 'true')
+  const folded = create().locator('.requests > summary')
+  const background = await folded.evaluate(each => {
+    const { getComputedStyle } = globalThis as unknown as {
+      getComputedStyle: (element: unknown) => { backgroundColor: string }
+    }
+    return getComputedStyle(each).backgroundColor
+  })
+  t.equal(background, 'rgba(0, 0, 0, 0)', 'no second button')
   t.match(await create().getByLabel('Price').getAttribute('aria-describedby'), 'create-price-error')
   t.strictSame(
     [

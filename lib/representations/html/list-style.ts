@@ -1,17 +1,17 @@
 /** The look of lists: filters, rows, the pages around them; on a phone, each row is a card. */
 export const listStyle = `
 .tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
-.tools details { margin: 0 }
-.tools details[open] { flex-basis: 100% }
-.tools summary {
+.tools > details { margin: 0 }
+.tools > details[open] { flex-basis: 100% }
+.tools > details > summary {
   display: inline-block; list-style: none; min-height: 2.5rem; padding: .4rem 1rem; border-radius: .3rem;
   border: 1px solid var(--faint); color: var(--ink); font-weight: 600
 }
-.tools summary::-webkit-details-marker { display: none }
-.tools summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
-.tools details[open] summary { margin-bottom: .5rem }
-.tools details[open] summary::after { content: "▴" }
-.tools .create summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
+.tools > details > summary::-webkit-details-marker { display: none }
+.tools > details > summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
+.tools > details[open] > summary { margin-bottom: .5rem }
+.tools > details[open] > summary::after { content: "▴" }
+.tools > .create > summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
 .inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
 .filters {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem;
