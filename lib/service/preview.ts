@@ -1,7 +1,7 @@
 import type { Family } from '../family/family.js'
 import { notFound } from '../problems.js'
 import { matcher } from '../storage/match.js'
-import type { Id, Stored } from '../storage/storage.js'
+import type { Id } from '../storage/storage.js'
 import type { Caller } from './caller.js'
 import type { Command } from './command.js'
 import { identifyCommand } from './command-id.js'
@@ -10,15 +10,14 @@ import { decide } from './decide.js'
 import type { LoadedOther } from './others.js'
 import { authorizeOthers, loadOthers } from './others.js'
 
-/** What a command would come to, and what it was decided on. */
+/** What a command would come to, and what else it was decided on. */
 export interface Preview {
-  readonly current: Stored
   /** The other items that it needs. */
   readonly others: readonly LoadedOther[]
   readonly decision: Decision
 }
 
-/** What a command would come to now, and the items as they are. Nothing is done, and `authorize` knows that. */
+/** What a command would come to now, and the other items as they are. Nothing is done, and `authorize` knows that. */
 export async function preview (
   family: Family,
   caller: Caller,
@@ -38,5 +37,5 @@ export async function preview (
   const name = identifyCommand(command, principal)?.id ?? makers.makeCommandId()
   const context = { now: makers.clock().toISOString(), command: name, principal, items: {} }
   const others = await loadOthers(needed, storage)
-  return { current, others, decision: decide(family, current, command, context, others) }
+  return { others, decision: decide(family, current, command, context, others) }
 }
