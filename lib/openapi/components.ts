@@ -5,7 +5,7 @@ import { listNames } from './mark.js'
 export type Json = Readonly<Record<string, unknown>>
 
 /** A kind of component that we make. */
-export type ComponentKind = 'schemas' | 'parameters' | 'responses' | 'headers'
+export type ComponentKind = 'schemas' | 'parameters' | 'responses' | 'headers' | 'examples'
 
 /** An OpenAPI document, as far as we have to know it. */
 export interface Document {
@@ -20,10 +20,14 @@ export class Components {
   readonly #components: Record<ComponentKind, Record<string, Json>>
 
   constructor (document: Document) {
-    const { schemas, parameters, responses, headers } = document.components ?? {}
+    const { schemas, parameters, responses, headers, examples } = document.components ?? {}
     // Copies: what the host has given is its own, and makes its next document too.
     this.#components = {
-      schemas: { ...schemas }, parameters: { ...parameters }, responses: { ...responses }, headers: { ...headers }
+      schemas: { ...schemas },
+      parameters: { ...parameters },
+      responses: { ...responses },
+      headers: { ...headers },
+      examples: { ...examples }
     }
     document.components = { ...document.components, ...this.#components }
   }

@@ -91,20 +91,24 @@ class DocumentWriter {
 
   #addResponse (status: string, { headers, content, ...response }: Json): Json {
     const written = content === undefined ? undefined : this.#writeContent(content as Record<string, Json>)
-    const named = Object.entries((headers ?? {}) as Record<string, Json>)
-      .map(([name, header]) => [name, this.#components.add('headers', toPascalCase(name), header)])
     return this.#components.add('responses', nameResponse(status, written), {
       ...response,
-      ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
+      ...this.#addEach('headers', headers),
       ...(written === undefined ? {} : { content: written })
     })
   }
 
+  #addEach (kind: 'headers' | 'examples', all: unknown): Json {
+    const named = Object.entries((all ?? {}) as Record<string, Json>)
+      .map(([name, each]) => [name, this.#components.add(kind, toPascalCase(name), each)])
+    return named.length === 0 ? {} : { [kind]: Object.fromEntries(named) }
+  }
+
   #writeContent (content: Record<string, Json>): Record<string, Json> {
-    return Object.fromEntries(Object.entries(content).map(([type, { example, schema, ...media }]) => {
+    return Object.fromEntries(Object.entries(content).map(([type, { example, examples, schema, ...media }]) => {
       // It was the schema's before it was put here, and is again.
       const whole = example === undefined ? schema as Json : { ...schema as Json, examples: [example] }
-      return [type, { schema: this.#writeSchema(whole), ...media }]
+      return [type, { schema: this.#writeSchema(whole), ...media, ...this.#addEach('examples', examples) }]
     }))
   }
 

@@ -13,7 +13,7 @@ import { findFlaws } from './unsaid.js'
 import { wholeDocument } from './whole.js'
 
 type Json = Record<string, unknown>
-type Kind = 'schemas' | 'parameters' | 'responses' | 'headers' | 'securitySchemes'
+type Kind = 'schemas' | 'parameters' | 'responses' | 'headers' | 'examples' | 'securitySchemes'
 
 interface Document {
   readonly openapi: string
@@ -42,7 +42,7 @@ const registerBoth = (app: FastifyInstance) => app.register(dealbook, { storage:
 
 t.test('the document of customers and deals is small, and its parts have names', async t => {
   const { whole, ...document } = await documentOf(t, registerBoth)
-  const { components: { schemas, parameters, responses, headers } } = document
+  const { components: { schemas, parameters, responses, headers, examples } } = document
   const size = JSON.stringify(document).length
   t.ok(size < 200_000, `${size} characters`)
   t.ok(JSON.stringify(whole).length > 3 * size, 'of which most would be repeated')
@@ -65,8 +65,12 @@ t.test('the document of customers and deals is small, and its parts have names',
     'DefaultProblem', 'NotModified', 'NoContent'
   ]) t.ok(responses[name], name)
   t.ok(headers['Etag'])
+  t.match(responses['NotFound'], {
+    content: { 'application/problem+json': { examples: { 'not-found': { $ref: '#/components/examples/NotFound' } } } }
+  })
+  t.match(examples['NotFound'], { value: { status: 404 } })
 
-  for (const [kind, made] of Object.entries({ schemas, parameters, responses, headers })) {
+  for (const [kind, made] of Object.entries({ schemas, parameters, responses, headers, examples })) {
     const texts = Object.values(made).map(each => JSON.stringify(each))
     // Two operations may happen to need nothing; items and entries both have an id and a time.
     t.ok(texts.length - new Set(texts).size < (kind === 'parameters' ? 40 : 5), `${kind}: hardly anything twice`)
@@ -110,7 +114,9 @@ t.test('every schema of an object has an example, and every example is valid whe
     }
     for (const [name, each] of Object.entries({ schema, ...others })) visit(each, `${place}/${name}`)
   }
-  visit(whole.components, '')
+  // What is in components.examples is filled in where it stands.
+  const { examples: _examples, ...components } = whole.components
+  visit(components, '')
   t.ok(checked.size > 150, `${checked.size} examples`)
   for (const [name, { type, examples }] of Object.entries(schemas)) {
     if (type === 'object') t.equal((examples as unknown[]).length, 1, name)
