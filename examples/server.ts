@@ -62,7 +62,8 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
       servers: [{ url: '/', description: 'This server' }]
     }
   })
-  await app.register(swaggerUi, { routePrefix: `${prefix}/documentation` })
+  // The tags on one screen, and the operations of each a click away.
+  await app.register(swaggerUi, { routePrefix: `${prefix}/documentation`, uiConfig: { docExpansion: 'none' } })
   // Nothing of it comes from elsewhere, nor is anything told to others.
   await app.register(scalar, {
     routePrefix: `${prefix}/reference` as `/${string}`,
