@@ -18,8 +18,8 @@ export const accounts = defineFamily({
   create: ['owner', 'balance'],
   title: 'owner',
   operations: {
-    transfer: {
-      name: 'transfer',
+    'transfer-money': {
+      name: 'transfer-money',
       verb: 'transfer',
       participle: 'transferred',
       noun: 'transfers',

@@ -145,7 +145,7 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
     'confirm-transfer': {
       path: `${prefix}/accounts/${ann}`,
       isStill: true,
-      prepare: async tab => await submit(await fill(tab, 'transfer', { to: bob, amount: '2500' }))
+      prepare: async tab => await submit(await fill(tab, 'transfer-money', { to: bob, amount: '2500' }))
     },
     log: { path: `${home}/${held}/commands` },
     'log-long': { path: `${home}/${long}/commands` },

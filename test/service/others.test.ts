@@ -78,21 +78,21 @@ for (const { name, make } of storages) {
     t.test('the service', async t => {
       const [from, to] = [await openAccount(app, 'ann', 100), await openAccount(app, 'bob', 5)]
       const params = { to, amount: 30 }
-      const { item, changed } = await book.run('transfer', from, params, { principal: 'ann', command: 'c-1' })
+      const { item, changed } = await book.run('transfer-money', from, params, { principal: 'ann', command: 'c-1' })
       t.match([item?.balance, changed], [70, true])
       t.equal((await book.get(to)).balance, 35)
-      const again = await book.run('transfer', from, params, { principal: 'ann', command: 'c-1' })
+      const again = await book.run('transfer-money', from, params, { principal: 'ann', command: 'c-1' })
       t.match([again.replayed, again.item?.balance], [true, 70])
       const [hers, others] = [await book.log(to, { principal: 'ann' }), await book.log(to, { principal: 'bob' })]
       t.match(hers.items.at(-1), { id: 'c-1', account: to, about: { family: 'accounts', id: from }, principal: 'ann' })
       t.match(others.items.at(-1), { chosenId: 'c-1' }, 'others see that it is hers')
       t.not(others.items.at(-1)?.id, 'c-1')
-      await t.rejects(book.run('transfer', from, { to: 'nobody', amount: 1 }), {
+      await t.rejects(book.run('transfer-money', from, { to: 'nobody', amount: 1 }), {
         code: 'invalid-body',
         message: '/to names no account that is there'
       })
-      await t.rejects(book.run('transfer', from, { to: from, amount: 1 }), { code: 'invalid-body' })
-      await t.rejects(book.run('transfer', from, { to, amount: 999 }), { code: 'wrong-state' })
+      await t.rejects(book.run('transfer-money', from, { to: from, amount: 1 }), { code: 'invalid-body' })
+      await t.rejects(book.run('transfer-money', from, { to, amount: 999 }), { code: 'wrong-state' })
     })
 
     t.test('back and forth, many at once', async t => {
@@ -102,7 +102,7 @@ for (const { name, make } of storages) {
         for (let n = 0; n < 5; n++) {
           const [from, to] = [ids[(writer + n) % 10] as string, ids[(writer * 3 + n + 1) % 10] as string]
           if (from === to) continue
-          await services[writer % 2]?.run('transfer', from, { to, amount: 1 }).catch(error => {
+          await services[writer % 2]?.run('transfer-money', from, { to, amount: 1 }).catch(error => {
             if (error.code !== 'wrong-state') throw error
           })
         }
