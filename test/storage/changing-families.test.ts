@@ -54,6 +54,22 @@ const kinds: Record<string, readonly [schema: TSchema, value: unknown, other: un
   json: [Type.Object({ a: Type.Array(Type.Integer()) }), { a: [1] }, { a: [] }]
 }
 
+// Once, and not for each storage: to define a version takes longer than most of what is then done with it.
+const plain = parcels()
+// The same in another process.
+const plainAgain = parcels()
+const versions = Object.entries(kinds).map(([kind, [schema, value, other]]) => ({
+  kind,
+  value,
+  other,
+  withDefault: parcels({ added: { ...schema, default: value } }),
+  withOptional: parcels({ added: Type.Optional(schema) }),
+  withRequired: parcels({ added: schema }),
+  withRequiredAgain: parcels({ added: schema }),
+  changed: parcels({ changed: schema }),
+  changedAgain: parcels({ changed: schema })
+}))
+
 // Kinds that are kept alike.
 const alike = [['string', 'enumeration']]
 
@@ -66,13 +82,14 @@ for (const { name, make } of storages) {
     return another === undefined ? storage : another()
   }
 
-  for (const [kind, [schema, value, other]] of Object.entries(kinds)) {
+  for (const { kind, value, other, ...version } of versions) {
+    const { withDefault, withOptional } = version
+
     t.test(`${name}: a field with a default is added (${kind})`, async t => {
-      const storage = await store(t, parcels())
-      const later = parcels({ added: { ...schema, default: value } })
-      const service = later.service({ storage })
+      const storage = await store(t, plain)
+      const service = withDefault.service({ storage })
       await service.create({ added: other } as never)
-      t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 0, added: value })
+      t.strictSame(await read(t, storage, withDefault, 1), { id: 1, stamps: 0, added: value })
       if (kind !== 'json') {
         const find = async (query: string) => (await service.find(query)).items.map(({ id }) => id)
         t.strictSame(await find(`added=${encodeURIComponent(String(value))}`), [1])
@@ -81,26 +98,24 @@ for (const { name, make } of storages) {
       }
       t.match((await service.run('stamp', 1)).item, { stamps: 1, added: value })
       // A version that knows nothing of it goes on.
-      await parcels().service({ storage }).run('stamp', 1)
-      await parcels().service({ storage }).create({} as never)
-      t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 2, added: value })
-      t.strictSame(await read(t, storage, later, 3), { id: 3, stamps: 0, added: value })
+      await plainAgain.service({ storage }).run('stamp', 1)
+      await plainAgain.service({ storage }).create({} as never)
+      t.strictSame(await read(t, storage, withDefault, 1), { id: 1, stamps: 2, added: value })
+      t.strictSame(await read(t, storage, withDefault, 3), { id: 3, stamps: 0, added: value })
     })
 
     t.test(`${name}: an optional field is added, and becomes one with a default (${kind})`, async t => {
-      const storage = await store(t, parcels())
-      const optional = parcels({ added: Type.Optional(schema) })
-      t.strictSame(await read(t, storage, optional, 1), { id: 1, stamps: 0 })
-      await optional.service({ storage }).run('stamp', 1)
-      await optional.service({ storage }).create({ added: other } as never)
-      const required = parcels({ added: { ...schema, default: value } })
-      t.strictSame(await read(t, storage, required, 1), { id: 1, stamps: 1, added: value })
-      t.strictSame(await read(t, storage, required, 2), { id: 2, stamps: 0, added: other })
-      t.match((await required.service({ storage }).run('stamp', 1)).item, { stamps: 2, added: value })
+      const storage = await store(t, plain)
+      t.strictSame(await read(t, storage, withOptional, 1), { id: 1, stamps: 0 })
+      await withOptional.service({ storage }).run('stamp', 1)
+      await withOptional.service({ storage }).create({ added: other } as never)
+      t.strictSame(await read(t, storage, withDefault, 1), { id: 1, stamps: 1, added: value })
+      t.strictSame(await read(t, storage, withDefault, 2), { id: 2, stamps: 0, added: other })
+      t.match((await withDefault.service({ storage }).run('stamp', 1)).item, { stamps: 2, added: value })
     })
 
     t.test(`${name}: a required field without a default is added (${kind})`, async t => {
-      const storage = await store(t, parcels())
+      const storage = await store(t, plain)
       const boot = async (family: Parcels) => {
         const app = Fastify()
         app.register(family, { storage })
@@ -110,28 +125,28 @@ for (const { name, make } of storages) {
           await app.close()
         }
       }
-      await t.rejects(boot(parcels({ added: schema })), {
+      await t.rejects(boot(version.withRequired), {
         code: 'FST_DEALBOOK_NEEDS_DEFAULT',
         message: /^parcels: there are items from before the field "added", which is required\. Give it a default, or/
       })
-      await parcels().service({ storage }).remove(1)
-      await boot(parcels({ added: schema }))
+      await plainAgain.service({ storage }).remove(1)
+      await boot(version.withRequiredAgain)
     })
 
     t.test(`${name}: ${kind} becomes something else`, async t => {
-      const storage = await store(t, parcels({ changed: schema }), { changed: value })
+      const storage = await store(t, version.changed, { changed: value })
       let refused = 0
-      for (const [after, [otherSchema]] of Object.entries(kinds)) {
+      for (const { kind: after, changed: later } of versions) {
         const fits = after === kind || alike.some(kinds => kinds.includes(after) && kinds.includes(kind))
         if (fits || (kind === 'integer' && after === 'number')) continue
         refused++
-        await t.rejects(parcels({ changed: otherSchema }).service({ storage }).get(1), {
+        await t.rejects(later.service({ storage }).get(1), {
           code: name === 'memory' ? 'FST_DEALBOOK_FIELD_KIND' : 'FST_DEALBOOK_COLUMN_TYPE',
           message: /"changed"/
         }, after)
       }
       t.ok(refused >= 5)
-      const unchanged = await parcels({ changed: schema }).service({ storage }).get(1)
+      const unchanged = await version.changedAgain.service({ storage }).get(1)
       t.match(unchanged, { changed: value }, 'and nothing has changed')
     })
   }
@@ -182,10 +197,9 @@ for (const { name, make } of storages) {
   t.test(`${name}: a field is taken away, and comes back`, async t => {
     const full = parcels({ note: Type.String({ default: 'none' }) })
     const storage = await store(t, full, { note: 'fragile' })
-    const less = parcels()
-    t.strictSame(await read(t, storage, less, 1), { id: 1, stamps: 0 })
-    await less.service({ storage }).run('stamp', 1)
-    await less.service({ storage }).create({} as never)
+    t.strictSame(await read(t, storage, plain, 1), { id: 1, stamps: 0 })
+    await plainAgain.service({ storage }).run('stamp', 1)
+    await plainAgain.service({ storage }).create({} as never)
     t.strictSame(await read(t, storage, full, 1), { id: 1, stamps: 1, note: 'fragile' })
     t.strictSame(await read(t, storage, full, 2), { id: 2, stamps: 0, note: 'none' })
   })
