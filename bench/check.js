@@ -1,9 +1,9 @@
 // npm run bench:check: has a request become dearer? Compares what ours costs, as a multiple of the floor in the same
-// run, with the multiples that ratios.json keeps; --keep writes them anew.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+// run, with the multiples that ratios.json keeps for this kind of processor; --keep writes them anew.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { runContest } from './contest.js'
-import { describeRun } from './keep.js'
+import { describeRun, processor } from './keep.js'
 import { table } from './report.js'
 import { scenarios } from './scenarios.js'
 
@@ -13,18 +13,21 @@ const { values } = parseArgs({
   options: {
     keep: { type: 'boolean', default: false },
     only: { type: 'string', default: 'ours-memory,ours-sqlite,ours-postgres' },
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '12' },
+    seconds: { type: 'string', default: '0.8' },
     warm: { type: 'string', default: '4' }
   }
 })
 
-const { ratios: kept, how } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { ratios: {} }
-if (how === undefined && !values.keep) throw new Error('No ratios are kept yet: npm run bench:check -- --keep')
+const all = JSON.parse(readFileSync(file, 'utf8'))
+const { ratios: kept = {}, how } = all[processor] ?? {}
+if (how === undefined && !values.keep) {
+  throw new Error(`No ratios are kept for a processor of this kind (${processor}): npm run bench:check -- --keep`)
+}
 const ratios = await measureRatios(values.only.split(','), Object.keys(scenarios))
 if (values.keep) {
   const next = { how: describeRun('npm run bench:check -- --keep'), ratios: { ...kept, ...ratios } }
-  writeFileSync(file, `${JSON.stringify(next, null, 2)}\n`)
+  writeFileSync(file, `${JSON.stringify({ ...all, [processor]: next }, null, 2)}\n`)
   console.log(show(ratios, kept))
 } else {
   // Once more what is too dear: a machine may be busy for a minute.

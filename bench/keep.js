@@ -16,10 +16,14 @@ export function keepPlot (name, svg) {
   writeFileSync(new URL(`../docs/${name}.svg`, import.meta.url), svg)
 }
 
+const { model } = cpus()[0]
+
+/** The kind of processor. */
+export const processor = model === 'unknown' ? arch() : model
+
 /** When, on what and how, in a sentence. */
 export function describeRun (command) {
-  const { model } = cpus()[0]
-  const cores = `${availableParallelism()} cores (${model === 'unknown' ? arch() : model})`
+  const cores = `${availableParallelism()} cores (${processor})`
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB of memory`
   const system = `${type()} ${release().split(/[.-]/).slice(0, 2).join('.')}, Node ${process.versions.node}`
   const pinned = isPinned ? 'servers bound to one core, the load to another' : 'nothing bound to a core'
