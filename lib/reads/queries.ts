@@ -69,8 +69,8 @@ async function loadQuery (
   const equal = listEqual(field.name, [read.value]).flat()
   const order = [{ field: 'id', descending: false }]
   // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
-  const { items: [any] } = await reader.find({ where: equal, order, offset: 0, limit: 1, count: false })
-  if (any === undefined) return undefined
+  const { items: [one] } = await reader.find({ where: equal, order, offset: 0, limit: 1, count: false })
+  if (one === undefined) return undefined
   const members = parsed.fields ?? family.members
   return await loadPage({
     name: family.name,

@@ -1,38 +1,36 @@
-import { readdirSync, statSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { testFiles } from '../folder.js'
 
 const root = join(import.meta.dirname, '..')
 
 // What starts programs, asks a database, sends thousands of requests, or mounts dozens of families.
 const slow = [
-  `system${sep}`,
-  join('storage', 'postgres'),
-  join('storage', 'sql'),
-  join('storage', 'conformance'),
-  join('storage', 'heavy'),
-  join('storage', 'keys'),
-  join('storage', 'migrate'),
-  join('storage', 'constraints'),
-  join('storage', 'cursor-plans'),
-  join('storage', 'foreign-tables'),
-  join('mount', 'mounting'),
-  join('plugin', 'observability'),
-  join('plugin', 'versions'),
-  join('openapi', 'answers'),
-  join('reads', 'export'),
-  join('query', 'random-queries'),
+  'system/',
+  'storage/postgres',
+  'storage/sql',
+  'storage/conformance',
+  'storage/heavy',
+  'storage/keys',
+  'storage/migrate',
+  'storage/constraints',
+  'storage/cursor-plans',
+  'storage/foreign-tables',
+  'mount/mounting',
+  'plugin/observability',
+  'plugin/versions',
+  'openapi/answers',
+  'reads/export',
+  'query/random-queries',
   'examples',
   'model',
   'odd-strings'
 ]
 
-/**
- * Runs a share of the tests in this process. To load everything anew for each file, as tap does, takes longer than most
- * of what is then done with it.
- */
+/** Runs a share of the tests in this process, as `runFolder` does a folder. */
 export async function runShare (number: number, shares: number): Promise<void> {
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.test.js') && !slow.some(start => file.startsWith(start)))
+  const files = testFiles
+    .filter(file => !slow.some(start => file.startsWith(start)))
     .map(file => ({ file, size: statSync(join(root, file)).size }))
     .sort((a, b) => b.size - a.size)
   for (const { file } of deal(files, shares)[number] ?? []) await import(join(root, file))
