@@ -34,9 +34,10 @@ export function listChanges (fields: readonly Field[], before: Members, after: M
   for (const { name, kind } of fields) {
     const [from, to] = [before[name], after[name]]
     if (from === to || (kind === 'json' && isDeepStrictEqual(from, to))) continue
-    changes[name] = isShort(from) && isShort(to)
-      ? { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
-      : {}
+    const change: { from?: unknown, to?: unknown } = changes[name] = {}
+    if (!isShort(from) || !isShort(to)) continue
+    if (from !== undefined) change.from = from
+    if (to !== undefined) change.to = to
   }
   return changes
 }

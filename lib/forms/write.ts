@@ -26,8 +26,9 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     const choice = mount.chooser.choose('one', readWish(request))
     const exchange = { mount, request, reply, choice }
     try {
-      const read = write.read(request)
-      const command = { ...read, precondition: makePrecondition(mount, request, read) }
+      const { action, target, params, id, key, interpret } = write.read(request)
+      const precondition = makePrecondition(mount, request, id)
+      const command = { action, target, params, id, key, interpret, precondition }
       const asksFirst = request.body instanceof FormBody && request.body.asksFirst
       if (asksFirst && await askFirst(exchange, command)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
@@ -48,7 +49,7 @@ function isFromPage ({ request, choice }: Exchange): boolean {
 }
 
 /** The conditions of the request: those of its headers, and what a form of ours has in their place. */
-function makePrecondition ({ family, preconditions }: Mount, { headers, body }: FastifyRequest, { id }: Command) {
+function makePrecondition ({ family, preconditions }: Mount, { headers, body }: FastifyRequest, id?: string) {
   const seen = body instanceof FormBody ? body.revision : undefined
   const conditions = seen === undefined ? headers : { ...headers, 'if-match': seen }
   return (current: Stored): void => {
@@ -66,5 +67,6 @@ function makePrecondition ({ family, preconditions }: Mount, { headers, body }: 
 function logOutcome ({ mount: { family }, request }: Exchange, { record, replayed }: Outcome): void {
   const { action, outcome, revision } = record
   const id = readTarget(family, record)
-  request.log.info({ family: family.name, action, id, outcome, revision, ...(replayed ? { replayed } : {}) }, 'command')
+  const told = { family: family.name, action, id, outcome, revision }
+  request.log.info(replayed ? { ...told, replayed } : told, 'command')
 }

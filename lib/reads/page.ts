@@ -89,8 +89,9 @@ function sendPageText (
   { listing, text: found }: { listing: Listing, text: FoundText }
 ): FastifyReply {
   const { mount: { urls }, request, reply, choice } = exchange
+  const { start, page } = parsed
   const { first, last, more } = found
-  const links = makePageLinks(urls.self(request), parsed, placeAround({ ...parsed, more, first, last }))
+  const links = makePageLinks(urls.self(request), parsed, placeAround({ start, page, more, first, last }))
   addLink(reply, formatLinks(links))
   const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
   const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
@@ -127,5 +128,5 @@ async function sendItems (
 
 /** The members of a page besides its items. */
 function listMembers ({ page, query: { limit } }: ParsedQuery, total: number | undefined, links: PageLinks): Members {
-  return { page, pageSize: limit, ...(total === undefined ? {} : { total }), links }
+  return total === undefined ? { page, pageSize: limit, links } : { page, pageSize: limit, total, links }
 }

@@ -17,7 +17,7 @@ export interface Command {
   /** The client's Idempotency-Key, from which the id is made. */
   readonly key?: string | undefined
   /** Where only the item shows what is meant: the action and its parameters, or a problem. Pure. */
-  readonly interpret?: (current: Stored) => Pick<Command, 'action' | 'params'>
+  readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
   /** Throws a problem where the item is not what the client decided on. Pure. */
   readonly precondition?: (current: Stored) => void
 }

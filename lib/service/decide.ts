@@ -5,7 +5,7 @@ import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Command } from './command.js'
-import type { ItemAfter } from './item-after.js'
+import type { ItemAfter, OpenItem } from './item-after.js'
 import { checkNew, compareItem, completeItem, openItem } from './item-after.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
@@ -68,8 +68,7 @@ function workOut (
   const { name } = operation
   const own = openItem(family, current)
   const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
-  const items = Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
-  const informed = { ...context, items: Object.freeze(items) }
+  const informed = informOf(opened, context)
   const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
   const after = compareItem(own, name, made.item)
   const changed = new Map<string, ItemAfter>()
@@ -85,6 +84,16 @@ function workOut (
   const done = { outcome: 'done', after: complete(after) } as const
   if (changed.size === 0) return done
   return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
+}
+
+const noItems = Object.freeze({})
+
+/** The context with the other items, as an operation is shown them. */
+function informOf (opened: ReadonlyMap<string, OpenItem>, { now, command, principal }: Context): Context {
+  const items = opened.size === 0
+    ? noItems
+    : Object.freeze(Object.fromEntries([...opened].map(([name, { known }]) => [name, known])))
+  return { now, command, principal, items }
 }
 
 /** What `apply` gave back: the item, or where there may be others the item and them. */

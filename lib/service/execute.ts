@@ -17,8 +17,7 @@ import { Reader } from './reader.js'
 import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
 import { findOvertaker, findReplay } from './replay.js'
 import { retryConflicts } from './retry.js'
-import type { BoundStorage } from './storage-access.js'
-import { bindSignal } from './storage-access.js'
+import { BoundStorage } from './storage-access.js'
 import { tellCaller } from './tell-caller.js'
 import { getWriteLines } from './write-lines.js'
 
@@ -63,7 +62,7 @@ export async function execute (family: Family, caller: Caller, command: Command)
   const storage = await caller.storage()
   const identity = identifyCommand(command, grant.principal)
   const commit: CommitProgress = { isUnderWay: false }
-  const bound = bindSignal(storage, caller.signal)
+  const bound = new BoundStorage(storage, caller.signal)
   const execution = { family, caller, command, identity, grant, others, storage: bound, commit }
   const counters = getCounters(storage)
   const work = () => retryConflicts(() => attempt(execution), counters)
@@ -97,7 +96,7 @@ function nameLines ({ family, caller, command: { target }, others, identity }: E
 async function attempt (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, identity, command: { target } } = execution
   if (identity !== undefined) {
-    const earlier = await findReplay(storage, family, { ...execution.command, ...identity }, execution.grant)
+    const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const loaded: Loaded = target === undefined ? { ...execution, others: [] } : await load(execution, target)
@@ -135,8 +134,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
       const changes = makeChanges(family, decided, record, changedOthers)
       commit.isUnderWay = true
       return storage.commit(changes, ended)
-    }).catch(error =>
-      findOvertaker(error, storage, family, identity && { ...execution.command, ...identity }, execution.grant))
+    }).catch(error => findOvertaker(error, execution, identity))
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
@@ -185,8 +183,8 @@ function refuseUngranted ({ singular }: Family, grant: Grant, item: Stored | und
   throw new Problem('forbidden', `You may not make the ${singular} this`)
 }
 
-async function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
-  return await (caller.trace === undefined ? work() : caller.trace(step, work))
+function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
+  return caller.trace === undefined ? work() : caller.trace(step, work)
 }
 
 // A command whose meaning only the item shows is to read it first.

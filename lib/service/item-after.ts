@@ -17,8 +17,9 @@ export interface OpenItem {
   readonly content: Members
 }
 
-/** The same with what an operation made of it. */
-export interface ItemAfter extends OpenItem {
+/** What an operation made of an item. */
+export interface ItemAfter {
+  readonly open: OpenItem
   readonly given: Members
   readonly after: Members
   readonly isChanged: boolean
@@ -46,13 +47,13 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
   const isChanged = !haveSameContent(family.ownFields, after, content)
   // What is changed is checked when it is known to be allowed.
   if (!isChanged) checkChanges(open, operation, given)
-  return { ...open, given, after, isChanged }
+  return { open, given, after, isChanged }
 }
 
 /** The item with its next revision. */
-export function completeItem (item: ItemAfter, operation: string, now: string): Stored {
-  const { given, after, foreign, stored: { id, createdAt, revision } } = item
-  checkChanges(item, operation, given)
+export function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
+  const { foreign, stored: { id, createdAt, revision } } = open
+  checkChanges(open, operation, given)
   return { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: now }
 }
 

@@ -27,7 +27,7 @@ export function isInLog (record: CommandRecord, { name }: Family, id: Id, operat
 }
 
 /** Whether there is anything in the log of an item, which need not be there any more. */
-export async function hasLog (storage: Storage, family: Family, id: Id): Promise<boolean> {
+export async function hasLog (storage: Pick<Storage, 'find'>, family: Family, id: Id): Promise<boolean> {
   const order = [...logOrder, { field: 'id', descending: false }]
   const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }
   return (await storage.find('commands', query)).items.length > 0

@@ -109,7 +109,9 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         throw preconditionFailed(family.singular, revision)
       }
     }
-    const asked = { ...command, ...readIds(options), precondition }
+    const { action, target, params } = command
+    const { id, key } = readIds(options)
+    const asked = { action, target, params, id, key, precondition }
     const outcome = await execute(family, makeCaller(options, names), asked)
     const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem

@@ -10,11 +10,13 @@ export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
+type IdSource = Pick<Storage, 'find' | 'nextId'>
+
 /**
  * The id of a new item: the host's, the storage's, the next integer, or a UUID. It never was another item's whose log
  * is here.
  */
-export async function makeNewId (family: Family, makers: Makers, storage: Storage): Promise<Id> {
+export async function makeNewId (family: Family, makers: Makers, storage: IdSource): Promise<Id> {
   const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
   if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
   // What was deleted keeps its log; as a counter that began again would do, it is tried with the next id.
@@ -22,7 +24,7 @@ export async function makeNewId (family: Family, makers: Makers, storage: Storag
   return id
 }
 
-async function countOn (family: Family, storage: Storage): Promise<number> {
+async function countOn (family: Family, storage: IdSource): Promise<number> {
   const order = [{ field: 'id', descending: true }]
   const { items: [last] } = await storage.find(family.name, { where: [], order, offset: 0, limit: 1, count: false })
   let id = last === undefined ? 1 : last.id as number + 1

@@ -32,12 +32,14 @@ export async function authorizeOthers (
   { action, target, params }: Command,
   asked: Pick<Intent, 'tentative'> = {}
 ): Promise<OtherTarget[]> {
+  const declared = own.family.operations.get(action ?? '')?.others ?? []
+  if (declared.length === 0) return []
   const targets: OtherTarget[] = []
   const taken = new Set([`${own.family.name}/${target}`])
-  for (const { name, family: declared, id: nameId } of own.family.operations.get(action ?? '')?.others ?? []) {
+  for (const { name, family: its, id: nameId } of declared) {
     const id = nameId(params)
     if (id === undefined) continue
-    const { family, caller } = declared === undefined ? own : requireOther(own, declared)
+    const { family, caller } = its === undefined ? own : requireOther(own, its)
     const pointer = `/${findParameter(params, name, id)}`
     if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
     const key = `${family.name}/${id}`
@@ -58,7 +60,11 @@ function requireOther ({ family: { name }, caller }: Parameters<typeof authorize
 }
 
 /** The items as they are. One that is not there for the caller is a flaw of the parameters. */
-export async function loadOthers (targets: readonly OtherTarget[], storage: Storage): Promise<LoadedOther[]> {
+export async function loadOthers (
+  targets: readonly OtherTarget[],
+  storage: Pick<Storage, 'get'>
+): Promise<LoadedOther[]> {
+  if (targets.length === 0) return []
   return await Promise.all(targets.map(async target => {
     const { family, caller, id, grant: { where = [] }, pointer } = target
     // Prepared for its family too, it is the same one.

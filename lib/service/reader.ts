@@ -9,17 +9,19 @@ import type { CommandRecord } from './command.js'
 import { nameOtherRow, nameRow } from './command-id.js'
 import { hasLog, isInLog, selectLog } from './log.js'
 
+type Source = Pick<Storage, 'get' | 'find' | 'findText'>
+
 /** What a caller may see of a family: its items under the conditions of the grant, and their logs. */
 export class Reader {
   readonly #family: Family
-  readonly #storage: Storage
+  readonly #storage: Source
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
   /** Who reads, and finds his own commands by the ids that he chose. */
   readonly principal: string | undefined
 
   /** @param signal ends what is read, and the waiting for it */
-  constructor (family: Family, storage: Storage, { where = [], principal }: Grant, signal?: AbortSignal) {
+  constructor (family: Family, storage: Source, { where = [], principal }: Grant, signal?: AbortSignal) {
     this.#family = family
     this.#storage = storage
     this.#where = where

@@ -146,17 +146,18 @@ export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, rea
 /** What clients see of a command. @param id by which it is found; undefined where it is not in the log */
 export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
   const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
-  return {
-    ...(id === undefined ? {} : { id }),
-    [family.singular]: readTarget(family, record),
-    action,
-    ...(params === undefined ? {} : { params }),
-    outcome,
-    revision,
-    createdAt,
-    ...(principal === undefined ? {} : { principal }),
-    ...(chosenId === id ? {} : { chosenId }),
-    ...(problem === undefined ? {} : { problem: restoreProblem(record)?.document() }),
-    ...(about === undefined ? {} : { about })
-  }
+  // Member by member: spreading what may be absent into one literal takes ten times as long.
+  const shown: Record<string, unknown> = {}
+  if (id !== undefined) shown.id = id
+  shown[family.singular] = readTarget(family, record)
+  shown.action = action
+  if (params !== undefined) shown.params = params
+  shown.outcome = outcome
+  shown.revision = revision
+  shown.createdAt = createdAt
+  if (principal !== undefined) shown.principal = principal
+  if (chosenId !== id) shown.chosenId = chosenId
+  if (problem !== undefined) shown.problem = restoreProblem(record)?.document()
+  if (about !== undefined) shown.about = about
+  return shown
 }

@@ -9,17 +9,23 @@ import { isSameCommand } from './command.js'
 import type { CommandId } from './command-id.js'
 import { readTarget } from './record.js'
 
+/** What is asked for, and where it is looked up. */
+interface Asked {
+  readonly storage: Pick<Storage, 'get'>
+  readonly family: Family
+  readonly command: Command
+  readonly grant: Grant
+}
+
 /**
  * The record of a command that was settled under this id before, so that it is not done again. An id that stands for
  * something else is a problem.
  */
 export async function findReplay (
-  storage: Storage,
-  family: Family,
-  command: Command & CommandId,
-  grant: Grant
+  { storage, family, command, grant }: Asked,
+  identity: CommandId
 ): Promise<CommandRecord | undefined> {
-  const record = await getRecord(storage, command, grant.principal)
+  const record = await getRecord(storage, identity, grant.principal)
   if (record === undefined) return undefined
   const { target, key } = command
   // An id of another family's item may be none here.
@@ -28,7 +34,7 @@ export async function findReplay (
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
     throw new Problem('id-reused', key === undefined
-      ? `The command id "${command.id}" was used for another command`
+      ? `The command id "${identity.id}" was used for another command`
       : 'This Idempotency-Key was used for another request')
   }
   return record
@@ -40,22 +46,18 @@ export async function findReplay (
  */
 export async function findOvertaker (
   refusal: unknown,
-  storage: Storage,
-  family: Family,
-  command: Command & CommandId | undefined,
-  grant: Grant
+  asked: Asked,
+  identity: CommandId | undefined
 ): Promise<CommandRecord> {
   const isConstraint = refusal instanceof Problem && refusal.cause instanceof ConstraintError
-  const earlier = isConstraint && command !== undefined
-    ? await findReplay(storage, family, command, grant)
-    : undefined
+  const earlier = isConstraint && identity !== undefined ? await findReplay(asked, identity) : undefined
   if (earlier === undefined) throw refusal
   return earlier
 }
 
 /** The record of a command by the id of its principal; what others did under the same id is not there. */
 async function getRecord (
-  storage: Storage,
+  storage: Asked['storage'],
   { id, row }: CommandId,
   principal: string | undefined
 ): Promise<CommandRecord | undefined> {
@@ -68,7 +70,7 @@ async function getRecord (
 
 // A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
 async function mayHear (
-  storage: Storage,
+  storage: Asked['storage'],
   family: Family,
   record: CommandRecord,
   { where = [] }: Grant

@@ -2,7 +2,7 @@ import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
 import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
-import type { Change, FamilyShape, Storage } from '../storage/storage.js'
+import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
 import { noteShapes } from './mapped-families.js'
@@ -52,11 +52,6 @@ export interface GuardedStorage extends Storage {
   commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
 
-/** A storage for one caller, whose signal need not be given any more. */
-export interface BoundStorage extends Storage {
-  commit (changes: readonly Change[], ended?: (error?: unknown) => void): Promise<void>
-}
-
 export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
   if (safe === undefined) {
@@ -77,10 +72,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
           ended?.(signal.reason)
           throw signal.reason
         }
-        const committing = guard(() => storage.commit(changes)).then(() => ended?.(), error => {
-          ended?.(error)
-          throw error
-        })
+        const committing = commit(changes, ended)
         await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
       },
       close: () => storage.close()
@@ -88,6 +80,17 @@ export function guardStorage (storage: Storage): GuardedStorage {
     guarded.set(storage, safe)
   }
   return safe
+
+  async function commit (changes: readonly Change[], ended: ((error?: unknown) => void) | undefined): Promise<void> {
+    try {
+      await storage.commit(changes)
+    } catch (error) {
+      const refusal = toRefusal(error)
+      ended?.(refusal)
+      throw refusal
+    }
+    ended?.()
+  }
 
   // Who waits for a storage that does not heed the signal is told when it is over, whatever the storage does then.
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
@@ -102,27 +105,39 @@ export function guardStorage (storage: Storage): GuardedStorage {
   }
 }
 
-/** The storage for one caller: what is read and committed through it heeds his signal. */
-export function bindSignal (storage: GuardedStorage, signal: AbortSignal | undefined): BoundStorage {
-  return {
-    ...storage,
-    find: (family, query) => storage.find(family, query, signal),
-    get: (family, id) => storage.get(family, id, signal),
-    nextId: async family => await storage.nextId?.(family, signal),
-    commit: (changes, ended) => storage.commit(changes, signal, ended)
+/** A storage for one caller: what is read and committed through it heeds his signal. */
+export class BoundStorage {
+  readonly #storage: GuardedStorage
+  readonly #signal: AbortSignal | undefined
+
+  constructor (storage: GuardedStorage, signal: AbortSignal | undefined) {
+    this.#storage = storage
+    this.#signal = signal
+  }
+
+  find (family: string, query: Query): Promise<Found> {
+    return this.#storage.find(family, query, this.#signal)
+  }
+
+  get (family: string, id: Id): Promise<Stored | undefined> {
+    return this.#storage.get(family, id, this.#signal)
+  }
+
+  async nextId (family: string): Promise<Id | undefined> {
+    return await this.#storage.nextId?.(family, this.#signal)
+  }
+
+  commit (changes: readonly Change[], ended?: (error?: unknown) => void): Promise<void> {
+    return this.#storage.commit(changes, this.#signal, ended)
   }
 }
 
 /** At opening, a table that does not fit is a mistake of the host's; anything else may be better the next time. */
 export async function guardOpening<T> (open: () => Promise<T>): Promise<T> {
-  return await guard(open, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
-}
-
-async function guard<T> (work: () => Promise<T>, isKnown = isRefusal): Promise<T> {
   try {
-    return await work()
+    return await open()
   } catch (error) {
-    throw toRefusal(error, isKnown)
+    throw toRefusal(error, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
   }
 }
 

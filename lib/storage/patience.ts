@@ -113,7 +113,7 @@ export class Patience implements AbortSignal {
       }
       const ending = { endsAt: this.endsAt, end }
       this.deadlines.add(ending)
-      committing.then(resolve, reject).finally(() => { this.deadlines.delete(ending) })
+      committing.then(resolve, reject).then(() => { this.deadlines.delete(ending) })
     })
   }
 
