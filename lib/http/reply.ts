@@ -115,13 +115,22 @@ export function addLink (reply: FastifyReply, link: string): FastifyReply {
 }
 
 // Not all that a query may hold unencoded may stand between the angle brackets.
-const isPlain = /^[!#-;=?-[\]_a-z~]*$/
+const plain = /^[!#-;=?-[\]_a-z~]*$/
+
+/** Whether nothing in a URL must be encoded for the header. */
+export function isPlain (url: string): boolean {
+  return plain.test(url)
+}
 
 function encodeOthers (url: string): string {
   return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
 }
 
-/** One link as it stands in the header (RFC 8288). */
-export function formatLink (url: string, rel: string): string {
-  return `<${isPlain.test(url) ? url : encodeOthers(url)}>; rel="${rel}"`
+/**
+ * One link as it stands in the header (RFC 8288).
+ *
+ * @param isKnownPlain where it was found before that nothing in it must be encoded
+ */
+export function formatLink (url: string, rel: string, isKnownPlain = isPlain(url)): string {
+  return `<${isKnownPlain ? url : encodeOthers(url)}>; rel="${rel}"`
 }

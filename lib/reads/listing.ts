@@ -1,4 +1,4 @@
-import { formatLink } from '../http/reply.js'
+import { formatLink, isPlain } from '../http/reply.js'
 import type { ItemLengths } from '../mount/item-lengths.js'
 import type { Exchange } from '../mount/mount.js'
 import { Problem } from '../problems.js'
@@ -76,9 +76,11 @@ export function formatLinks (links: PageLinks): string {
 }
 
 function joinLinks ({ self, first, next, prev }: PageLinks): string {
-  let all = `${formatLink(self, 'self')}, ${formatLink(first, 'first')}`
-  if (next !== undefined) all += `, ${formatLink(next, 'next')}`
-  if (prev !== undefined) all += `, ${formatLink(prev, 'prev')}`
+  // The others have nothing that this one does not have, but for places, which are plain.
+  const areAllPlain = isPlain(self) || undefined
+  let all = `${formatLink(self, 'self', areAllPlain)}, ${formatLink(first, 'first', areAllPlain)}`
+  if (next !== undefined) all += `, ${formatLink(next, 'next', areAllPlain)}`
+  if (prev !== undefined) all += `, ${formatLink(prev, 'prev', areAllPlain)}`
   return all
 }
 

@@ -91,5 +91,10 @@ export async function allHold (tests: readonly SlowTest[], item: Stored, turn: T
 
 /** The conditions on fields, those of alternatives among them. */
 export function listFieldConditions (where: readonly Condition[]): FieldCondition[] {
-  return where.flatMap(condition => condition.op === 'any' ? condition.of.flat() : [condition])
+  const conditions: FieldCondition[] = []
+  for (const condition of where) {
+    if (condition.op === 'any') conditions.push(...condition.of.flat())
+    else conditions.push(condition)
+  }
+  return conditions
 }

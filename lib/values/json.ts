@@ -101,6 +101,12 @@ export function makePicker (members: readonly string[]): (item: Members) => Memb
   }
 }
 
+/** Writes these members of an item as a JSON object. */
+export function makeItemWriter (members: readonly string[]): (item: Members) => string {
+  const pick = makePicker(members)
+  return item => JSON.stringify(pick(item))
+}
+
 /** About how many characters of text these items hold, whatever is nested in them. */
 export function measureAll (items: readonly object[]): number {
   let length = 0

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { insert, query, remove, replace, thing, things, where } from '../../lib/storage/conformance/fixture.js'
 import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import { ItemTexts } from '../../lib/storage/memory/item-texts.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import { SortedItems } from '../../lib/storage/memory/sorted-items.js'
 import type { Id, Stored } from '../../lib/storage/storage.js'
@@ -59,4 +60,38 @@ t.test('items stay in order, and one for each id, whatever is changed', async t 
     return true
   }))
   t.pass('100 histories')
+})
+
+t.test('a page as text is that of the items as they are now', async t => {
+  const storage = memoryStorage()
+  await storage.prepare(things)
+  await storage.commit(insert('things', thing(1, { string: 'a' }), thing(2, { string: 'b' })))
+  const members = ['id', 'string']
+  const read = async () => await storage.findText?.('things', query({ limit: 10 }), members)
+  for (const revision of [1, 2, 3]) {
+    for (const time of ['first', 'second']) {
+      const text = (await read())?.text
+      t.equal(text, `{"id":1,"string":"${'a'.repeat(revision)}"},{"id":2,"string":"b"}`, `${revision}, ${time} time`)
+    }
+    const next = { string: 'a'.repeat(revision + 1), revision: revision + 1 }
+    await storage.commit([{ type: 'replace', family: 'things', item: thing(1, next), expected: revision }])
+  }
+
+  const changing = { ...thing(7), string: 'once' }
+  const wrapped = { ...storage, find: async () => ({ items: [changing] }) }
+  t.match((await wrapped.findText?.('things', query({ limit: 10 }), members))?.text, /once/, 'of another find')
+  changing.string = 'again'
+  t.match((await wrapped.findText?.('things', query({ limit: 10 }), members))?.text, /again/)
+})
+
+t.test('of very many texts, and of long ones, few are kept', async t => {
+  const texts = new ItemTexts(['id'])
+  for (let id = 0; id < 100_000; id++) texts.write(Object.freeze(thing(id)))
+  t.equal(texts.size, 100_000)
+  texts.write(Object.freeze(thing(100_000)))
+  t.equal(texts.size, 1)
+
+  const long = new ItemTexts(['id', 'string'])
+  t.match(long.write(Object.freeze(thing(1, { string: 'a'.repeat(1000) }))), /^{"id":1,"string":"a{1000}"}$/)
+  t.equal(long.size, 0)
 })

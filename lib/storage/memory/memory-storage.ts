@@ -1,17 +1,18 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges, getId } from '../changes.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
-import { compareScalars } from '../compare.js'
+import { writePage } from '../found-text.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
-import { collectMatches, FirstMatches } from '../page.js'
 import { markHeeding } from '../patience.js'
 import { completer, mergeShapes, refuseIncomplete } from '../shapes.js'
-import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage.js'
+import type { Change, FamilyShape, Id, Storage, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { Turn } from '../turn.js'
 import { readLineLimits, WaitingLine } from '../waiting-line.js'
-import { countBelow, SortedItems } from './sorted-items.js'
+import { ItemTexts } from './item-texts.js'
+import { search } from './search.js'
+import { SortedItems } from './sorted-items.js'
 
 /** How a storage in memory works. */
 export interface MemoryOptions {
@@ -32,6 +33,8 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
   const rules = new KeyRules()
+  // By the list of members itself, which a family has one of.
+  const texts = new WeakMap<readonly string[], ItemTexts>()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
     findEqual: (family, values) => getFamily(family).items.findEqual(values)
@@ -59,6 +62,14 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       } finally {
         turn.end()
       }
+    },
+
+    async findText (family, { where, order, offset, limit, count }, members, signal) {
+      // Whoever puts another `find` in the place of this one means pages too.
+      const found = await this.find(family, { where, order, offset, limit: limit + 1, count }, signal)
+      let written = texts.get(members)
+      if (written === undefined) texts.set(members, written = new ItemTexts(members))
+      return writePage(found, { order, offset, limit }, written.write)
     },
 
     async get (family, id, signal) {
@@ -127,65 +138,6 @@ function checkRevision (change: Change, current: Stored | undefined): void {
   } else if (current?.revision !== change.expected) {
     throw new ConflictError(change.family, getId(change))
   }
-}
-
-async function search (family: SortedItems, query: Query, turn: Turn): Promise<Found> {
-  const { from, to, rest } = narrowById(family.items, query.where)
-  const [first] = query.order
-  const byId = first === undefined || first.field === 'id'
-  const backwards = byId && first?.descending === true
-
-  if (byId && rest.length === 0) {
-    const items = backwards
-      ? family.items.slice(Math.max(from, to - query.offset - query.limit), Math.max(from, to - query.offset)).reverse()
-      : family.items.slice(from + query.offset, Math.min(to, from + query.offset + query.limit))
-    return query.count ? { items, total: Math.max(0, to - from) } : { items }
-  }
-
-  const named = findNamed(family, query.where, backwards)
-  const walk = byId || named !== undefined ? undefined : family.planWalk(query)
-  const matches = new FirstMatches(byId || walk?.isOrdered === true ? { ...query, order: [] } : query)
-  const add = (item: Stored): boolean => matches.add(item)
-  if (named !== undefined) await collectMatches(named, query.where, turn, add)
-  else {
-    await family.read(async items => {
-      if (walk !== undefined) await collectMatches(walk.items, query.where, turn, add)
-      else await collectMatches(iterate(items, from, to, backwards), rest, turn, add)
-    })
-  }
-  return matches.toPage()
-}
-
-/** The items that a condition names by their ids, in the order of the id; undefined where none does. */
-function findNamed (family: SortedItems, where: readonly Condition[], backwards: boolean): Stored[] | undefined {
-  const named = where.find(({ field, op }) => field === 'id' && op === 'eq')
-  if (named === undefined || !('values' in named)) return undefined
-  const items = [...new Set(named.values)].flatMap(id => family.get(id as Id) ?? [])
-  return items.sort((a, b) => compareScalars(a.id, b.id) * (backwards ? -1 : 1))
-}
-
-/** The part of the items that the conditions on the id leave, and the conditions that are left to check. */
-function narrowById (
-  items: readonly Stored[],
-  where: readonly Condition[]
-): { from: number, to: number, rest: Condition[] } {
-  let from = 0
-  let to = items.length
-  const rest: Condition[] = []
-  for (const condition of where) {
-    if (condition.field !== 'id') rest.push(condition)
-    else if (condition.op === 'gt') from = Math.max(from, countBelow(items, condition.value as Id, true))
-    else if (condition.op === 'gte') from = Math.max(from, countBelow(items, condition.value as Id))
-    else if (condition.op === 'lt') to = Math.min(to, countBelow(items, condition.value as Id))
-    else if (condition.op === 'lte') to = Math.min(to, countBelow(items, condition.value as Id, true))
-    else rest.push(condition)
-  }
-  return { from, to, rest }
-}
-
-function * iterate (items: readonly Stored[], from: number, to: number, backwards: boolean): Generator<Stored> {
-  if (backwards) for (let at = to - 1; at >= from; at--) yield items[at] as Stored
-  else for (let at = from; at < to; at++) yield items[at] as Stored
 }
 
 // Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:

@@ -1,5 +1,6 @@
+import { makeItemWriter } from '../../values/json.js'
+import { toFoundText, writePage } from '../found-text.js'
 import type { IndexOrder } from '../sql/clauses.js'
-import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -70,7 +71,7 @@ export class TableReader {
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
-      return writeItems(await this.find(query, signal), members, asked)
+      return writePage(await this.find(query, signal), asked, makeItemWriter(members))
     }
     const read: ReadPart<JoinedText> = (select, isLong) =>
       this.statements.readText(select, columns, { signal, isLong })
@@ -78,13 +79,8 @@ export class TableReader {
     const [{ text, length, first, last }, total] = query.count
       ? await Promise.all([reading, this.#count(query, signal)])
       : [await reading]
-    return {
-      text,
-      count: Math.min(length, asked.limit),
-      more: length > asked.limit,
-      ...keysOf(asked, first, last),
-      ...total === undefined ? {} : { total }
-    }
+    const count = Math.min(length, asked.limit)
+    return toFoundText({ text, count, more: length > asked.limit, first, last, total }, asked)
   }
 
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {

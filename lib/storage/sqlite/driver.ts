@@ -35,13 +35,18 @@ export function prepareRead (database: SqliteDatabase, sql: string): ReadStateme
   const statement = database.prepare(sql) as ArrayStatement
   const all = statement.all.bind(statement) as (...parameters: unknown[]) => unknown[]
   const get = statement.get?.bind(statement) as ((...parameters: unknown[]) => unknown) | undefined
-  const hasArrays = switchToArrays(statement)
-  const toRow = (row: unknown) => hasArrays ? row as unknown[] : Object.values(row as object)
+  const first = get ?? ((...parameters: unknown[]) => all(...parameters)[0])
+  if (switchToArrays(statement)) {
+    return {
+      all: parameters => all(...parameters) as unknown[][],
+      get: parameters => first(...parameters) as unknown[] | undefined
+    }
+  }
   return {
-    all: parameters => hasArrays ? all(...parameters) as unknown[][] : all(...parameters).map(toRow),
+    all: parameters => all(...parameters).map(row => Object.values(row as object)),
     get (parameters) {
-      const row = get === undefined ? all(...parameters)[0] : get(...parameters)
-      return row === undefined ? undefined : toRow(row)
+      const row = first(...parameters)
+      return row === undefined ? undefined : Object.values(row as object)
     }
   }
 }

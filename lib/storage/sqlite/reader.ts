@@ -1,5 +1,6 @@
+import { makeItemWriter } from '../../values/json.js'
+import { toFoundText, writePage } from '../found-text.js'
 import { raceSignal } from '../patience.js'
-import { keysOf, writeItems } from '../sql/found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -77,15 +78,15 @@ export class TableReader {
     const isKeyed = asked.order.every(({ field }) => members.includes(field))
     // Without their key, and where JavaScript has the items anyway, they are written from the items.
     if (!isKeyed || hasPatterns(query) || !this.settings.writesJson) {
-      return writeItems(await this.find(query, signal), members, asked)
+      return writePage(await this.find(query, signal), asked, makeItemWriter(members))
     }
     const columns = members.map(member => getColumn(this.layout, member))
     const items = await this.#readLight(query, {
       read: select => this.statements.readText(select, columns),
       join: joinItems
     })
-    if (items === undefined) return writeItems(await this.#readHeavy(query, signal), members, asked)
-    return toFoundText(items, asked, query.count ? await this.#count(query, signal) : undefined)
+    if (items === undefined) return writePage(await this.#readHeavy(query, signal), asked, makeItemWriter(members))
+    return splitItems(items, asked, query.count ? await this.#count(query, signal) : undefined)
   }
 
   #readLight<Rows extends Counted> (query: Query, form: RowForm<Rows>): Promise<Rows | undefined> {
@@ -135,21 +136,21 @@ export class TableReader {
 const separators = new RegExp(itemSeparator, 'g')
 
 /** @param items one more than `limit` where there are more */
-function toFoundText ({ text, length, mark }: JoinedItems, query: Query, total: number | undefined): FoundText {
+function splitItems ({ text, length, mark }: JoinedItems, query: Query, total: number | undefined): FoundText {
   const more = length > query.limit
   const count = more ? query.limit : length
   const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
-  return {
+  return toFoundText({
     text: mark === itemSeparator ? shown.replace(separators, ',') : shown,
     count,
     more,
-    ...count === 0 ? {} : findKeys(shown, mark, query),
-    ...total === undefined ? {} : { total }
-  }
+    first: count === 0 || query.offset === 0 ? undefined : parseFirst(shown, mark),
+    last: count === 0 ? undefined : JSON.parse(shown.slice(shown.lastIndexOf(mark) + 1)) as Stored,
+    total
+  }, query)
 }
 
-function findKeys (shown: string, mark: string, query: Query): Pick<FoundText, 'first' | 'last'> {
+function parseFirst (shown: string, mark: string): Stored {
   const end = shown.indexOf(mark)
-  const first = query.offset === 0 ? undefined : JSON.parse(end === -1 ? shown : shown.slice(0, end)) as Stored
-  return keysOf(query, first, JSON.parse(shown.slice(shown.lastIndexOf(mark) + 1)) as Stored)
+  return JSON.parse(end === -1 ? shown : shown.slice(0, end)) as Stored
 }
