@@ -64,6 +64,7 @@ export async function findTextInParts (
 ): Promise<FoundText> {
   const parts = await readParts(parsed, watch, findText, ({ count, text, more, last }) =>
     ({ count, length: text.length, rest: more ? last && { isAfter: true, item: last } : undefined }))
+  if (parts.length === 1) return parts[0] as FoundText
   const { last, more } = parts.at(-1) as FoundText
   return {
     ...parts[0],
@@ -88,7 +89,8 @@ async function readParts<T> (
   const expected = Math.min(left * lengths.average, maxLength)
   hold(expected)
   for (let size = choosePart(lengths.average); ;) {
-    const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
+    const isWhole = parts.length === 0 && left <= size
+    const part = await read(isWhole ? parsed : { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const looked = look(part)
     // What was left has been deleted meanwhile.
     if (looked.count === 0 && parts.length > 0) return parts

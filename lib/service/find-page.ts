@@ -2,6 +2,7 @@ import { invalidQuery } from '../problems.js'
 import type { OrderedList, Place, Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { listParts } from '../query/parts.js'
+import { askOneMore } from '../storage/found-text.js'
 import type { Condition, Found, ItemKey, Query, Stored } from '../storage/storage.js'
 
 export type Find = (query: Query) => Promise<Found>
@@ -16,8 +17,7 @@ export interface FoundPage {
 
 /** Finds the page that a query asks for. */
 export async function findPage (find: Find, { query, list, start, page }: ParsedQuery): Promise<FoundPage> {
-  // One item more than the page has, to know whether there is a next one without counting.
-  const asked = { ...query, limit: query.limit + 1 }
+  const asked = askOneMore(query)
   const found = start === undefined ? await find(asked) : await findFrom(find, list, asked, start)
   const more = found.items.length > query.limit
   const shown = more ? found.items.slice(0, query.limit) : found.items

@@ -1,7 +1,7 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges, getId } from '../changes.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
-import { writePage } from '../found-text.js'
+import { askOneMore, writePage } from '../found-text.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
 import { markHeeding } from '../patience.js'
@@ -64,12 +64,12 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       }
     },
 
-    async findText (family, { where, order, offset, limit, count }, members, signal) {
+    async findText (family, query, members, signal) {
       // Whoever puts another `find` in the place of this one means pages too.
-      const found = await this.find(family, { where, order, offset, limit: limit + 1, count }, signal)
+      const found = await this.find(family, askOneMore(query), signal)
       let written = texts.get(members)
       if (written === undefined) texts.set(members, written = new ItemTexts(members))
-      return writePage(found, { order, offset, limit }, written.write)
+      return writePage(found, query, written.write)
     },
 
     async get (family, id, signal) {

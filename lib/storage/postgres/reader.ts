@@ -1,5 +1,5 @@
 import { makeItemWriter } from '../../values/json.js'
-import { toFoundText, writePage } from '../found-text.js'
+import { askOneMore, toFoundText, writePage } from '../found-text.js'
 import type { IndexOrder } from '../sql/clauses.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -67,7 +67,7 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery({ ...fitQuery(this.layout, asked), limit: asked.limit + 1 })
+    const query = tightenQuery(askOneMore(fitQuery(this.layout, asked)))
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
@@ -137,9 +137,11 @@ export class TableReader {
         return await read({ ...query, ...along }, query.offset > shortSkip || this.#isSorted(along.order))
       }
       case 'look': {
-        const within = { ...followIndex(step, query.order), rows: step.rows }
-        const looked = await read({ ...query, where: step.filters, within }, this.#isSorted(within.order))
-        return looked.length === query.limit ? looked : undefined
+        const along = followIndex(step, query.order)
+        const within = { where: along.where, order: along.order, rows: step.rows }
+        const { order, limit, offset } = query
+        const looked = await read({ where: step.filters, order, limit, offset, within }, this.#isSorted(within.order))
+        return looked.length === limit ? looked : undefined
       }
       case 'window': {
         // PostgreSQL sorts part by part along an index, and ends when the page is full; what is filtered may be far.

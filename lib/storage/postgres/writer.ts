@@ -37,7 +37,11 @@ export interface Write {
 
 /** Encodes the changes of a family. */
 export class TableWriter {
-  constructor (readonly layout: Layout) {}
+  readonly #columns: readonly Column[]
+
+  constructor (readonly layout: Layout) {
+    this.#columns = listWritten(layout)
+  }
 
   encodeChange (change: Change, relations: Relations | undefined): Write {
     const { layout } = this
@@ -45,7 +49,7 @@ export class TableWriter {
     const item = 'item' in change ? change.item : undefined
     const record: Record<string, unknown> = {}
     const kept: string[] = []
-    for (const column of listWritten(layout)) {
+    for (const column of this.#columns) {
       const { present, field } = column
       const name = column.name as string
       if (isKept(change, column)) {
@@ -59,9 +63,9 @@ export class TableWriter {
       if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
     if (kept.length > 0) record['$k'] = kept
-    const looks = relations === undefined ? noLooks : listLooks(change, relations)
-    if (looks.looked.length > 0) record['$r'] = looks.looked.map(({ column }) => column.name)
-    if (looks.referrers.length > 0) record['$u'] = looks.referrers.map(nameReference)
+    const { looked, uses, referrers, isReferred } = relations === undefined ? noLooks : listLooks(change, relations)
+    if (looked.length > 0) record['$r'] = looked.map(({ column }) => column.name)
+    if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
     return {
       type: change.type,
       layout,
@@ -70,7 +74,10 @@ export class TableWriter {
       expected: change.type === 'insert' ? undefined : change.expected,
       revision: change.type === 'require' ? change.expected : item?.revision,
       json: JSON.stringify(record).slice(1, -1),
-      ...looks
+      looked,
+      uses,
+      referrers,
+      isReferred
     }
   }
 }

@@ -1,5 +1,5 @@
 import { makeItemWriter } from '../../values/json.js'
-import { toFoundText, writePage } from '../found-text.js'
+import { askOneMore, toFoundText, writePage } from '../found-text.js'
 import { raceSignal } from '../patience.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -74,7 +74,7 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery({ ...asked, limit: asked.limit + 1 })
+    const query = tightenQuery(askOneMore(asked))
     const isKeyed = asked.order.every(({ field }) => members.includes(field))
     // Without their key, and where JavaScript has the items anyway, they are written from the items.
     if (!isKeyed || hasPatterns(query) || !this.settings.writesJson) {
