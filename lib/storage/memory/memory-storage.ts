@@ -10,7 +10,7 @@ import type { Change, FamilyShape, Id, Storage, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { Turn } from '../turn.js'
 import { readLineLimits, WaitingLine } from '../waiting-line.js'
-import { ItemTexts } from './item-texts.js'
+import { bearText, makeTextWriter } from './kept-text.js'
 import { search } from './search.js'
 import { SortedItems } from './sorted-items.js'
 
@@ -33,8 +33,6 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
   const rules = new KeyRules()
-  // By the list of members itself, which a family has one of.
-  const texts = new WeakMap<readonly string[], ItemTexts>()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
     findEqual: (family, values) => getFamily(family).items.findEqual(values)
@@ -67,9 +65,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async findText (family, query, members, signal) {
       // Whoever puts another `find` in the place of this one means pages too.
       const found = await this.find(family, askOneMore(query), signal)
-      let written = texts.get(members)
-      if (written === undefined) texts.set(members, written = new ItemTexts(members))
-      return writePage(found, query, written.write)
+      return writePage(found, query, makeTextWriter(members))
     },
 
     async get (family, id, signal) {
@@ -86,7 +82,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         checkRevision(change, items.get(id))
         if (change.type === 'require') continue
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
-        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
+        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copyItem(complete(change.item))))
       }
       rules.check(changes, kept)
       // Nothing is refused from here on.
@@ -127,7 +123,7 @@ function completeAll (items: readonly Stored[], complete: MemoryFamily['complete
   const edits = new Map<Id, Stored>()
   for (const item of items) {
     const completed = complete(item)
-    if (completed !== item) edits.set(item.id, copy(completed))
+    if (completed !== item) edits.set(item.id, copyItem(completed))
   }
   return edits
 }
@@ -142,10 +138,18 @@ function checkRevision (change: Change, current: Stored | undefined): void {
 
 // Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:
 // for a small item that takes four times as long.
+function copyItem (item: Stored): Stored {
+  return Object.freeze(bearText(copyMembers(item)))
+}
+
+function copyMembers<T extends object> (members: T): T {
+  const copied = { ...members } as Record<string, unknown>
+  for (const name of Object.keys(copied)) copied[name] = copy(copied[name])
+  return copied as T
+}
+
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Object.freeze(value.map(copy)) as T
-  const copied = { ...value } as Record<string, unknown>
-  for (const name of Object.keys(copied)) copied[name] = copy(copied[name])
-  return Object.freeze(copied) as T
+  return Object.freeze(copyMembers(value))
 }
