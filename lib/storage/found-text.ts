@@ -31,12 +31,12 @@ export function toFoundText (
 export function writePage (
   { items, total }: Found,
   query: Pick<Query, 'order' | 'offset' | 'limit'>,
-  write: (item: Stored) => string
+  write: (items: readonly Stored[]) => string
 ): FoundText {
   const more = items.length > query.limit
   const shown = more ? items.slice(0, query.limit) : items
-  const text = shown.map(write).join(',')
-  return toFoundText({ text, count: shown.length, more, first: shown[0], last: shown.at(-1), total }, query)
+  const page = { text: write(shown), count: shown.length, more, first: shown[0], last: shown.at(-1), total }
+  return toFoundText(page, query)
 }
 
 function pickKey (order: readonly Order[], item: Stored): ItemKey {

@@ -101,10 +101,10 @@ export function makePicker (members: readonly string[]): (item: Members) => Memb
   }
 }
 
-/** Writes these members of an item as a JSON object. */
-export function makeItemWriter (members: readonly string[]): (item: Members) => string {
+/** Writes these members of items as JSON objects, with commas between them. */
+export function makeListWriter (members: readonly string[]): (items: readonly Members[]) => string {
   const pick = makePicker(members)
-  return item => JSON.stringify(pick(item))
+  return items => JSON.stringify(items.map(pick)).slice(1, -1)
 }
 
 /** About how many characters of text these items hold, whatever is nested in them. */

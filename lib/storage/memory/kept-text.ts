@@ -1,4 +1,4 @@
-import { makeItemWriter } from '../../values/json.js'
+import { makeListWriter, makePicker } from '../../values/json.js'
 import type { Stored } from '../storage.js'
 
 // What is longer is written anew each time: many of them would be more than the items.
@@ -20,16 +20,16 @@ class KeptText extends Bearer {
   #text = ''
 
   /** @param members the list itself, which a family has one of */
-  static write (item: Stored, members: readonly string[], write: (item: Stored) => string): string {
-    // What a host puts in the place of an item may be changed any time.
-    if (!(#text in item)) return write(item)
-    const kept = item as unknown as KeptText
-    if (kept.#members === members) return kept.#text
-    const text = write(item)
-    if (text.length > maxLength) return text
-    kept.#members = members
-    kept.#text = text
-    return text
+  static read (item: Stored, members: readonly string[]): string | undefined {
+    // What a host puts in the place of an item may be changed any time, and has none.
+    return #text in item && item.#members === members ? item.#text : undefined
+  }
+
+  static keep (item: Stored, members: readonly string[], text: string): void {
+    if (!(#text in item) || text.length > maxLength) return
+    const bearer = item as unknown as KeptText
+    bearer.#members = members
+    bearer.#text = text
   }
 }
 
@@ -41,9 +41,17 @@ export function bearText<T extends object> (item: T): T {
 const seen = new WeakSet<readonly string[]>()
 
 /** Writes items as JSON objects with these members, and keeps what it writes where the same list comes again. */
-export function makeTextWriter (members: readonly string[]): (item: Stored) => string {
-  const write = makeItemWriter(members)
-  if (seen.has(members)) return item => KeptText.write(item, members, write)
-  seen.add(members)
-  return write
+export function makeKeepingWriter (members: readonly string[]): (items: readonly Stored[]) => string {
+  if (!seen.has(members)) {
+    seen.add(members)
+    return makeListWriter(members)
+  }
+  const pick = makePicker(members)
+  return items => items.map(item => KeptText.read(item, members) ?? write(item)).join()
+
+  function write (item: Stored): string {
+    const text = JSON.stringify(pick(item))
+    KeptText.keep(item, members, text)
+    return text
+  }
 }

@@ -1,4 +1,5 @@
 import { errorCodes } from '../../errors.js'
+import { makeListWriter } from '../../values/json.js'
 import { checkChanges, getId } from '../changes.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
 import { askOneMore, writePage } from '../found-text.js'
@@ -10,7 +11,7 @@ import type { Change, FamilyShape, Id, Storage, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { Turn } from '../turn.js'
 import { readLineLimits, WaitingLine } from '../waiting-line.js'
-import { bearText, makeTextWriter } from './kept-text.js'
+import { bearText, makeKeepingWriter } from './kept-text.js'
 import { search } from './search.js'
 import { SortedItems } from './sorted-items.js'
 
@@ -65,7 +66,8 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async findText (family, query, members, signal) {
       // Whoever puts another `find` in the place of this one means pages too.
       const found = await this.find(family, askOneMore(query), signal)
-      return writePage(found, query, makeTextWriter(members))
+      const isKept = getFamily(family).items.items.length <= maxTexts
+      return writePage(found, query, isKept ? makeKeepingWriter(members) : makeListWriter(members))
     },
 
     async get (family, id, signal) {
@@ -98,6 +100,9 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     return found
   }
 }
+
+// Among more, most are on a page for the first time, and to keep them costs more than to write them.
+const maxTexts = 100_000
 
 interface MemoryFamily {
   /** With the fields of all versions that were prepared. */

@@ -1,4 +1,4 @@
-import { makeItemWriter } from '../../values/json.js'
+import { makeListWriter } from '../../values/json.js'
 import { askOneMore, toFoundText, writePage } from '../found-text.js'
 import type { IndexOrder } from '../sql/clauses.js'
 import type { Layout } from '../sql/layout.js'
@@ -71,7 +71,7 @@ export class TableReader {
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (hasPatterns(query) || !canWriteJson(columns, this.layout.mapped)) {
-      return writePage(await this.find(query, signal), asked, makeItemWriter(members))
+      return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
     const read: ReadPart<JoinedText> = (select, isLong) =>
       this.statements.readText(select, columns, { signal, isLong })

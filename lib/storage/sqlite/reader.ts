@@ -1,4 +1,4 @@
-import { makeItemWriter } from '../../values/json.js'
+import { makeListWriter } from '../../values/json.js'
 import { askOneMore, toFoundText, writePage } from '../found-text.js'
 import { raceSignal } from '../patience.js'
 import type { Layout } from '../sql/layout.js'
@@ -78,14 +78,14 @@ export class TableReader {
     const isKeyed = asked.order.every(({ field }) => members.includes(field))
     // Without their key, and where JavaScript has the items anyway, they are written from the items.
     if (!isKeyed || hasPatterns(query) || !this.settings.writesJson) {
-      return writePage(await this.find(query, signal), asked, makeItemWriter(members))
+      return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
     const columns = members.map(member => getColumn(this.layout, member))
     const items = await this.#readLight(query, {
       read: select => this.statements.readText(select, columns),
       join: joinItems
     })
-    if (items === undefined) return writePage(await this.#readHeavy(query, signal), asked, makeItemWriter(members))
+    if (items === undefined) return writePage(await this.#readHeavy(query, signal), asked, makeListWriter(members))
     return splitItems(items, asked, query.count ? await this.#count(query, signal) : undefined)
   }
 
