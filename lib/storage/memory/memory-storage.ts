@@ -66,8 +66,8 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async findText (family, query, members, signal) {
       // Whoever puts another `find` in the place of this one means pages too.
       const found = await this.find(family, askOneMore(query), signal)
-      const isKept = getFamily(family).items.items.length <= maxTexts
-      return writePage(found, query, isKept ? makeKeepingWriter(members) : makeListWriter(members))
+      const { length = 0 } = families.get(family)?.items.items ?? {}
+      return writePage(found, query, length > maxTexts ? makeListWriter(members) : makeKeepingWriter(members))
     },
 
     async get (family, id, signal) {
