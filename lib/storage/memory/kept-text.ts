@@ -13,7 +13,7 @@ class Bearer {
 
 /**
  * The JSON of an item, kept with it where nobody else sees it: an item stays as it is until another takes its place,
- * and to write one takes longer than to find it. In a map by item it would cost as much to look up as to write.
+ * and to write one takes longer than to find it. A map by item would take longer, and keep what was replaced.
  */
 class KeptText extends Bearer {
   #members: readonly string[] | undefined
