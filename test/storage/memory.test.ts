@@ -95,15 +95,3 @@ t.test('of a long item the text is written each time, and by any list of members
     }
   }
 })
-
-t.test('among very many, a page as text is the same', async t => {
-  const storage = memoryStorage()
-  await storage.prepare(things)
-  await storage.commit(insert('things', ...Array.from({ length: 100_001 }, (_, id) => thing(id))))
-  const members = ['id']
-  for (const time of [1, 2, 3]) {
-    const found = await storage.findText?.('things', query({ offset: 99_999, limit: 10 }), members)
-    const [first, last] = [{ id: 99_999 }, { id: 100_000 }]
-    t.same(found, { text: '{"id":99999},{"id":100000}', count: 2, more: false, first, last }, `${time}`)
-  }
-})

@@ -1,5 +1,4 @@
 import { errorCodes } from '../../errors.js'
-import { makeListWriter } from '../../values/json.js'
 import { checkChanges, getId } from '../changes.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
 import { askOneMore, writePage } from '../found-text.js'
@@ -66,8 +65,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async findText (family, query, members, signal) {
       // Whoever puts another `find` in the place of this one means pages too.
       const found = await this.find(family, askOneMore(query), signal)
-      const { length = 0 } = families.get(family)?.items.items ?? {}
-      return writePage(found, query, length > maxTexts ? makeListWriter(members) : makeKeepingWriter(members))
+      return writePage(found, query, makeKeepingWriter(members))
     },
 
     async get (family, id, signal) {
@@ -100,9 +98,6 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     return found
   }
 }
-
-// Among more, most are on a page for the first time, and to keep them costs more than to write them.
-const maxTexts = 100_000
 
 interface MemoryFamily {
   /** With the fields of all versions that were prepared. */
