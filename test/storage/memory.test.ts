@@ -60,38 +60,3 @@ t.test('items stay in order, and one for each id, whatever is changed', async t 
   }))
   t.pass('100 histories')
 })
-
-t.test('a page as text is that of the items as they are now', async t => {
-  const storage = memoryStorage()
-  await storage.prepare(things)
-  await storage.commit(insert('things', thing(1, { string: 'a' }), thing(2, { string: 'b' })))
-  const members = ['id', 'string']
-  const read = async () => await storage.findText?.('things', query({ limit: 10 }), members)
-  for (const revision of [1, 2, 3]) {
-    for (const time of ['first', 'second']) {
-      const text = (await read())?.text
-      t.equal(text, `{"id":1,"string":"${'a'.repeat(revision)}"},{"id":2,"string":"b"}`, `${revision}, ${time} time`)
-    }
-    const next = { string: 'a'.repeat(revision + 1), revision: revision + 1 }
-    await storage.commit([{ type: 'replace', family: 'things', item: thing(1, next), expected: revision }])
-  }
-
-  const changing = { ...thing(7), string: 'once' }
-  const wrapped = { ...storage, find: async () => ({ items: [changing] }) }
-  t.match((await wrapped.findText?.('things', query({ limit: 10 }), members))?.text, /once/, 'of another find')
-  changing.string = 'again'
-  t.match((await wrapped.findText?.('things', query({ limit: 10 }), members))?.text, /again/)
-})
-
-t.test('of a long item the text is written each time, and by any list of members', async t => {
-  const storage = memoryStorage()
-  await storage.prepare(things)
-  const string = 'a'.repeat(1000)
-  await storage.commit(insert('things', thing(1, { string })))
-  for (const members of [['id', 'string'], ['id']]) {
-    for (const time of [1, 2, 3]) {
-      const found = await storage.findText?.('things', query({ limit: 10 }), members)
-      t.same(JSON.parse(`[${found?.text}]`), [members.length === 1 ? { id: 1 } : { id: 1, string }], `${time}`)
-    }
-  }
-})

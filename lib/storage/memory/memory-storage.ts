@@ -1,7 +1,6 @@
 import { errorCodes } from '../../errors.js'
 import { checkChanges, getId } from '../changes.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
-import { askOneMore, writePage } from '../found-text.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
 import { markHeeding } from '../patience.js'
@@ -10,7 +9,6 @@ import type { Change, FamilyShape, Id, Storage, Stored } from '../storage.js'
 import { ConflictError, DuplicateError } from '../storage.js'
 import { Turn } from '../turn.js'
 import { readLineLimits, WaitingLine } from '../waiting-line.js'
-import { bearText, makeKeepingWriter } from './kept-text.js'
 import { search } from './search.js'
 import { SortedItems } from './sorted-items.js'
 
@@ -62,12 +60,6 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       }
     },
 
-    async findText (family, query, members, signal) {
-      // Whoever puts another `find` in the place of this one means pages too.
-      const found = await this.find(family, askOneMore(query), signal)
-      return writePage(found, query, makeKeepingWriter(members))
-    },
-
     async get (family, id, signal) {
       signal?.throwIfAborted()
       return getFamily(family).items.get(id)
@@ -82,7 +74,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         checkRevision(change, items.get(id))
         if (change.type === 'require') continue
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
-        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copyItem(complete(change.item))))
+        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
       }
       rules.check(changes, kept)
       // Nothing is refused from here on.
@@ -123,7 +115,7 @@ function completeAll (items: readonly Stored[], complete: MemoryFamily['complete
   const edits = new Map<Id, Stored>()
   for (const item of items) {
     const completed = complete(item)
-    if (completed !== item) edits.set(item.id, copyItem(completed))
+    if (completed !== item) edits.set(item.id, copy(completed))
   }
   return edits
 }
@@ -138,18 +130,10 @@ function checkRevision (change: Change, current: Stored | undefined): void {
 
 // Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:
 // for a small item that takes four times as long.
-function copyItem (item: Stored): Stored {
-  return Object.freeze(bearText(copyMembers(item)))
-}
-
-function copyMembers<T extends object> (members: T): T {
-  const copied = { ...members } as Record<string, unknown>
-  for (const name of Object.keys(copied)) copied[name] = copy(copied[name])
-  return copied as T
-}
-
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Object.freeze(value.map(copy)) as T
-  return Object.freeze(copyMembers(value))
+  const copied = { ...value } as Record<string, unknown>
+  for (const name of Object.keys(copied)) copied[name] = copy(copied[name])
+  return Object.freeze(copied) as T
 }
