@@ -42,6 +42,6 @@ export function mountRoot (
 // What takes everything below a path, or any word there, takes the empty one too.
 function isTaken (app: FastifyInstance, path: string): boolean {
   const above = path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
-  const patterns = [`${path}/:any`, ...above.map(each => `${each}/*`), '*']
+  const patterns = [`${path}/:word`, ...above.map(each => `${each}/*`), '*']
   return patterns.some(url => app.hasRoute({ method: 'GET', url }))
 }

@@ -8,6 +8,7 @@ import { checkMappedFamilies, noteShapes } from '../service/mapped-families.js'
 import { isStorage } from '../service/storage-access.js'
 import { ConstraintError } from '../storage/constraint-error.js'
 import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../storage/storage.js'
+import { endLongTurn } from '../storage/turn.js'
 
 /** What is copied, and how. */
 export interface CopyOptions {
@@ -172,6 +173,7 @@ async function * walk (storage: Storage, family: string, after?: Id): AsyncGener
   for (let limit = firstRows; ;) {
     const { items } = await storage.find(family, selectAfter(after, limit))
     if (items.length > 0) yield items
+    await endLongTurn()
     if (items.length < limit) return
     after = items.at(-1)?.id
     const width = JSON.stringify(items).length / items.length

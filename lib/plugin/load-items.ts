@@ -9,6 +9,7 @@ import { noteShapes } from '../service/mapped-families.js'
 import { ConstraintError } from '../storage/constraint-error.js'
 import type { Change, Id, Storage, Stored } from '../storage/storage.js'
 import { DuplicateError } from '../storage/storage.js'
+import { endLongTurn } from '../storage/turn.js'
 import type { Row } from './load-row.js'
 import { makeRowReader, refuseRow } from './load-row.js'
 
@@ -72,6 +73,7 @@ export async function loadItems (
     size = 0
     batch = []
     onProgress?.(loaded)
+    await endLongTurn()
   }
 }
 

@@ -12,6 +12,7 @@ import type { Rows } from '../representations/representation.js'
 import type { Find } from '../service/find-page.js'
 import { findFrom } from '../service/find-page.js'
 import type { Query, Stored } from '../storage/storage.js'
+import { endLongTurn } from '../storage/turn.js'
 import { measureAll } from '../values/json.js'
 import type { Listing } from './listing.js'
 import { refuseEmpty } from './listing.js'
@@ -94,6 +95,8 @@ async function * writeBatches (
   const find: Find = query => listing.find(query)
   let { items, limit } = first
   while (items.length > 0) {
+    // A client may take everything as fast as it is read, and a storage may have everything there.
+    await endLongTurn()
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
     // The items it was made of are there as long as it is.

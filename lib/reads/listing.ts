@@ -77,7 +77,7 @@ export function formatLinks (links: PageLinks): string {
 
 function joinLinks ({ self, first, next, prev }: PageLinks): string {
   // The others have nothing that this one does not have, but for places, which are plain.
-  const areAllPlain = isPlain(self) || undefined
+  const areAllPlain = isPlain(self)
   let all = `${formatLink(self, 'self', areAllPlain)}, ${formatLink(first, 'first', areAllPlain)}`
   if (next !== undefined) all += `, ${formatLink(next, 'next', areAllPlain)}`
   if (prev !== undefined) all += `, ${formatLink(prev, 'prev', areAllPlain)}`

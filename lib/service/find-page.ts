@@ -2,7 +2,7 @@ import { invalidQuery } from '../problems.js'
 import type { OrderedList, Place, Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { listParts } from '../query/parts.js'
-import { askOneMore } from '../storage/found-text.js'
+import { askOneMore } from '../storage/page.js'
 import type { Condition, Found, ItemKey, Query, Stored } from '../storage/storage.js'
 
 export type Find = (query: Query) => Promise<Found>

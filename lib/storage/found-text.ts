@@ -1,10 +1,5 @@
 import type { Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
 
-/** The query for one item more than the page has, which tells whether there is more. */
-export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
-  return { where, order, offset, limit: limit + 1, count }
-}
-
 /** What was written of a page. */
 interface WrittenPage {
   readonly text: string

@@ -32,6 +32,11 @@ export function pageOf (
   }
 }
 
+/** The query for one item more than the page has, which tells whether there is more. */
+export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
+  return { where, order, offset, limit: limit + 1, count }
+}
+
 type Comparator = ReturnType<typeof makeComparator>
 
 /** Collects the matches of a page: no more of them at a time than stand on it, or before it. */

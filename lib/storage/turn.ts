@@ -15,6 +15,14 @@ function getEnd (): number {
   return endOfAll
 }
 
+/**
+ * Lets others go on where this turn of the loop was long: for what goes on and on, and may never wait for anything. Of
+ * many who do so, those for whom the next turn has no time left wait for another.
+ */
+export async function endLongTurn (): Promise<void> {
+  while (performance.now() > getEnd()) await yieldToEventLoop()
+}
+
 /** The turn that a search has on the event loop. */
 export class Turn {
   #end = getEnd()

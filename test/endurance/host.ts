@@ -29,11 +29,11 @@ interface Test {
   teardown (fn: () => unknown): void
 }
 
-export async function startHost (t: Test, { rows = 20_000, megabytes = 256 } = {}): Promise<Host> {
+export async function startHost (t: Test, { rows = 20_000, notes = 0, megabytes = 256 } = {}): Promise<Host> {
   const folder = mkdtempSync(join(tmpdir(), 'dealbook-host-'))
-  const child = spawn(...unmeasured(process.execPath, [
-    `--max-old-space-size=${megabytes}`, join(import.meta.dirname, 'server.js'), join(folder, 'host.db'), String(rows)
-  ]))
+  const server = join(import.meta.dirname, 'server.js')
+  const args = [`--max-old-space-size=${megabytes}`, server, join(folder, 'host.db'), String(rows), String(notes)]
+  const child = spawn(...unmeasured(process.execPath, args))
   let complaints = ''
   let exitCode: number | null | undefined
   child.stderr.setEncoding('utf8').on('data', (text: string) => { complaints += text })

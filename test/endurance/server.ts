@@ -1,13 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
-import { customers, deals, loadItems, Problem } from '../../lib/index.js'
+import { customers, deals, defineFamily, loadItems, memoryStorage, Problem } from '../../lib/index.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 
-// A host like any other, which also says how it is: run as a process of its own, with the file of its database and the
-// number of its customers.
-const [, , file, count] = process.argv as string[]
+// A host like any other, which also says how it is: run as a process of its own, with the file of its database, the
+// number of its customers and that of its notes, each of 200,000 characters.
+const [, , file, count, noteCount] = process.argv as string[]
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
@@ -21,6 +22,15 @@ app.register(customers, {
   prefix: '/closed',
   authorize () { throw new Problem('unauthorized', 'Who are you?') }
 })
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.Integer(), text: Type.String({ maxLength: 2_000_000 }) })
+})
+for (const [prefix, store] of [['/in-file', storage], ['/in-memory', memoryStorage()]] as const) {
+  await loadItems(store, notes, makeNotes(Number(noteCount)), { batchSize: 5 })
+  app.register(notes, { storage: store, prefix })
+}
 const delay = monitorEventLoopDelay({ resolution: 10 })
 
 app.get('/-/state', { logLevel: 'silent' }, async () => {
@@ -33,10 +43,20 @@ app.get('/-/state', { logLevel: 'silent' }, async () => {
   delay.enable()
   return { longestStall, handles, heapUsed, rss }
 })
+// Whatever comes meanwhile is there at once when it ends.
+app.get('/-/nap', { logLevel: 'silent' }, async () => {
+  const end = performance.now() + 150
+  while (performance.now() < end);
+  return {}
+})
 app.addHook('onClose', () => storage.close())
 process.once('SIGTERM', () => { app.close().finally(() => process.exit()) })
 process.stdout.write(`${await app.listen({ port: 0, host: '127.0.0.1' })}\n`)
 
 function * makeCustomers (count: number): Generator<object> {
   for (let n = 0; n < count; n++) yield { id: n + 1, age: 18 + n % 80, children: n % 5 }
+}
+
+function * makeNotes (count: number): Generator<object> {
+  for (let n = 0; n < count; n++) yield { id: n + 1, text: String(n).padEnd(200_000, 'x') }
 }

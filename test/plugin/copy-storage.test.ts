@@ -5,6 +5,7 @@ import { invoices } from '../../examples/own-family.js'
 import type { CopyProgress, Storage } from '../../lib/index.js'
 import { copyStorage, customers, deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { people } from '../customers-app.js'
+import { countTurns } from '../loop-holds.js'
 import { refusal } from '../service/book.js'
 import { storages } from '../storages.js'
 
@@ -256,4 +257,11 @@ t.test('wide rows are copied few at a time, narrow ones many', async t => {
   await copyStorage(from, to, { families: [customers, notes] })
   t.strictSame(sizes.customers, [10, 50, 250, 1000, 1000, 1000, 1000, 690])
   t.ok(sizes.notes?.slice(1).every(size => size <= 5), `${sizes.notes}`)
+})
+
+t.test('others go on meanwhile, though everything is in memory', async t => {
+  const [from, to] = [memoryStorage(), memoryStorage()]
+  await loadItems(from, customers, people(30_000))
+  const turns = await countTurns(() => copyStorage(from, to, { families: [customers] }))
+  t.ok(turns > 5, `${turns} turns`)
 })

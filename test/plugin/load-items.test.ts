@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Storage } from '../../lib/index.js'
 import { customers, deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { people } from '../customers-app.js'
+import { countTurns } from '../loop-holds.js'
 import { storages } from '../storages.js'
 
 const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 10_000, count: true }
@@ -213,4 +214,9 @@ t.test('defaults and optional fields of a family', async t => {
   await t.rejects(loadItems(storage, books, [{ id: 'c', title: '\ud800' }]), {
     message: /\/title must not contain a lone surrogate/
   })
+})
+
+t.test('others go on meanwhile, though everything is in memory', async t => {
+  const turns = await countTurns(() => loadItems(memoryStorage(), customers, people(30_000)))
+  t.ok(turns > 5, `${turns} turns`)
 })

@@ -11,6 +11,7 @@ import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/ind
 import { parseCsv } from '../csv.js'
 import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
+import { countTurns } from '../loop-holds.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
 const manyRows = 6000
@@ -317,4 +318,15 @@ t.test('a storage that fails midway breaks the connection, so that nobody takes 
   await t.rejects(response.text(), 'and did not end well')
   t.match(logged.join(''), 'no disk', 'the cause is logged')
   t.equal((await app.inject('/customers/1')).statusCode, 200, 'the server goes on')
+})
+
+t.test('others go on meanwhile, though the storage has everything there and the clients take all at once', async t => {
+  const { app } = await serve(t, await storageOf(people(30_000)))
+  for (const type of ['csv', 'ndjson']) {
+    const turns = await countTurns(async () => {
+      const all = await Promise.all(Array.from({ length: 3 }, () => app.inject(`/customers.${type}`)))
+      for (const { statusCode, body } of all) t.ok(statusCode === 200 && body.split('\n').length > 30_000)
+    })
+    t.ok(turns > 5, `${type}: ${turns} turns`)
+  }
 })

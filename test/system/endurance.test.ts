@@ -1,4 +1,5 @@
 import { Agent, request as send } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
 import { sendAndLeave, writeRequest } from '../endurance/cut.js'
@@ -216,6 +217,33 @@ t.test('patterns and heavy searches at once do not fill the memory', async t => 
   checkAlive(t, host)
 })
 
+t.test('many pages of long items at once do not fill the memory', async t => {
+  const host = await startHost(t, { rows: 10, notes: 50, megabytes: 128 })
+  const many = isLong ? 200 : 20
+  const by = new Agent({ keepAlive: true, maxSockets: many + 1 })
+  t.teardown(() => by.destroy())
+  const get = async (path: string, accept = 'application/json') =>
+    (await sendTo(host.url, { method: 'GET', path, headers: { accept } }, by)).status
+  for (const storage of ['in-memory', 'in-file']) {
+    for (const [query, accept] of [
+      ['', 'application/json'], ['?sort=-text', 'application/json'], ['?fields=id', 'application/json'],
+      ['', 'application/xml'], ['', 'text/csv']
+    ] as const) {
+      // All are connected, and come in one turn of the loop.
+      await Promise.all(Array.from({ length: many }, () => get('/customers/1')))
+      const nap = get('/-/nap')
+      await pause(30)
+      const pages = Array.from({ length: many }, () => get(`/${storage}/notes${query}`, accept))
+      const statuses = await Promise.all(pages)
+      const name = `${storage}, ${accept} ${query}`
+      t.ok(statuses.includes(200), `${name}: some are answered`, { statuses })
+      t.ok(statuses.every(status => status === 200 || status === 503), `${name}: the others later`, { statuses })
+      t.equal(await nap, 200)
+    }
+  }
+  checkAlive(t, host)
+})
+
 async function waitUntil (holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200 && !await holds(); tries++) await new Promise(resolve => setTimeout(resolve, 50))
+  for (let tries = 0; tries < 200 && !await holds(); tries++) await pause(50)
 }

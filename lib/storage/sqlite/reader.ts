@@ -1,5 +1,6 @@
 import { makeListWriter } from '../../values/json.js'
-import { askOneMore, toFoundText, writePage } from '../found-text.js'
+import { toFoundText, writePage } from '../found-text.js'
+import { askOneMore } from '../page.js'
 import { raceSignal } from '../patience.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
