@@ -5,30 +5,34 @@ import { ask } from './processes.js'
 /** The medians of all rounds: one row for each server, scenario and number of connections. */
 export async function measureAll (servers, load, { connections, rounds, seconds, warm }) {
   const rows = []
+  const names = [...new Set(servers.flatMap(server => server.scenarios))].sort()
   let measured = 0
   for (const [index, many] of connections.entries()) {
-    const cells = servers.flatMap(server => server.scenarios.map(scenario => ({ server, scenario, results: [] })))
-      // Scenario by scenario, so that those that are compared come close together.
-      .sort((a, b) => (a.scenario < b.scenario ? -1 : a.scenario > b.scenario ? 1 : 0))
     const count = index === 0 ? rounds : Math.ceil(rounds / 2)
-    // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
-    for (let round = 0; round <= count; round++) {
-      console.error(`connections: ${many}, round ${round} of ${count}`)
-      for (const cell of inTurn(cells, round)) {
-        const duration = round > 0 ? seconds : warm
-        const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }
-        const result = await measure(cell, load, task)
-        if (round > 0) cell.results.push(result)
+    // One scenario after the other, so that no server waits long for its turn: of one that does, V8 takes back the room
+    // for young objects, and marks the whole heap while it is measured.
+    for (const scenario of names) {
+      console.error(`connections: ${many}, ${scenario}: ${count} rounds`)
+      const cells = servers.filter(server => server.scenarios.includes(scenario))
+        .map(server => ({ server, scenario, results: [] }))
+      // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
+      for (let round = 0; round <= count; round++) {
+        for (const cell of inTurn(cells, round)) {
+          const duration = round > 0 ? seconds : warm
+          const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }
+          const result = await measure(cell, load, task)
+          if (round > 0) cell.results.push(result)
+        }
       }
+      rows.push(...cells.map(({ results, ...cell }) => ({ ...cell, connections: many, ...summarize(results) })))
     }
-    rows.push(...cells.map(({ results, ...cell }) => ({ ...cell, connections: many, ...summarize(results) })))
   }
   return rows
 }
 
 /** Another one begins in every round, so that nobody always comes after the same. */
 function inTurn (cells, round) {
-  const start = round * 7 % cells.length
+  const start = round % cells.length
   return [...cells.slice(start), ...cells.slice(0, start)]
 }
 
