@@ -2,6 +2,9 @@
 // request is what counts; requests per second and the times of answers depend on the load and its core too.
 import { ask } from './processes.js'
 
+// While a server waits, V8 collects its garbage, and with it what it knew of the code: seconds that do not count.
+const leadIn = 0.2
+
 /** The medians of all rounds: one row for each server, scenario and number of connections. */
 export async function measureAll (servers, load, { connections, rounds, seconds, warm }) {
   const rows = []
@@ -9,8 +12,7 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
   let measured = 0
   for (const [index, many] of connections.entries()) {
     const count = index === 0 ? rounds : Math.ceil(rounds / 2)
-    // One scenario after the other, so that no server waits long for its turn: of one that does, V8 takes back the room
-    // for young objects, and marks the whole heap while it is measured.
+    // One scenario after the other, so that no server waits long for its turn.
     for (const scenario of names) {
       console.error(`connections: ${many}, ${scenario}: ${count} rounds`)
       const cells = servers.filter(server => server.scenarios.includes(scenario))
@@ -18,10 +20,9 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
       // Round 0 warms up and does not count: the code of a server is slow in its first seconds.
       for (let round = 0; round <= count; round++) {
         for (const cell of inTurn(cells, round)) {
-          const duration = round > 0 ? seconds : warm
-          const task = { connections: many, seconds: duration, first: ++measured * 1_000_003 }
-          const result = await measure(cell, load, task)
-          if (round > 0) cell.results.push(result)
+          const task = seconds => ({ connections: many, seconds, first: ++measured * 1_000_003 })
+          await measure(cell, load, task(round > 0 ? leadIn : warm))
+          if (round > 0) cell.results.push(await measure(cell, load, task(seconds)))
         }
       }
       rows.push(...cells.map(({ results, ...cell }) => ({ ...cell, connections: many, ...summarize(results) })))
