@@ -95,8 +95,6 @@ async function * writeBatches (
   const find: Find = query => listing.find(query)
   let { items, limit } = first
   while (items.length > 0) {
-    // A client may take everything as fast as it is read, and a storage may have everything there.
-    await endLongTurn()
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
     // The items it was made of are there as long as it is.
@@ -105,6 +103,8 @@ async function * writeBatches (
     if (items.length < limit) return
     const most = listing.lengths === undefined ? maxRows : partSize
     limit = Math.min(most, chooseRows(limit, text.length / items.length))
+    // A client may take everything as fast as it is read, and a storage may have everything there.
+    await endLongTurn()
     listing.renewTime()
     const start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
     items = (await findFrom(find, parsed.list, makeBatchQuery(parsed, limit), start)).items

@@ -15,12 +15,22 @@ function getEnd (): number {
   return endOfAll
 }
 
-/**
- * Lets others go on where this turn of the loop was long: for what goes on and on, and may never wait for anything. Of
- * many who do so, those for whom the next turn has no time left wait for another.
- */
+// Those for whom a turn had no time left.
+const waiting: (() => void)[] = []
+
+/** Lets others go on where this turn of the loop was long: for what goes on and on, and may never wait for anything. */
 export async function endLongTurn (): Promise<void> {
-  while (performance.now() > getEnd()) await yieldToEventLoop()
+  if (performance.now() <= getEnd()) return
+  await new Promise<void>(resolve => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(letOneGoOn)
+  })
+}
+
+// One in each turn, whoever else had it: so none waits forever, and many are no long turn together.
+function letOneGoOn (): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(letOneGoOn)
 }
 
 /** The turn that a search has on the event loop. */
