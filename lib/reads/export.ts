@@ -22,6 +22,8 @@ import { choosePart, partSize } from './page-parts.js'
 const batchLength = 200_000
 // The same where much is kept already, as of many exports at once.
 const shortBatch = 20_000
+// What waits for the client is one batch, and what is read ahead of it another; the items of each are there as long.
+const keptTimes = 4
 // Nobody knows how wide the rows are before the first.
 const firstRows = 4
 const maxRows = 500
@@ -53,7 +55,7 @@ export async function loadExport (
   refuseEmpty(listing, items.length)
   const length = measureAll(items)
   listing.lengths?.add(items.length, length)
-  hold(length)
+  hold(keptTimes * length)
   return { items, limit }
 }
 
@@ -97,8 +99,7 @@ async function * writeBatches (
   while (items.length > 0) {
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
-    // The items it was made of are there as long as it is.
-    keep(2 * text.length)
+    keep(keptTimes * text.length)
     yield text
     if (items.length < limit) return
     const most = listing.lengths === undefined ? maxRows : partSize

@@ -25,7 +25,7 @@ app.register(customers, {
 const notes = defineFamily({
   name: 'notes',
   singular: 'note',
-  fields: Type.Object({ id: Type.Integer(), text: Type.String({ maxLength: 2_000_000 }) })
+  fields: Type.Object({ id: Type.Integer(), text: Type.String() })
 })
 for (const [prefix, store] of [['/in-file', storage], ['/in-memory', memoryStorage()]] as const) {
   await loadItems(store, notes, makeNotes(Number(noteCount)), { batchSize: 5 })
