@@ -25,7 +25,11 @@ export function holdAnswer (reply: FastifyReply, length: number): void {
   const before = holds.get(raw)?.length ?? 0
   const others = held - before
   const isRead = method === 'GET' || method === 'HEAD'
-  if (isRead && length >= largeAnswer && length > before && others > 0 && others + length > maxHeld) throw makeBusy()
+  if (isRead && length >= largeAnswer && length > before && others > 0 && others + length > maxHeld) {
+    // At once, and not when the refusal is sent: of many that grow at the same time, all would be refused otherwise.
+    changeHold(reply, 0)
+    throw makeBusy()
+  }
   changeHold(reply, length)
 }
 
