@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import fp from 'fastify-plugin'
 import { customers } from './customers.js'
 import { deals } from './deals/deals.js'
-import type { FamilyOptions } from './plugin/options.js'
+import type { FamilyOptions } from './http/plugin/options.js'
 
 /** The options of both families; the version is that of the deals. */
 export type DealbookOptions = FamilyOptions & { readonly version: string }

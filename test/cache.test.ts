@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BoundedCache } from '../lib/cache.js'
+import { BoundedCache } from '../lib/core/cache.js'
 
 t.test('what was used least recently falls out', async t => {
   const made: string[] = []

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { runInPhase, waitToBegin } from '../lib/phases.js'
+import { runInPhase, waitToBegin } from '../lib/core/phases.js'
 
 const wait = (phase: 'begin' | 'read' | 'write') => new Promise<void>(resolve => { runInPhase(phase, resolve) })
 

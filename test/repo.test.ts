@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
-import { ServiceFields } from '../lib/family/fields.js'
-import { forms } from '../lib/forms/forms.js'
+import { ServiceFields } from '../lib/core/family/fields.js'
+import { reservedNames } from '../lib/core/query/names.js'
+import { forms } from '../lib/http/forms/forms.js'
 import { defineFamily, errorCodes, problemCodes, Type } from '../lib/index.js'
-import { reservedNames } from '../lib/query/names.js'
 import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
 import { folders, include, listFolder, testFiles } from './folder.js'
@@ -15,7 +15,7 @@ const entries = [
   'lib/index.ts',
   'lib/storage/sqlite/sqlite-storage.ts',
   'lib/storage/postgres/postgres-storage.ts',
-  'lib/storage/conformance/storage-conformance.ts'
+  'lib/conformance/storage-conformance.ts'
 ]
 const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
 const filesIn = (folder: string) =>
@@ -87,7 +87,7 @@ function membersOf (path: string, type: string): readonly ts.TypeElement[] {
 }
 
 t.test('every option of a family has its row in docs/options.md, and its TSDoc', async t => {
-  const options = membersOf('lib/plugin/options.ts', 'FamilyOptions')
+  const options = membersOf('lib/http/plugin/options.ts', 'FamilyOptions')
   t.ok(options.length > 15)
   for (const member of options) {
     t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${member.name?.getText()} has TSDoc`)

@@ -1,4 +1,4 @@
-import { defineFamily, defineQuery } from '../plugin/define-family.js'
+import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
 import { dealFields } from './fields.js'
 import { cancel, changeCompletionDate, changePrice, complete, hold, unhold } from './operations.js'
 

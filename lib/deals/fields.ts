@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { ItemOf } from '../family/definition.js'
+import type { ItemOf } from '../core/family/definition.js'
 
 /** A name, a reason: text that people write. */
 export const text = (description: string, maxLength: number, ...examples: string[]) =>

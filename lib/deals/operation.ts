@@ -1,5 +1,5 @@
 import type { Static, TObject } from '@sinclair/typebox'
-import type { Context, ItemAndOthers, Operation } from '../family/operation.js'
+import type { Context, ItemAndOthers, Operation } from '../core/family/operation.js'
 import type { Deal } from './fields.js'
 
 /**

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
-import { invalidBody, Problem } from '../problems.js'
-import { decodeText } from '../query/query-string.js'
-import { hashText } from '../values/ids.js'
-import { escapePointer, findJsonFlaws } from '../values/json.js'
-import type { BodyLimits } from '../values/scan-json.js'
-import { explainMembers, findFlawInJson } from '../values/scan-json.js'
+import { invalidBody, Problem } from '../core/problems.js'
+import { decodeText } from '../core/query/query-string.js'
+import { hashText } from '../core/values/ids.js'
+import { escapePointer, findJsonFlaws } from '../core/values/json.js'
+import type { BodyLimits } from '../core/values/scan-json.js'
+import { explainMembers, findFlawInJson } from '../core/values/scan-json.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
 export function readJson (bytes: Buffer, limits: BodyLimits): unknown {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { hashText } from '../core/values/ids.js'
+import { shorten } from '../core/values/shorten.js'
 import type { Representation } from '../representations/representation.js'
-import { hashText } from '../values/ids.js'
-import { shorten } from '../values/shorten.js'
 import { readHttpDate } from './dates.js'
 
 /**

@@ -1,4 +1,4 @@
-import { BoundedCache } from '../cache.js'
+import { BoundedCache } from '../core/cache.js'
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { Problem } from '../problems.js'
+import { Problem } from '../core/problems.js'
 import { endWhenStalled } from './stalled.js'
 import { getStream } from './streams.js'
 

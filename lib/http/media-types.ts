@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { Problem } from '../problems.js'
-import { shorten } from '../values/shorten.js'
+import { Problem } from '../core/problems.js'
+import { shorten } from '../core/values/shorten.js'
 
 /** What a description says of the body. */
 interface Described {

@@ -1,9 +1,9 @@
 import Negotiator from 'negotiator'
-import { BoundedCache } from '../cache.js'
-import { Problem } from '../problems.js'
+import { BoundedCache } from '../core/cache.js'
+import { Problem } from '../core/problems.js'
+import { shorten } from '../core/values/shorten.js'
 import type { Representation, View } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
-import { shorten } from '../values/shorten.js'
 
 /** The representation to answer in, and the media type to say it by. */
 export interface Choice {

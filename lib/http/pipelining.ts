@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { onRequestHookHandler } from 'fastify'
-import { Problem } from '../problems.js'
-import { Turn } from '../storage/turn.js'
+import { Problem } from '../core/problems.js'
+import { Turn } from '../core/storage/turn.js'
 import { getStream, queueStream } from './streams.js'
 
 // Who sends so many times what may wait is not told any more.

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Problem } from '../problems.js'
+import type { Problem } from '../core/problems.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import { explainMediaType } from './media-types.js'

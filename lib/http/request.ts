@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import { invalidQuery, Problem } from '../problems.js'
-import { readTextParameter, splitQuery } from '../query/query-string.js'
-import { idempotencyKeyRule, isIdempotencyKey } from '../values/ids.js'
-import { shorten } from '../values/shorten.js'
+import { invalidQuery, Problem } from '../core/problems.js'
+import { readTextParameter, splitQuery } from '../core/query/query-string.js'
+import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
+import { shorten } from '../core/values/shorten.js'
 import type { Wish } from './negotiate.js'
 import { readRouterSetting } from './router.js'
 

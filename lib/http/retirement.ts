@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { Problem } from '../problems.js'
+import { Problem } from '../core/problems.js'
 import { writeHttpDate } from './dates.js'
 import { addLink, formatLink } from './reply.js'
 import type { Endpoint } from './routes.js'

@@ -1,9 +1,9 @@
 import type {
   FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, onRequestHookHandler, RouteOptions
 } from 'fastify'
-import { errorCodes } from '../errors.js'
-import { waitToBegin } from '../phases.js'
-import { Problem } from '../problems.js'
+import { errorCodes } from '../core/errors.js'
+import { waitToBegin } from '../core/phases.js'
+import { Problem } from '../core/problems.js'
 import { listAccepted } from './media-types.js'
 import { readRouterSetting } from './router.js'
 

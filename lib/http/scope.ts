@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { BodyLimits } from '../values/scan-json.js'
+import type { BodyLimits } from '../core/values/scan-json.js'
 import { FormBody, readJson } from './body.js'
 
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply

@@ -1,6 +1,6 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
-import type { ProblemCode } from '../problems.js'
-import { Problem } from '../problems.js'
+import type { ProblemCode } from '../core/problems.js'
+import { Problem } from '../core/problems.js'
 
 /** What an error of a host's, of another plugin's, or of Fastify's may say. */
 interface ForeignError {

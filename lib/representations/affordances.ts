@@ -1,4 +1,4 @@
-import type { FieldCondition } from '../storage/storage.js'
+import type { FieldCondition } from '../core/storage/storage.js'
 import type { FormAffordance, FormField, Refusal } from './form-view.js'
 import type { Confirmation, Feedback, LogEntry, ShownKind, UnavailableOperation } from './item-view.js'
 

@@ -1,5 +1,5 @@
-import type { Kind } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { Kind } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 import type { SampleRequest, WrongState } from './item-view.js'
 
 /** Why what a person sent was refused. */

@@ -1,4 +1,4 @@
-import { Turn } from '../storage/turn.js'
+import { Turn } from '../core/storage/turn.js'
 
 /** Writes one after the other, and lets other requests go on from time to time: what people enter can be long. */
 export async function writeInTurns<Item, Written> (

@@ -1,5 +1,5 @@
-import type { Kind } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { Kind } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 
 /** The kind of a value, for people: a choice is one of a few words. */
 export type ShownKind = Kind | 'choice'

@@ -1,5 +1,5 @@
-import type { Field } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { Field } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
 import type { ShownKind, WrongState } from './item-view.js'
 

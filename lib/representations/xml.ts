@@ -1,5 +1,5 @@
-import type { Members } from '../values/json.js'
-import { replaceUnsupported } from '../values/json.js'
+import type { Members } from '../core/values/json.js'
+import { replaceUnsupported } from '../core/values/json.js'
 import { writeInTurns } from './in-turns.js'
 import type { OneView, PageView, ProblemView, Representation } from './representation.js'
 

@@ -1,7 +1,7 @@
-import { errorCodes } from '../errors.js'
-import type { Check } from '../values/checks.js'
-import { checkCount, checkSize } from '../values/checks.js'
-import { didYouMean } from '../values/nearest.js'
+import { errorCodes } from '../core/errors.js'
+import type { Check } from '../core/values/checks.js'
+import { checkCount, checkSize } from '../core/values/checks.js'
+import { didYouMean } from '../core/values/nearest.js'
 
 /** How each option of a storage is checked. */
 export type OptionChecks<O> = { readonly [K in keyof O]-?: Check }

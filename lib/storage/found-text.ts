@@ -1,4 +1,4 @@
-import type { Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
+import type { Found, FoundText, ItemKey, Order, Query, Stored } from '../core/storage/storage.js'
 
 /** What was written of a page. */
 interface WrittenPage {

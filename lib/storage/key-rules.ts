@@ -1,9 +1,9 @@
-import { errorCodes } from '../errors.js'
-import { getId } from './changes.js'
-import { isAbsent } from './compare.js'
-import { ConstraintError } from './constraint-error.js'
-import { completer, mergeShapes } from './shapes.js'
-import type { Change, FamilyShape, Id, Stored } from './storage.js'
+import { errorCodes } from '../core/errors.js'
+import { getId } from '../core/storage/changes.js'
+import { isAbsent } from '../core/storage/compare.js'
+import { ConstraintError } from '../core/storage/constraint-error.js'
+import { completer, mergeShapes } from '../core/storage/shapes.js'
+import type { Change, FamilyShape, Id, Stored } from '../core/storage/storage.js'
 
 /** The items that a storage has, as `KeyRules` asks for them. */
 export interface KeptItems {

@@ -1,6 +1,6 @@
-import { makeComparator } from './compare.js'
-import { FirstMatches } from './page.js'
-import type { Found, Query, Stored } from './storage.js'
+import { makeComparator } from '../core/storage/compare.js'
+import { FirstMatches } from '../core/storage/page.js'
+import type { Found, Query, Stored } from '../core/storage/storage.js'
 
 // Some 60 MB at most, however long the texts are by which is sorted.
 const maxLength = 32_000_000

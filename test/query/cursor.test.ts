@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 import t from 'tap'
+import { readCursor, writeCursor } from '../../lib/core/query/cursor.js'
 import type { Field, Order } from '../../lib/index.js'
 import { customers, defineFamily, loadItems, memoryStorage, Type } from '../../lib/index.js'
-import { readCursor, writeCursor } from '../../lib/query/cursor.js'
 import { customersApp } from '../customers-app.js'
 import { storages } from '../storages.js'
 

@@ -1,8 +1,8 @@
 import Fastify from 'fastify'
 import t from 'tap'
+import { compileGrammar } from '../../lib/core/query/grammar.js'
 import type { Field } from '../../lib/index.js'
 import { customers, deals, memoryStorage } from '../../lib/index.js'
-import { compileGrammar } from '../../lib/query/grammar.js'
 
 const fields: Field[] = [
   { name: 'id', kind: 'integer', optional: false },

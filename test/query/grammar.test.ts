@@ -1,7 +1,7 @@
 import t from 'tap'
+import type { ParsedQuery } from '../../lib/core/query/grammar.js'
+import { compileGrammar } from '../../lib/core/query/grammar.js'
 import type { Condition, Field, FieldCondition, Order } from '../../lib/index.js'
-import type { ParsedQuery } from '../../lib/query/grammar.js'
-import { compileGrammar } from '../../lib/query/grammar.js'
 
 const fields: Field[] = [
   { name: 'id', kind: 'integer', optional: false },

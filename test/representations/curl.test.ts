@@ -1,7 +1,7 @@
 import { ESLint } from 'eslint'
 import t from 'tap'
-import { renderCurl } from '../../lib/representations/html/curl.js'
-import { script } from '../../lib/representations/html/script.js'
+import { renderCurl } from '../../lib/html/curl.js'
+import { script } from '../../lib/html/script.js'
 import { isFast } from '../fast/is-fast.js'
 
 t.test('what cannot be seen is written out', async t => {

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import { compileFamily } from '../../lib/core/family/family.js'
+import { Problem } from '../../lib/core/problems.js'
+import type { Decision } from '../../lib/core/service/decide.js'
+import { decide, decideCreation } from '../../lib/core/service/decide.js'
+import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
-import { compileFamily } from '../../lib/family/family.js'
 import type { FamilyDefinition } from '../../lib/index.js'
-import { Problem } from '../../lib/problems.js'
-import type { Decision } from '../../lib/service/decide.js'
-import { decide, decideCreation } from '../../lib/service/decide.js'
-import type { Stored } from '../../lib/storage/storage.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', items: {} }

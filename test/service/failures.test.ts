@@ -1,7 +1,7 @@
 import t from 'tap'
-import { errorCodes } from '../../lib/errors.js'
+import { errorCodes } from '../../lib/core/errors.js'
+import type { Storage } from '../../lib/core/storage/storage.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import type { Storage } from '../../lib/storage/storage.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { Condition } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/index.js'
-import type { Condition } from '../../lib/storage/storage.js'
 import { dealAfter, makeDeal, testOverStorages } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { deals } from '../../lib/deals/deals.js'
-import { compileFamily } from '../../lib/family/family.js'
-import type { FamilyDefinition } from '../../lib/index.js'
-import { Problem } from '../../lib/problems.js'
-import type { Command } from '../../lib/service/command.js'
-import { digestParams } from '../../lib/service/command.js'
-import type { Decided } from '../../lib/service/record.js'
+import { compileFamily } from '../../lib/core/family/family.js'
+import { Problem } from '../../lib/core/problems.js'
+import type { Command } from '../../lib/core/service/command.js'
+import { digestParams } from '../../lib/core/service/command.js'
+import type { Decided } from '../../lib/core/service/record.js'
 import {
   listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
-} from '../../lib/service/record.js'
-import type { Stored } from '../../lib/storage/storage.js'
+} from '../../lib/core/service/record.js'
+import type { Stored } from '../../lib/core/storage/storage.js'
+import { deals } from '../../lib/deals/deals.js'
+import type { FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const now = '2026-02-02T00:00:00.000Z'

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import { Problem } from '../../lib/core/problems.js'
+import type { Members } from '../../lib/core/values/json.js'
 import { deals } from '../../lib/deals/deals.js'
-import { defineFamily } from '../../lib/plugin/define-family.js'
-import { Problem } from '../../lib/problems.js'
+import { defineFamily } from '../../lib/http/plugin/define-family.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import type { Members } from '../../lib/values/json.js'
 import { makeDeal, openBook, refusal, testOverStorages } from './book.js'
 
 /** What no type allows, and what is sent all the same by those who use none. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
-import { defineFamily } from '../../lib/plugin/define-family.js'
+import { defineFamily } from '../../lib/http/plugin/define-family.js'
 import { dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, refusal, testOverStorages } from './book.js'
 

@@ -3,8 +3,8 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
+import type { Storage } from '../../lib/core/storage/storage.js'
 import { defineFamily } from '../../lib/index.js'
-import type { Storage } from '../../lib/storage/storage.js'
 import { storages } from '../storages.js'
 
 /** Parcels with one more field, or without: each a version of the family. */

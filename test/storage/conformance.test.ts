@@ -1,10 +1,10 @@
 import t from 'tap'
-import type { ConformanceContext, StorageUnderTest } from '../../lib/storage/conformance/storage-conformance.js'
-import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
-import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import type { ConformanceContext, StorageUnderTest } from '../../lib/conformance/storage-conformance.js'
+import { storageConformance } from '../../lib/conformance/storage-conformance.js'
 import type {
   Change, Condition, FamilyShape, Field, Found, Query, Storage, Stored
-} from '../../lib/storage/storage.js'
+} from '../../lib/core/storage/storage.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 
 /** The names of the cases that a storage fails, with the simplest runner there can be. */
 async function listFailures (make: () => Storage): Promise<string[]> {

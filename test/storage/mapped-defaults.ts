@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { ids, query, where } from '../../lib/storage/conformance/fixture.js'
-import type { Field, Storage } from '../../lib/storage/storage.js'
+import { ids, query, where } from '../../lib/conformance/fixture.js'
+import type { Field, Storage } from '../../lib/core/storage/storage.js'
 
 /** Fields of people in a table of somebody else. */
 export const defaulted: readonly Field[] = [

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { makeComparator } from '../../lib/core/storage/compare.js'
+import { matcher } from '../../lib/core/storage/match.js'
 import type { Condition, Order, Stored } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/index.js'
-import { makeComparator } from '../../lib/storage/compare.js'
-import { matcher } from '../../lib/storage/match.js'
 
 const at = '2026-01-01T00:00:00.000Z'
 const shape = {

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { insert, query, remove, replace, thing, things, where } from '../../lib/storage/conformance/fixture.js'
-import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import { insert, query, remove, replace, thing, things, where } from '../../lib/conformance/fixture.js'
+import { storageConformance } from '../../lib/conformance/storage-conformance.js'
+import type { Id, Stored } from '../../lib/core/storage/storage.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import { SortedItems } from '../../lib/storage/memory/sorted-items.js'
-import type { Id, Stored } from '../../lib/storage/storage.js'
 
 storageConformance(t.test, () => ({ storage: memoryStorage() }))
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { journalStorage } from '../../examples/own-storage.js'
-import { insert, query, thing, things } from '../../lib/storage/conformance/fixture.js'
-import { storageConformance } from '../../lib/storage/conformance/storage-conformance.js'
+import { insert, query, thing, things } from '../../lib/conformance/fixture.js'
+import { storageConformance } from '../../lib/conformance/storage-conformance.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-journal-'))
 t.teardown(() => rm(folder, { recursive: true }))

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareScalars, makeComparator } from '../../lib/storage/compare.js'
-import { query, thing } from '../../lib/storage/conformance/fixture.js'
-import { FirstMatches, pageOf } from '../../lib/storage/page.js'
+import { query, thing } from '../../lib/conformance/fixture.js'
+import { compareScalars, makeComparator } from '../../lib/core/storage/compare.js'
+import { FirstMatches, pageOf } from '../../lib/core/storage/page.js'
 import { sortMatches } from '../../lib/storage/sort-matches.js'
 
 t.test('a page is the same as if everything was sorted', async t => {

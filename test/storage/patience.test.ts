@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
+import { Deadlines } from '../../lib/core/storage/patience.js'
 import { customers, memoryStorage } from '../../lib/index.js'
-import { Deadlines } from '../../lib/storage/patience.js'
 
 const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
 

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { query, where } from '../../lib/storage/conformance/fixture.js'
+import { query, where } from '../../lib/conformance/fixture.js'
+import type { Query } from '../../lib/core/storage/storage.js'
 import { planPage } from '../../lib/storage/sql/planner.js'
 import type { Equality, Index, Step } from '../../lib/storage/sql/steps.js'
-import type { Query } from '../../lib/storage/storage.js'
 
 const limits = { lookRows: 20, fewEntries: 40, skipRows: 500 }
 const makeIndex = (...fields: string[]): Index => ({ name: fields.join('_'), fields, sortedById: true })

@@ -1,5 +1,5 @@
 // One of several processes that start at once: prepares, commits one item, says so.
-import { insert, thing, things } from '../../lib/storage/conformance/fixture.js'
+import { insert, thing, things } from '../../lib/conformance/fixture.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import fc from 'fast-check'
 import t from 'tap'
-import { shape, thing } from '../../lib/storage/conformance/fixture.js'
+import { shape, thing } from '../../lib/conformance/fixture.js'
+import type { Change, Condition, Query, Storage, Stored } from '../../lib/core/storage/storage.js'
 import type { TableMappings } from '../../lib/storage/sql/layout.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection } from '../../lib/storage/sqlite/connection.js'
-import type { Change, Condition, Query, Storage, Stored } from '../../lib/storage/storage.js'
 import { limits } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-anchors-'))

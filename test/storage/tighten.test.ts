@@ -1,8 +1,8 @@
 import t from 'tap'
-import { where } from '../../lib/storage/conformance/fixture.js'
-import { matcher } from '../../lib/storage/match.js'
+import { where } from '../../lib/conformance/fixture.js'
+import { matcher } from '../../lib/core/storage/match.js'
+import type { Condition, Stored } from '../../lib/core/storage/storage.js'
 import { tighten } from '../../lib/storage/sql/tighten.js'
-import type { Condition, Stored } from '../../lib/storage/storage.js'
 
 // [what is asked for, what it means]
 const table: Record<string, [Condition[], Condition[]]> = {

@@ -30,6 +30,6 @@ function countTicks (loaded: string): number {
 }
 
 t.test('one tick outlives all collections of garbage, so that nextTick stays fast', async t => {
-  t.equal(countTicks(new URL('../../lib/phases.js', import.meta.url).href), 1)
+  t.equal(countTicks(new URL('../../lib/core/phases.js', import.meta.url).href), 1)
   t.equal(countTicks('node:fs'), 0, 'without this package there is none')
 })

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { makeExample } from '../../lib/values/example.js'
+import { makeExample } from '../../lib/core/values/example.js'
 
 const ajv = new Ajv({ strict: false, validateFormats: false })
 

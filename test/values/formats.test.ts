@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
+import { formatNames, getFormat } from '../../lib/core/values/formats.js'
 import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
-import { formatNames, getFormat } from '../../lib/values/formats.js'
 
 const long = (count: number) => 'a'.repeat(count)
 

@@ -1,7 +1,7 @@
-import { compareScalars } from '../compare.js'
-import { collectMatches, FirstMatches } from '../page.js'
-import type { Condition, Found, Id, Query, Stored } from '../storage.js'
-import type { Turn } from '../turn.js'
+import { compareScalars } from '../../core/storage/compare.js'
+import { collectMatches, FirstMatches } from '../../core/storage/page.js'
+import type { Condition, Found, Id, Query, Stored } from '../../core/storage/storage.js'
+import type { Turn } from '../../core/storage/turn.js'
 import type { SortedItems } from './sorted-items.js'
 import { countBelow } from './sorted-items.js'
 

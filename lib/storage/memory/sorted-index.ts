@@ -1,5 +1,5 @@
-import { compareScalars, isAbsent, makeComparator } from '../compare.js'
-import type { Condition, FieldCondition, Query, Scalar, Stored } from '../storage.js'
+import { compareScalars, isAbsent, makeComparator } from '../../core/storage/compare.js'
+import type { Condition, FieldCondition, Query, Scalar, Stored } from '../../core/storage/storage.js'
 
 // A block that grows beyond this is split, so that adding an item moves few others, however many there are.
 const maxBlock = 512

@@ -1,6 +1,6 @@
-import { compareScalars } from '../compare.js'
-import type { Id, Query, Scalar, Stored } from '../storage.js'
-import { Turn } from '../turn.js'
+import { compareScalars } from '../../core/storage/compare.js'
+import type { Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
+import { Turn } from '../../core/storage/turn.js'
 import type { Walk } from './sorted-index.js'
 import { SortedIndex } from './sorted-index.js'
 

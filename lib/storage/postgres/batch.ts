@@ -1,6 +1,6 @@
-import { BoundedCache } from '../../cache.js'
+import { BoundedCache } from '../../core/cache.js'
+import type { Id } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import type { Id } from '../storage.js'
 import type { BatchRow, TableBatch } from './batch-statement.js'
 import { makeTableBatch, overtaken, writeBatch } from './batch-statement.js'
 import { explainRefusal } from './constraints.js'

@@ -1,5 +1,5 @@
+import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
-import { BusyError } from '../storage.js'
 import type { PendingCommit, Revisions } from './batch.js'
 import { BatchRunner, isLockTimeout } from './batch.js'
 import { isAboutOne } from './driver.js'

@@ -1,7 +1,7 @@
+import type { Kind } from '../../core/storage/storage.js'
 import type { Dialect } from '../sql/dialect.js'
 import { indexedLength } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
-import type { Kind } from '../storage.js'
 import { showMoment, writeForeignColumn, writePlain } from './foreign.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */

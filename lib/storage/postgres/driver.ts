@@ -1,4 +1,4 @@
-import { errorCodes } from '../../errors.js'
+import { errorCodes } from '../../core/errors.js'
 
 /** What is used of a pool of `pg`. */
 export interface PostgresPool {

@@ -1,6 +1,6 @@
+import type { Condition, FieldCondition, Query } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
-import type { Condition, FieldCondition, Query } from '../storage.js'
 import { findFlaw } from './values.js'
 
 /** A query that means the same, and asks no column for a value that its type has not: that would be an error. */

@@ -1,6 +1,6 @@
+import type { Condition, Order, Scalar } from '../../core/storage/storage.js'
 import type { IndexOrder } from '../sql/clauses.js'
 import type { Bounds } from '../sql/steps.js'
-import type { Condition, Order, Scalar } from '../storage.js'
 
 /**
  * Conditions and order that make PostgreSQL go along an index, or along the key. The values are given as ranges from a

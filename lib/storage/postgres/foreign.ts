@@ -1,6 +1,6 @@
+import type { Kind } from '../../core/storage/storage.js'
 import type { ColumnTexts } from '../sql/dialect.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Kind } from '../storage.js'
 
 /** What is different about a column of a type that our own tables do not have. */
 export function writeForeignColumn (column: string, kind: Kind, present: PresentColumn): Partial<ColumnTexts> {

@@ -1,4 +1,4 @@
-import { BusyError } from '../storage.js'
+import { BusyError } from '../../core/storage/storage.js'
 import type { PostgresPool } from './driver.js'
 
 // Nobody is helped by standing further back in the line than this.

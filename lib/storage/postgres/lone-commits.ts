@@ -1,4 +1,4 @@
-import { BusyError } from '../storage.js'
+import { BusyError } from '../../core/storage/storage.js'
 import type { BatchRunner, PendingCommit, Revisions } from './batch.js'
 import { isLockTimeout } from './batch.js'
 import type { Lane } from './lanes.js'

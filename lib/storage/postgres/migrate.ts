@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { BusyError } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import { BusyError } from '../storage.js'
 import { isBuilding } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'

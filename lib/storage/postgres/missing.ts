@@ -1,5 +1,5 @@
-import { isAbsent } from '../compare.js'
-import { isFillable, refuseIncomplete } from '../shapes.js'
+import { isAbsent } from '../../core/storage/compare.js'
+import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'

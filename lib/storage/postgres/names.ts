@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { BoundedCache } from '../../cache.js'
+import { BoundedCache } from '../../core/cache.js'
 import type { PostgresClient } from './driver.js'
 import { getCode } from './driver.js'
 

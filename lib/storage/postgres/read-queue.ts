@@ -1,4 +1,4 @@
-import { BusyError } from '../storage.js'
+import { BusyError } from '../../core/storage/storage.js'
 import type { Lane } from './lanes.js'
 import { maxWaiting, tooMany } from './lanes.js'
 import type { QueuedRead } from './queued-read.js'

@@ -1,7 +1,7 @@
+import type { FamilyShape } from '../../core/storage/storage.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
 import { quoteName } from '../sql/names.js'
-import type { FamilyShape } from '../storage.js'
 import { readColumns } from './catalog.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { Run, StatementRunner } from './runner.js'

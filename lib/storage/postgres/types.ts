@@ -1,7 +1,7 @@
-import { errorCodes } from '../../errors.js'
+import { errorCodes } from '../../core/errors.js'
+import type { Kind } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Kind } from '../storage.js'
 import { postgresDialect as dialect } from './dialect.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.

@@ -1,4 +1,4 @@
-import { isDate } from '../../values/dates.js'
+import { isDate } from '../../core/values/dates.js'
 import type { PresentColumn } from '../sql/present-column.js'
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>

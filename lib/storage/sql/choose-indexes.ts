@@ -1,6 +1,6 @@
-import { errorCodes } from '../../errors.js'
-import { didYouMean } from '../../values/nearest.js'
-import type { FamilyShape } from '../storage.js'
+import { errorCodes } from '../../core/errors.js'
+import type { FamilyShape } from '../../core/storage/storage.js'
+import { didYouMean } from '../../core/values/nearest.js'
 
 /**
  * The fields that have an index, by the name of their family. Of a family that is not named, every field that can be

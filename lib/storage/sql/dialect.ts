@@ -1,4 +1,4 @@
-import type { Kind } from '../storage.js'
+import type { Kind } from '../../core/storage/storage.js'
 import type { PresentColumn } from './present-column.js'
 
 /** Characters of a text that an index can hold in any case: with four bytes each there is room for the id too. */

@@ -1,4 +1,4 @@
-import type { Field } from '../storage.js'
+import type { Field } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
 import { indexedLength } from './dialect.js'
 import type { Column, Layout } from './layout.js'

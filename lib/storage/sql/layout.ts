@@ -1,5 +1,5 @@
-import { errorCodes } from '../../errors.js'
-import type { Field, Kind, Stored } from '../storage.js'
+import { errorCodes } from '../../core/errors.js'
+import type { Field, Kind, Stored } from '../../core/storage/storage.js'
 import type { ColumnTexts, Dialect } from './dialect.js'
 import type { PresentColumn } from './present-column.js'
 

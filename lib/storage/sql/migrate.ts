@@ -1,4 +1,4 @@
-import { errorCodes } from '../../errors.js'
+import { errorCodes } from '../../core/errors.js'
 
 /**
  * What is done at the start about tables, columns and indexes that are missing: they are made (`auto`), the boot fails

@@ -1,5 +1,5 @@
-import { errorCodes } from '../../errors.js'
-import { BusyError } from '../storage.js'
+import { errorCodes } from '../../core/errors.js'
+import { BusyError } from '../../core/storage/storage.js'
 
 /**
  * An error of the database as a host reads it at boot: with the place, which no driver names.

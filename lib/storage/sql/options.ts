@@ -1,4 +1,4 @@
-import { checkObject, checkSize } from '../../values/checks.js'
+import { checkObject, checkSize } from '../../core/values/checks.js'
 import { lineChecks } from '../check-options.js'
 import type { IndexedFields } from './choose-indexes.js'
 import type { TableMappings } from './layout.js'

@@ -1,8 +1,8 @@
-import { errorCodes } from '../../errors.js'
-import type { ConstraintOptions, ConstraintRule } from '../constraint-error.js'
-import { ConstraintError } from '../constraint-error.js'
-import { getValue } from '../shapes.js'
-import type { Change, Id, Stored } from '../storage.js'
+import { errorCodes } from '../../core/errors.js'
+import type { ConstraintOptions, ConstraintRule } from '../../core/storage/constraint-error.js'
+import { ConstraintError } from '../../core/storage/constraint-error.js'
+import { getValue } from '../../core/storage/shapes.js'
+import type { Change, Id, Stored } from '../../core/storage/storage.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 

@@ -1,4 +1,4 @@
-import type { Condition } from '../storage.js'
+import type { Condition } from '../../core/storage/storage.js'
 
 /** An index over these fields. */
 export interface Index {

@@ -1,5 +1,5 @@
-import { compareScalars } from '../compare.js'
-import type { Condition, FieldCondition, Query, Scalar } from '../storage.js'
+import { compareScalars } from '../../core/storage/compare.js'
+import type { Condition, FieldCondition, Query, Scalar } from '../../core/storage/storage.js'
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>
 type Equation = Extract<FieldCondition, { readonly values: unknown }>

@@ -1,6 +1,6 @@
+import { isFillable } from '../../core/storage/shapes.js'
+import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
-import { isFillable } from '../shapes.js'
-import type { Id } from '../storage.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'

@@ -1,6 +1,6 @@
-import { runInPhase } from '../../phases.js'
+import { runInPhase } from '../../core/phases.js'
+import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
-import { BusyError } from '../storage.js'
 import type { Anchors } from './anchors.js'
 import { explainRefusal, isConstraint } from './constraints.js'
 import type { SqliteDatabase } from './driver.js'

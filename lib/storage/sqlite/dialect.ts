@@ -1,7 +1,7 @@
+import type { Kind } from '../../core/storage/storage.js'
 import type { Dialect } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Kind } from '../storage.js'
 
 /**
  * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorCodes } from '../../errors.js'
+import { errorCodes } from '../../core/errors.js'
 
 /** What is used of an SQLite database: node:sqlite, @photostructure/sqlite and better-sqlite3 all have it. */
 export interface SqliteDatabase {

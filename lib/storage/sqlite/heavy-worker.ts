@@ -1,7 +1,7 @@
 // The thread that HeavyWorkers starts: answers one question after the other.
 import type { MessagePort } from 'node:worker_threads'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Found } from '../storage.js'
+import type { Found } from '../../core/storage/storage.js'
 import type { SqliteDatabase } from './driver.js'
 import { openReader } from './driver.js'
 import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './heavy-workers.js'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import type { Found, Query } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import type { Found, Query } from '../storage.js'
 import { isLogLong, measureLog } from './log.js'
 
 /** What a worker is asked. */

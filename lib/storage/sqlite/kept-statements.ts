@@ -1,4 +1,4 @@
-import { BoundedCache } from '../../cache.js'
+import { BoundedCache } from '../../core/cache.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
 

@@ -1,5 +1,5 @@
-import { errorCodes } from '../../errors.js'
-import { isFillable, refuseIncomplete } from '../shapes.js'
+import { errorCodes } from '../../core/errors.js'
+import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { listIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'

@@ -1,4 +1,4 @@
-import { runInPhase } from '../../phases.js'
+import { runInPhase } from '../../core/phases.js'
 import type { SqliteDatabase, SqliteStatement } from './driver.js'
 
 /** Reads, and returns what answers the one who asked. */

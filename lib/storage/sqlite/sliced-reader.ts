@@ -1,10 +1,10 @@
+import type { Condition, Found, Id, Query, Stored } from '../../core/storage/storage.js'
+import type { Turn } from '../../core/storage/turn.js'
 import type { Pass } from '../sort-matches.js'
 import { sortMatches } from '../sort-matches.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { isRangeOfId } from '../sql/planner.js'
 import { tighten } from '../sql/tighten.js'
-import type { Condition, Found, Id, Query, Stored } from '../storage.js'
-import type { Turn } from '../turn.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { ReadStatements } from './statements.js'
 

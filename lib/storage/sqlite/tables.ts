@@ -1,6 +1,6 @@
+import type { FamilyShape } from '../../core/storage/storage.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
-import type { FamilyShape } from '../storage.js'
 import { readForeignColumns } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'

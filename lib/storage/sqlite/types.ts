@@ -1,5 +1,5 @@
-import { isDate, readDateTime } from '../../values/dates.js'
-import type { Kind } from '../storage.js'
+import type { Kind } from '../../core/storage/storage.js'
+import { isDate, readDateTime } from '../../core/values/dates.js'
 import { sqliteDialect as dialect } from './dialect.js'
 
 /** Whether a column of this type is for values of this kind; `unsure` where its values have to show it. */

@@ -1,0 +1,104 @@
+import type { Storage } from '../core/storage/storage.js'
+import { alternatives } from './alternatives.js'
+import { changedFamilies } from './changed-families.js'
+import { commits } from './commits.js'
+import { concurrency } from './concurrency.js'
+import { filters } from './filters.js'
+import type { Case } from './fixture.js'
+import { notes, things } from './fixture.js'
+import { lifecycle } from './lifecycle.js'
+import { longTexts } from './long-texts.js'
+import { nulls } from './nulls.js'
+import { order } from './order.js'
+import { pages } from './pages.js'
+import { patterns } from './patterns.js'
+import { references } from './references.js'
+import { refusals } from './refusals.js'
+import { texts } from './texts.js'
+import { unique } from './unique.js'
+import { values } from './values.js'
+
+const cases = [
+  ...lifecycle,
+  ...values,
+  ...changedFamilies,
+  ...filters,
+  ...nulls,
+  ...patterns,
+  ...alternatives,
+  ...pages,
+  ...order,
+  ...longTexts,
+  ...texts,
+  ...commits,
+  ...refusals,
+  ...unique,
+  ...references,
+  ...concurrency
+]
+
+/**
+ * Whatever runs one named case: `test` of node:test, `t.test` of tap, or a function of one's own. The case fails by
+ * rejecting. It is skipped, where the storage lacks what it is about, by calling `skip` of the context that the runner
+ * hands to it; without a context there is nobody to tell, and it does nothing.
+ */
+export type ConformanceTest = (name: string, run: (context?: ConformanceContext) => Promise<void>) => unknown
+
+/** What is used of the context that node:test, tap and others hand to a test. */
+export interface ConformanceContext {
+  /** Reports the test as skipped. Of tap it makes a skipped subtest, which is why there is a function to run. */
+  skip (reason: string, run: () => void): unknown
+}
+
+/** A storage for one case. */
+export interface StorageUnderTest {
+  /** Empty: nothing prepared, nothing stored. */
+  readonly storage: Storage
+  /**
+   * Closes `storage` and opens what it kept, as a restarted process would. Left out by a storage that keeps nothing:
+   * the cases about reopening are then skipped.
+   */
+  reopen?(): Promise<Storage>
+  /** Called at the end of the case, whatever its outcome: closes and clears away. Without it `storage` is closed. */
+  dispose?(): Promise<void>
+}
+
+/**
+ * The conditions that every storage must meet, as named cases. Each case gets a storage of its own from `makeStorage`.
+ *
+ * @example
+ * import { test } from 'node:test'
+ * import { storageConformance } from 'fastify-dealbook/conformance'
+ *
+ * storageConformance(test, async () => ({ storage: ownStorage() }))
+ */
+export function storageConformance (
+  test: ConformanceTest,
+  makeStorage: () => StorageUnderTest | Promise<StorageUnderTest>
+): void {
+  for (const each of cases) {
+    test(each.name, async context => {
+      const made = await makeStorage()
+      try {
+        const lacking = describeLacking(each, made)
+        if (lacking === undefined) await runCase(each, made)
+        else await context?.skip(lacking, () => {})
+      } finally {
+        await (made.dispose === undefined ? made.storage.close() : made.dispose())
+      }
+    })
+  }
+}
+
+/** Why the case has nothing to check. */
+function describeLacking ({ needs }: Case, { storage, reopen }: StorageUnderTest): string | undefined {
+  if (needs === 'reopen' && reopen === undefined) return 'the storage keeps nothing to reopen'
+  if (needs === 'findText' && storage.findText === undefined) return 'the storage has no findText'
+  return undefined
+}
+
+async function runCase ({ run }: Case, made: StorageUnderTest): Promise<void> {
+  await made.storage.prepare(things)
+  await made.storage.prepare(notes)
+  await run({ storage: made.storage, reopen: async () => await (made as Required<StorageUnderTest>).reopen() })
+}

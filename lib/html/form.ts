@@ -1,0 +1,97 @@
+import type { FormAffordance, FormField } from '../representations/form-view.js'
+import type { Markup } from './markup.js'
+import { markup } from './markup.js'
+import type { Texts } from './texts.js'
+import { sayBoolean } from './values.js'
+
+/** Renders everything of a form but its title and its button. */
+export function renderInputs (texts: Texts, form: FormAffordance): Markup {
+  const { name, fields, key, revision } = form
+  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst(form) && markup`
+<input type="hidden" name="_confirm" value="ask">`}
+${fields.map(field => renderField(texts, field, name))}`
+}
+
+/** Whether a person is asked before it is done. */
+export function asksFirst ({ danger, final }: FormAffordance): boolean {
+  return danger === true || final === true
+}
+
+/** The name of the form that filters a list. */
+export const filterForm = 'filter'
+
+/** Makes the id of a field in the page. */
+export function toFieldId (form: string, name: string): string {
+  return `${form}-${name.replaceAll('.', '-')}`
+}
+
+/** What a field is called. */
+export function labelField (texts: Texts, { label, bound }: Pick<FormField, 'label' | 'bound'>): string {
+  const name = texts.label(label)
+  return bound === undefined ? name : texts[bound](name)
+}
+
+export function renderField (texts: Texts, field: FormField, form: string): Markup {
+  const { name, description, was, error } = field
+  const label = labelField(texts, field)
+  const id = toFieldId(form, name)
+  const hint = description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`
+  const message = error !== undefined &&
+    markup`<span class="error" id="${id}-error">${texts.sentence(label, texts.flaw(error))}</span>`
+  return markup`<div class="field">
+<label for="${id}">${label}</label>
+${hint}
+${renderControl(texts, field, id, form)}${was !== undefined && markup`
+<input type="hidden" name="_was.${name}" value="${was}">`}
+${message}
+</div>`
+}
+
+function renderControl (texts: Texts, field: FormField, id: string, form: string): Markup {
+  const { name, kind, required, values, value, maxLength } = field
+  const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${renderAria(field, id)}`
+  const choices = values ?? (kind === 'boolean' ? ['true', 'false'] : undefined)
+  if (choices !== undefined) {
+    const options = choices.map(choice => renderOption(texts, choice, field))
+    const empty = required ? texts.choose : form === filterForm ? texts.any : texts.chooseNone
+    return markup`<select ${attributes}><option value="">${empty}</option>${options}</select>`
+  }
+  // In an input, line ends would be dropped.
+  if (kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))) {
+    // A first line feed in a textarea would be dropped.
+    return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
+${value}</textarea>`
+  }
+  return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`
+}
+
+function renderAria ({ description, error }: FormField, id: string): Markup {
+  const describedBy: string[] = []
+  if (description !== undefined) describedBy.push(`${id}-hint`)
+  if (error !== undefined) describedBy.push(`${id}-error`)
+  const reference = describedBy.length > 0 && markup` aria-describedby="${describedBy.join(' ')}"`
+  return markup`${reference}${error !== undefined && markup` aria-invalid="true"`}`
+}
+
+function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
+  const text = kind === 'boolean' ? sayBoolean(texts, choice === 'true') : texts.choice(choice)
+  return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
+}
+
+function renderType ({ kind, value = '', minimum, maxLength }: FormField): Markup {
+  // What was entered and is no such value would not be shown again.
+  const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
+  const isNumber = number.test(value)
+  const min = minimum !== undefined && markup` min="${minimum}"`
+  switch (kind) {
+    case 'integer': return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}` : asText('numeric')
+    case 'number': return isNumber ? markup`type="number" step="any" inputmode="decimal"${min}` : asText('decimal')
+    case 'date': return day.test(value) ? markup`type="date"` : asText('text')
+    default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
+  }
+}
+
+// As browsers take them (HTML, 2.3.4 and 2.3.5).
+const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
+const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

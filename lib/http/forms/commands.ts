@@ -1,0 +1,162 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import { invalidBody, notFound } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
+import { Reader } from '../../core/service/reader.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
+import type { Mount } from '../mount.js'
+import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
+import { nameSharedSchema } from '../openapi/mark.js'
+import {
+  commandIdParameter, conditionHeaders, describeFieldsAndFormat, listEntries, preferHeader, readConditionHeaders
+} from '../openapi/parameters.js'
+import { describeWriteProblems } from '../openapi/problems.js'
+import { describeCommonRoute } from '../openapi/route.js'
+import type { EntryQuery, LoadedEntry } from '../reads/log.js'
+import { locateCommand, sendEntry } from '../reads/log.js'
+import type { Read } from '../reads/read.js'
+import { addHint, answerRead, parseFields } from '../reads/read.js'
+import { hasAllWords } from '../requests.js'
+import type { Endpoint } from '../routes.js'
+import type { SharedPaths } from '../shared-paths.js'
+import { toProblem } from '../to-problem.js'
+import { readCommandId, requireId } from '../urls.js'
+import { answerCommand } from './answer.js'
+import { getJsonBody, hasMember } from './body.js'
+import { commandRule } from './command.js'
+import { compileEnvelope, describeCommands } from './envelope.js'
+import type { Form, FormEndpoint } from './form.js'
+import { writeHandler } from './write.js'
+
+const path = '/rest/commands/:command'
+const tag = ['commands', 'Commands of all families, under ids that clients choose'] as const
+
+/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
+export const commands: Form<'commands'> = {
+  name: 'commands',
+  makeWriter: (mount, shared) => (request, { operation, item, params, command }) => {
+    const { family: { singular }, urls } = mount
+    if (item === undefined || !hasAllWords(operation)) return undefined
+    // At another version's, it would be that version that does it.
+    if (shared === undefined || !shared.commands.isOwner(singular, mount)) return undefined
+    const url = urls.shared(request, path.replace(':command', encodeURIComponent(command)))
+    return { method: 'PUT', url, body: { [singular]: item.id, action: operation.action, params } }
+  },
+  endpoints (mount, shared) {
+    const { family } = mount
+    if (family.operations.size === 0 || shared === undefined) return []
+    const { commands, commandSchemas: { bodies, answers } } = shared
+    const isFirst = commands.names.length === 0
+    if (commands.claim(family.singular, mount, { mount, put: makePutHandler(mount) })) {
+      bodies.push(...describeCommands(mount))
+      answers.push(describeCommand(mount))
+    }
+    return isFirst ? makeEndpoints(mount, shared) : []
+  }
+}
+
+/** What the first mount at a prefix makes for all that will be there, whatever their options. */
+function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
+  const params = Type.Object({ command: commandIdParameter })
+  const answer = nameSharedSchema('AnyCommand', Type.Unsafe({ anyOf: answers }))
+  return [
+    {
+      method: 'PUT',
+      path,
+      isShared: true,
+      handler: async (request, reply) => {
+        const singular = findSingular(commands.names, request)
+        commands.retire(singular, reply)
+        return await commands.getOwner(singular).put(request, reply)
+      },
+      schema: describeCommonRoute(mount, ...tag, 'put-command', {
+        summary: 'Command an item, under an id that the client chooses',
+        description: `The member named like the family says what the command is for. ${commandRule}`,
+        params,
+        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+        body: Type.Unsafe({ anyOf: bodies }),
+        response: {
+          ...describeCommandAnswers(mount, answer),
+          ...describeWriteProblems(mount, 'id-reused', 'taken', 'precondition-required', 'gone')
+        }
+      })
+    },
+    {
+      method: 'GET',
+      path,
+      isShared: true,
+      handler: async (request, reply) => {
+        const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
+        return await answerRead([first as CommandRead, ...others], request, reply)
+      },
+      schema: describeCommonRoute(mount, ...tag, 'read-command', {
+        summary: 'Read a command',
+        description: 'Of whichever family: what was asked for, and what became of it.',
+        params,
+        querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+        headers: Type.Object(readConditionHeaders),
+        response: describeEntryAnswers(mount, answer, 'gone')
+      })
+    }
+  ]
+}
+
+// The member that names the item tells the family.
+function findSingular (known: readonly string[], request: FastifyRequest): string {
+  const body = getJsonBody(request)
+  const [singular, ...others] = known.filter(singular => hasMember(body, singular))
+  if (singular !== undefined && others.length === 0) return singular
+  const detail = `must have one of these, to say what the command is for: ${known.join(', ')}`
+  throw invalidBody([{ pointer: '', detail }])
+}
+
+function makePutHandler (mount: Mount): Endpoint['handler'] {
+  const { family } = mount
+  const { singular, idSchema } = family
+  const readEnvelope = compileEnvelope(family, { [singular]: idSchema })
+  return writeHandler(mount, {
+    read (request) {
+      const id = readCommandId(request)
+      const { action, params, others } = readEnvelope(getJsonBody(request))
+      return { action, params, target: requireId(family, String(others[singular])), id }
+    },
+    answer: answerCommand
+  })
+}
+
+type CommandRead = Read<EntryQuery, LoadedEntry>
+
+function makeRead (commands: SharedPaths['commands'], singular: string): CommandRead {
+  const { mount } = commands.getOwner(singular)
+  const { family } = mount
+  return {
+    mount,
+    kind: 'one',
+    locate: locateCommand,
+    intend: (_request, name) => intendToRead(family, undefined, { command: name }),
+    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    async load ({ caller, reader, intent, name }) {
+      const record = await reader.getCommand(name)
+      if (record === undefined) return undefined
+      const { principal } = reader
+      const entry = { record, id: nameRecord(record, principal) }
+      // Only now it is known which item it is about.
+      const id = readTarget(family, record)
+      try {
+        const grant = await caller.authorize({ ...intent, id })
+        if ((grant.where ?? []).length === 0) return entry
+        const item = await new Reader(family, await caller.storage(), grant, caller.signal).get(id)
+        return item === undefined ? undefined : entry
+      } catch (error) {
+        // Of what others did, a refusal would tell that it was done.
+        if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+        return undefined
+      }
+    },
+    represent (exchange, fields, entry) {
+      commands.retire(singular, exchange.reply)
+      return sendEntry(exchange, fields, entry)
+    },
+    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+  }
+}

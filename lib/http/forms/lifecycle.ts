@@ -1,0 +1,114 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import type { Lifecycle } from '../../core/family/family.js'
+import type { Outcome } from '../../core/service/execute.js'
+import type { Stored } from '../../core/storage/storage.js'
+import { addArticle } from '../../core/values/article.js'
+import { makeEtag } from '../conditional.js'
+import { writeHttpDate } from '../dates.js'
+import type { Exchange, Mount } from '../mount.js'
+import { describeAnswer, preferenceHeader, redirected, validatorHeaders } from '../openapi/answers.js'
+import { replayHeader } from '../openapi/content.js'
+import { describeLinkedItem } from '../openapi/items.js'
+import {
+  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
+} from '../openapi/parameters.js'
+import { describePreconditions, describeProblems, describeTaken } from '../openapi/problems.js'
+import { describeRoute } from '../openapi/route.js'
+import type { RequestWriter } from '../requests.js'
+import type { Endpoint } from '../routes.js'
+import { showItem } from '../show-item.js'
+import { readItemId } from '../urls.js'
+import { sendItem } from './answer.js'
+import { readJsonParams, readKey, readSentParams } from './body.js'
+import { describeNew } from './envelope.js'
+import { makeWriteEndpoint } from './form.js'
+
+/** `POST` on the collection creates, `DELETE` on an item deletes it. */
+export function lifecycleEndpoints (mount: Mount): Endpoint[] {
+  const { lifecycle } = mount.family
+  return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
+}
+
+/** Creates by `POST` on the collection, deletes by `DELETE`. */
+export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
+  return (request, { operation, item, params }) => {
+    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
+    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
+  }
+}
+
+function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
+  const { family } = mount
+  return makeWriteEndpoint(mount, {
+    method: 'POST',
+    path: '',
+    read: request => ({
+      action: createAction,
+      target: undefined,
+      params: readSentParams(params, request),
+      key: readKey(request)
+    }),
+    answer: answerCreated,
+    schema: describeRoute(mount, 'items', `create-${family.singular}`, {
+      summary: `Create ${addArticle(family.singular)}`,
+      description: 'What the client does not send is given by the service. ' +
+        'With an Idempotency-Key, the request can be repeated safely.',
+      headers: Type.Object({ ...keyHeader, ...preferHeader }),
+      consumes: jsonOrForm,
+      body: describeNew(mount, params),
+      response: {
+        201: describeAnswer(mount, 'one', {
+          description: `The ${family.singular} as it was created, with links`,
+          schema: describeLinkedItem(mount),
+          headers: { location: 'Where it is', ...validatorHeaders, ...preferenceHeader, ...replayHeader }
+        }),
+        303: redirected,
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'read-only'
+        )
+      }
+    })
+  })
+}
+
+/** The new item, where it is, and its validators. */
+async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
+  const { mount, request, reply, choice } = exchange
+  const created = outcome.item as Stored
+  const document = showItem(mount, request, created)
+  reply
+    .header('location', mount.urls.item(request, created.id))
+    .header('etag', makeEtag(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return await sendItem(exchange, 201, outcome, document)
+}
+
+function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: Lifecycle): Endpoint {
+  const { family } = mount
+  return makeWriteEndpoint(mount, {
+    method: 'DELETE',
+    path: '/:id',
+    read: request => ({
+      action: operation.action,
+      target: readItemId(family, request),
+      params: readJsonParams(params, request)
+    }),
+    answer: ({ reply }) => reply.code(204).send(),
+    schema: describeRoute(mount, 'items', `delete-${family.singular}`, {
+      summary: `Delete ${addArticle(family.singular)}`,
+      description: 'Its log stays.',
+      params: Type.Object({ id: describeIdParameter(mount) }),
+      headers: Type.Object(conditionHeaders),
+      response: {
+        204: { type: 'null', description: 'It is gone' },
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
+          'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',
+          'read-only', ...describePreconditions(mount)
+        )
+      }
+    })
+  })
+}

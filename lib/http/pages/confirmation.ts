@@ -1,0 +1,102 @@
+import { listChanges } from '../../core/family/changes.js'
+import type { Family } from '../../core/family/family.js'
+import { intendToRead } from '../../core/service/caller.js'
+import type { Command } from '../../core/service/command.js'
+import type { Decision } from '../../core/service/decide.js'
+import type { LoadedOther } from '../../core/service/others.js'
+import { matcher } from '../../core/storage/match.js'
+import type { Stored } from '../../core/storage/storage.js'
+import type { ChangedItem, ShownChange } from '../../representations/item-view.js'
+import type { ItemAffordances } from '../../representations/representation.js'
+import type { FormBody } from '../body.js'
+import type { Exchange } from '../mount.js'
+import { toProblem } from '../to-problem.js'
+import { makeOperationForm, placeItem, trailToItem } from './item-affordances.js'
+import { showChanges, showParams } from './log-entries.js'
+
+/** What is asked before something is done to an item, in the place of everything else. */
+export interface Question {
+  readonly command: Command
+  readonly decision: Decision & { readonly outcome: 'done' }
+  /** The other items that it needs. */
+  readonly others: readonly LoadedOther[]
+  readonly sent: FormBody
+}
+
+export async function affordConfirmation (
+  exchange: Exchange,
+  item: Stored,
+  { command, decision: { after, others: changed }, others, sent }: Question
+): Promise<ItemAffordances> {
+  const { mount: { family, urls }, request } = exchange
+  const self = urls.item(request, item.id)
+  const { lifecycle, operations } = family
+  const action = command.action as string
+  const { operation, params } = operations.get(action) ?? (lifecycle as NonNullable<typeof lifecycle>).deletion
+  const { revision, ...form } = makeOperationForm(exchange, item, operation, params, {
+    action: `${self}/${operation.noun}`,
+    entered: sent.entries
+  })
+  const entered = [
+    // As the page had them, so that what was sent before it asked is known again.
+    ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
+    ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
+    ...sent.entries
+  ]
+  return {
+    ...await placeItem(exchange, item.id),
+    trail: trailToItem(exchange, item.id, item),
+    operations: [],
+    unavailable: [],
+    confirm: {
+      form,
+      item: self,
+      entered,
+      params: showParams(family, action, command.params),
+      changes: after === undefined ? [] : showDifference(family, item, after),
+      others: await showOthers(exchange, others, changed)
+    }
+  }
+}
+
+function showDifference (family: Family, before: Stored, after: Stored): ShownChange[] {
+  return showChanges(family, listChanges(family.ownFields, before, after))
+}
+
+/** The others that change, as far as who asks may read them before and after it. */
+async function showOthers (
+  exchange: Exchange,
+  others: readonly LoadedOther[],
+  changed: ReadonlyMap<string, Stored> = new Map()
+): Promise<ChangedItem[]> {
+  const { mount, request } = exchange
+  const shown = await Promise.all(others.map(async (other): Promise<ChangedItem[]> => {
+    const { family, id, current } = other
+    const after = changed.get(other.name)
+    if (after === undefined || !await mayRead(exchange, other, [current, after])) return []
+    const place = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+    return [{
+      singular: family.singular,
+      title: String(current[family.presentation.title] ?? id),
+      href: place?.urls.item(request, id),
+      changes: showDifference(family, current, after)
+    }]
+  }))
+  return shown.flat()
+}
+
+// To be allowed to change it is another matter.
+async function mayRead (
+  { request }: Exchange,
+  { family, caller, id }: LoadedOther,
+  items: readonly Stored[]
+): Promise<boolean> {
+  try {
+    const { where = [] } = await caller.authorize(intendToRead(family, id))
+    return items.every(matcher(where))
+  } catch (error) {
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'What else would change cannot be shown')
+    return false
+  }
+}

@@ -1,0 +1,154 @@
+import { logFields } from '../../core/family/command-schema.js'
+import { ServiceFields } from '../../core/family/fields.js'
+import type { NounOperation } from '../../core/family/operation.js'
+import type { Params } from '../../core/family/params.js'
+import type { CommandRecord } from '../../core/service/command.js'
+import { readTarget } from '../../core/service/record.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import type { FormAffordance } from '../../representations/form-view.js'
+import type { Feedback } from '../../representations/item-view.js'
+import type { Crumb, ItemAffordances, Link, Representation } from '../../representations/representation.js'
+import { listKinds } from '../../representations/representation.js'
+import type { Exchange } from '../mount.js'
+import type { Submission } from './form-fields.js'
+import { explainRefusal, isText, makeForm } from './form-fields.js'
+import { showEntry } from './log-entries.js'
+import type { Offer } from './offers.js'
+import { keepGranted, listOffers } from './offers.js'
+import { listRequests } from './sample-requests.js'
+import { findSite } from './site.js'
+import { findWrongState } from './wrong-state.js'
+
+/** What the page of an item shows besides it. */
+export interface ItemPage {
+  /** The newest entries of its log. */
+  readonly entries: readonly CommandRecord[]
+  /** Who reads it. */
+  readonly principal: string | undefined
+  /** The form that was refused. */
+  readonly submission?: Submission | undefined
+  /** What has just been done. */
+  readonly feedback?: Feedback | undefined
+}
+
+/** What people can do with an item now. */
+export async function affordItem (
+  exchange: Exchange,
+  item: Stored,
+  { entries, principal, submission, feedback }: ItemPage
+): Promise<ItemAffordances> {
+  const { mount, request } = exchange
+  const { family, urls } = mount
+  const self = urls.item(request, item.id)
+  const offers = await findOffers(exchange, item)
+  const forms = offers.filter(({ reason }) => reason === undefined)
+    .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
+  const operations = forms.filter(({ name }) => name !== 'delete')
+  const remove = forms.find(({ name }) => name === 'delete')
+  const state = family.state?.(item)
+  return {
+    ...await placeItem(exchange, item.id),
+    ...(state === undefined ? {} : { state }),
+    operations,
+    unavailable: offers.flatMap(({ operation: { name }, reason }) =>
+      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, { name, reason }) }]),
+    ...(remove && { remove }),
+    ...(family.writable && {
+      log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
+    }),
+    ...(feedback && { feedback: { ...feedback, current: item.revision } }),
+    ...explainRefusal(mount, submission, forms)
+  }
+}
+
+// What the caller may do, and why not now where it is not allowed.
+async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
+  // The forms of a page are sent to the nouns.
+  if (!exchange.mount.forms.has('noun')) return []
+  const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
+  return await keepGranted(exchange, item, offers)
+}
+
+const technical = ['id', ...Object.keys(ServiceFields.properties)]
+
+/** Where an item is, and of which members it is made. */
+export async function placeItem (
+  exchange: Exchange,
+  id: Id
+): Promise<Pick<ItemAffordances, 'site' | 'kinds' | 'title' | 'technical' | 'trail' | 'others'>> {
+  const { mount: { family, urls, representations }, request } = exchange
+  return {
+    site: await findSite(exchange),
+    kinds: listKinds(family.fields),
+    title: family.presentation.title,
+    technical,
+    trail: [{ kind: 'list', href: urls.collection(request), name: family.name }],
+    others: linkOthers(representations, urls.item(request, id))
+  }
+}
+
+/** The form of an operation, which is sent to its noun. */
+export function makeOperationForm (
+  exchange: Exchange,
+  item: Stored,
+  operation: NounOperation,
+  params: Params,
+  submission: Submission | undefined
+): FormAffordance {
+  const { mount: { family: { singular }, urls, preconditions }, request } = exchange
+  const { name, noun, summary, danger = false, final = false } = operation
+  const title = summary === undefined ? {} : { title: summary }
+  const { schema, isPartial } = params
+  const action = `${urls.item(request, item.id)}/${noun}`
+  // The same form of the same revision has the same key, so that what is sent twice is done once.
+  const key = `${action} ${item.revision}`
+  // What is filled in shows what somebody else may be changing just now.
+  const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
+  const entered = submission?.action === action ? submission.entered : undefined
+  const requests = listRequests(exchange, { operation, item }, { params, entered, key })
+  const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }
+  return makeForm(form, submission, isPartial ? item : undefined)
+}
+
+/** What there is to do with an entry of the log: to go on from it. */
+export async function affordEntry (
+  exchange: Exchange,
+  self: string,
+  record: CommandRecord,
+  item: Stored | undefined
+): Promise<ItemAffordances> {
+  const { mount: { family, urls, representations }, request } = exchange
+  const id = readTarget(family, record)
+  return {
+    site: await findSite(exchange),
+    kinds: listKinds(logFields),
+    title: 'id',
+    technical: [],
+    trail: [
+      ...trailToItem(exchange, id, item),
+      { kind: 'log', href: `${urls.item(request, id)}/commands`, name: 'commands' }
+    ],
+    others: linkOthers(representations, self),
+    entry: { ...showEntry(exchange, record, undefined), href: self },
+    operations: [],
+    unavailable: []
+  }
+}
+
+/** The way to an item, for what belongs to it. @param item undefined where it is gone, or not known */
+export function trailToItem (
+  { mount: { family, urls }, request }: Exchange,
+  id: Id,
+  item: Stored | undefined
+): Crumb[] {
+  return [
+    { kind: 'list', href: urls.collection(request), name: family.name },
+    { kind: 'item', href: urls.item(request, id), name: String(item?.[family.presentation.title] ?? id) }
+  ]
+}
+
+function linkOthers (representations: readonly Representation[], self: string): Link[] {
+  return representations
+    .filter(each => each.interactive !== true && each.one !== undefined)
+    .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
+}

@@ -1,0 +1,98 @@
+import type { Changes } from '../../core/family/changes.js'
+import type { Family } from '../../core/family/family.js'
+import type { Params } from '../../core/family/params.js'
+import type { CommandRecord } from '../../core/service/command.js'
+import type { Reader } from '../../core/service/reader.js'
+import { nameRecord, readTarget, restoreProblem } from '../../core/service/record.js'
+import type { Field, Order, Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
+import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../../representations/item-view.js'
+import { showKind } from '../../representations/representation.js'
+import type { Exchange } from '../mount.js'
+import { readWrongState } from './wrong-state.js'
+
+const shownChanges = 10
+const shownRefusals = 5
+
+/**
+ * The newest entries of the log of an item, the last first: its changes, and what was refused since. Each revision is
+ * one change, which is found by it among any number of other entries; what changed nothing is in the whole log.
+ */
+export async function findNewest (reader: Reader, { id, revision }: Stored): Promise<CommandRecord[]> {
+  const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
+  const find = async (outcome: string, limit: number): Promise<CommandRecord[]> => {
+    const { items } = await reader.findLog(id, {
+      where: [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: [outcome] }],
+      order: newestFirst,
+      offset: 0,
+      limit,
+      count: false
+    })
+    return items as CommandRecord[]
+  }
+  const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
+  // At one revision, what was refused came after the change that made it.
+  return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
+}
+
+const newestFirst: Order[] = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
+
+/** An entry of the log, for people. @param noun of the part of the log in which it is seen */
+export function showEntry (
+  exchange: Exchange,
+  record: CommandRecord,
+  principal: string | undefined,
+  noun?: string
+): LogEntry {
+  const { mount: { family, urls }, request } = exchange
+  const { params = {}, changes = {}, createdAt } = record
+  const problem = restoreProblem(record)
+  return {
+    ...tellFeedback(family, record),
+    href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
+    at: createdAt,
+    principal: record.principal,
+    about: record.about && showAbout(exchange, record.about),
+    params: showParams(family, record.action, params),
+    changes: showChanges(family, changes),
+    reason: problem?.message,
+    wrongState: problem && readWrongState(family, problem)
+  }
+}
+
+function showAbout (
+  { mount, request }: Exchange,
+  { family, id }: NonNullable<CommandRecord['about']>
+): NonNullable<LogEntry['about']> {
+  const there = family === mount.family.name ? mount : mount.neighbours.find(family, mount)
+  return { singular: there?.family.singular ?? family, id: String(id), href: there?.urls.item(request, id) }
+}
+
+/** What was done by a command. */
+export function tellFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
+  const { lifecycle, operations, singular } = family
+  const operation = operations.get(action)?.operation
+  const own = action === lifecycle?.createAction
+    ? 'create'
+    : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
+  return { name: own ?? operation?.name ?? action, singular, participle: operation?.participle, outcome, revision }
+}
+
+/** What was sent with a command, in words. */
+export function showParams (family: Family, action: string, params: Members): ShownMember[] {
+  const fields = findParams(family, action)?.fields ?? []
+  return Object.entries(params).map(([name, value]) => ({ name, value, kind: findKind(fields, name) }))
+}
+
+function findParams ({ lifecycle, operations }: Family, action: string): Params | undefined {
+  return action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
+}
+
+export function showChanges ({ ownFields }: Family, changes: Changes): ShownChange[] {
+  return Object.entries(changes).map(([name, change]) => ({ name, kind: findKind(ownFields, name), ...change }))
+}
+
+function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
+  const field = fields.find(field => field.name === name)
+  return field && showKind(field)
+}

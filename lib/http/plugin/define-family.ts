@@ -1,0 +1,181 @@
+import type { TProperties } from '@sinclair/typebox'
+import type {
+  FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+} from 'fastify'
+import fp from 'fastify-plugin'
+import type { AnyFamily } from '../../core/family/compiled.js'
+import { keepFamily } from '../../core/family/compiled.js'
+import type {
+  EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
+} from '../../core/family/definition.js'
+import type { AnyExtension, FamilyExtension } from '../../core/family/extension.js'
+import { extendDefinition } from '../../core/family/extension.js'
+import type { Family } from '../../core/family/family.js'
+import { compileFamily } from '../../core/family/family.js'
+import type { KnownFields } from '../../core/family/known-fields.js'
+import { makeService } from '../../core/service/make-service.js'
+import { checkMappedFamilies } from '../../core/service/mapped-families.js'
+import type { Service, ServiceOptions } from '../../core/service/service.js'
+import { writeEndpoints } from '../forms/forms.js'
+import type { Mount } from '../mount.js'
+import { findNeighbours } from '../neighbours.js'
+import { swaggerConfig } from '../openapi/document.js'
+import { guideOn } from '../pages/guide-on.js'
+import { queuePipelined } from '../pipelining.js'
+import { collectionEndpoints } from '../reads/collection.js'
+import { mountHome } from '../reads/home.js'
+import { itemEndpoints } from '../reads/item.js'
+import { logEndpoints } from '../reads/log.js'
+import { operationsEndpoints } from '../reads/operations.js'
+import { queryEndpoints } from '../reads/queries.js'
+import { sendProblem } from '../reply.js'
+import { announceRetirement } from '../retirement.js'
+import type { Endpoint } from '../routes.js'
+import { mountEndpoints } from '../routes.js'
+import { isolateScope } from '../scope.js'
+import type { SharedPaths } from '../shared-paths.js'
+import { joinSharedPaths } from '../shared-paths.js'
+import { checkHost } from './check-host.js'
+import { checkOthers, checkReferences, makeMount } from './make-mount.js'
+import type { FamilyOptions } from './options.js'
+import { mountUnknownPaths } from './unknown-paths.js'
+
+/** A family as a Fastify plugin, to be registered any number of times. */
+export interface FamilyPlugin<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams,
+  E = object
+> extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
+  readonly definition: FamilyDefinition<P, O>
+  /**
+   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
+   *
+   * @example
+   * const ourDeals = deals.extend({
+   *   fields: Type.Object({ region: Type.String() }),
+   *   create: ['region']
+   * })
+   */
+  extend<
+    X extends TProperties = {}, N extends OperationParams = {}, R = {}, G extends FieldName<P & NoInfer<X>> = never
+  > (
+    extension: FamilyExtension<P, X, N, G> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
+  ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
+  /**
+   * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
+   *
+   * @example
+   * const book = deals.service({ storage })
+   * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
+   * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
+   */
+  service (options: ServiceOptions): Service<P, O, E>
+}
+
+declare module 'fastify' {
+  // One more overload: of more than three, TypeScript reports what the last one says, and not the same three times.
+  // A declaration that is added must have the same type parameters, used or not.
+  /* eslint-disable @typescript-eslint/no-unused-vars */
+  interface FastifyRegister<
+    T = void,
+    RawServer extends RawServerBase = RawServerDefault,
+    TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
+    LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
+  > {
+    <P extends TProperties, O extends OperationParams, E> (
+      plugin: FamilyPlugin<P, O, E>,
+      opts: RegisterOptions & FamilyOptions<ItemOf<P>>
+    ): T
+  }
+  /* eslint-enable @typescript-eslint/no-unused-vars */
+}
+
+/**
+ * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
+ *
+ * @example
+ * const books = defineFamily({
+ *   name: 'books', singular: 'book',
+ *   fields: Type.Object({ id: Type.Integer(), title: Type.String(), year: Type.Integer() })
+ * })
+ * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
+ */
+export function defineFamily<
+  P extends TProperties, O extends OperationParams = {}, R = {}, F extends FieldName<P> = never
+> (
+  definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
+): FamilyPlugin<P, O, EditOf<P, F>> {
+  // Inside, definitions are of no particular family; the types are for those who write them.
+  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
+}
+
+function makeFamily (definition: FamilyDefinition): AnyFamily {
+  const family = compileFamily(definition)
+  const plugin = Object.assign(fp(makePlugin(family), {
+    fastify: '5.x',
+    name: `fastify-dealbook-${family.name}`,
+    encapsulate: true
+  }), {
+    definition,
+    extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
+    service: (options: ServiceOptions) => makeService(family, options)
+  })
+  keepFamily(plugin, family)
+  return plugin
+}
+
+function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
+  return async (app, options) => {
+    // /crm and /crm/ are one place.
+    const prefix = app.prefix.replace(/\/+$/, '')
+    checkHost(app, family)
+    const neighbours = findNeighbours(app, prefix)
+    const mount = await makeMount(family, prefix, neighbours, options)
+    neighbours.add(mount, app)
+    const { storage } = options
+    // Only then all families are known; those of a storage that requests choose never are.
+    app.addHook('onReady', async () => {
+      if (typeof storage !== 'function') checkMappedFamilies(storage)
+      checkOthers(mount)
+      checkReferences(mount)
+    })
+    const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
+    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
+      sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
+    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
+    const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
+      // What is shared says itself when it goes.
+      .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
+    const settings = {
+      bodyLimit: options.bodyLimit ?? 1_048_576,
+      onRequest: queuePipelined(maxPipelined),
+      lastConfig: swaggerConfig
+    }
+    const isList = ({ path }: Endpoint) => path === mount.home
+    mountEndpoints(app, endpoints.filter(isList), settings)
+    // Not last: its description is read with those of the paths after it.
+    mountHome(app, mount, settings, options.home)
+    mountEndpoints(app, endpoints.filter(endpoint => !isList(endpoint)), settings)
+    mountUnknownPaths(app, mount, shared, endpoints, settings)
+  }
+}
+
+/** Everything that can be read, but for what the forms have to show. */
+function readEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+  return [
+    ...collectionEndpoints(mount),
+    ...itemEndpoints(mount),
+    ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
+    ...(shared === undefined ? [] : queryEndpoints(mount, shared))
+  ]
+}
+
+/**
+ * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
+ *
+ * @example
+ * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
+ */
+export function defineQuery (definition: QueryDefinition): QueryDefinition {
+  return definition
+}

@@ -1,0 +1,161 @@
+import type { FastifyRequest } from 'fastify'
+import { errorCodes } from '../../core/errors.js'
+import type { Family } from '../../core/family/family.js'
+import { listShapes } from '../../core/family/keys.js'
+import { compileGrammar } from '../../core/query/grammar.js'
+import type { Caller, Committed, Grant, Intent } from '../../core/service/caller.js'
+import { checkGrant } from '../../core/service/caller.js'
+import { makeDeadlines } from '../../core/service/deadlines.js'
+import { logList } from '../../core/service/log.js'
+import type { Makers } from '../../core/service/makers.js'
+import { readMakers } from '../../core/service/makers.js'
+import type { GuardedStorage } from '../../core/service/storage-access.js'
+import { guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
+import { readWaitingLimits } from '../../core/service/write-lines.js'
+import { Patience } from '../../core/storage/patience.js'
+import type { Storage } from '../../core/storage/storage.js'
+import { forms } from '../forms/forms.js'
+import { ItemLengths } from '../item-lengths.js'
+import type { Mount } from '../mount.js'
+import { makeChooser } from '../negotiate.js'
+import type { Neighbours } from '../neighbours.js'
+import { makeUrls } from '../urls.js'
+import { representations as allRepresentations } from './default-representations.js'
+import type { FamilyOptions } from './options.js'
+import { checkOptions } from './options.js'
+import { traceStep } from './trace.js'
+
+/** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
+export async function makeMount (
+  family: Family,
+  prefix: string,
+  neighbours: Neighbours,
+  options: FamilyOptions
+): Promise<Mount> {
+  checkOptions(family, prefix, options)
+  const { version, representations = allRepresentations } = options
+  const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
+  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
+  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 1000 } = options
+  const { maxSkipped = 50_000 } = options
+  const limits = {
+    pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
+  }
+  const makers = readMakers(family, options)
+  const makeCaller = await makeCallerFactory(family, options, makers)
+
+  const mount: Mount = {
+    family,
+    prefix,
+    neighbours,
+    storage: options.storage,
+    version,
+    home,
+    urls: makeUrls(prefix, home, options.publicUrl),
+    grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
+    logGrammar: compileGrammar(logList, limits),
+    lengths: { items: new ItemLengths(), log: new ItemLengths() },
+    representations,
+    chooser: makeChooser(representations),
+    emptyList: options.emptyList ?? 'page',
+    exportTimeout: options.exportTimeout ?? 30_000,
+    preconditions: options.preconditions ?? 'optional',
+    forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    requestWriters: new Map(),
+    maxFlaws: options.maxFlaws ?? 20,
+    trustedOrigins: options.trustedOrigins ?? [],
+    unversioned: options.unversioned ?? false,
+    retirement: {
+      deprecation: toDate(options.deprecation),
+      sunset: toDate(options.sunset),
+      successor: options.successor,
+      clock: makers.clock
+    },
+    isGuarded: options.authorize !== undefined,
+    makers,
+    caller: request => makeCaller(request, declared => {
+      const found = neighbours.find(declared.name, mount)
+      return found && { family: found.family, caller: found.caller(request) }
+    })
+  }
+  return mount
+}
+
+/** Refuses operations that need items of a family which cannot be changed together with this one. */
+export function checkOthers (mount: Mount): void {
+  for (const { operation, others } of mount.family.operations.values()) {
+    for (const { family } of others) {
+      if (family === undefined) continue
+      const found = mount.neighbours.find(family.name, mount)
+      if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, family.name)
+      if (found.storage === mount.storage) continue
+      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(mount.family.name, operation.name, family.name)
+    }
+  }
+}
+
+/** Refuses references to a family that is beside this one, and in another storage: there they would find nothing. */
+export function checkReferences (mount: Mount): void {
+  const { family, neighbours, storage } = mount
+  for (const [field, { name }] of family.references) {
+    const other = neighbours.find(name, mount)
+    if (other === undefined || other.storage === storage) continue
+    throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
+  }
+}
+
+const unlimited: Grant = {}
+
+/** A caller for each request: what `authorize` grants it, and the storage that is its own. */
+async function makeCallerFactory (
+  family: Family,
+  options: FamilyOptions,
+  makers: Makers
+): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
+  const { storage, authorize, onCommitted, timeout = 10_000 } = options
+  const waiting = readWaitingLimits(options)
+  const access = makeStorageAccess(listShapes(family))
+  const deadlines = makeDeadlines(timeout)
+  const getStorage = typeof storage === 'function'
+    ? async (request: FastifyRequest) => await accessChosen(await storage(request))
+    : makeConstant(await access(storage))
+  const askHost = authorize && (async (request: FastifyRequest, intent: Intent) =>
+    checkGrant(family, await authorize(request, intent)))
+
+  return (request, other) => ({
+    other,
+    authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
+    storage: () => getStorage(request),
+    signal: new Patience(deadlines, request.raw),
+    waiting,
+    makers,
+    trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
+    committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
+  })
+
+  async function accessChosen (chosen: Storage): Promise<GuardedStorage> {
+    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
+    return await guardOpening(() => access(chosen))
+  }
+}
+
+function makeConstant<T> (value: T): () => T {
+  return () => value
+}
+
+// Nobody waits for it, and its failure is only logged.
+async function tellHost (
+  onCommitted: NonNullable<FamilyOptions['onCommitted']>,
+  change: Committed,
+  request: FastifyRequest
+): Promise<void> {
+  try {
+    await onCommitted(change, request)
+  } catch (error) {
+    request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
+  }
+}
+
+function toDate (value: Date | string | undefined): Date | undefined {
+  return value === undefined ? undefined : new Date(value)
+}

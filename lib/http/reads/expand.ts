@@ -1,0 +1,118 @@
+import type { Family } from '../../core/family/family.js'
+import { invalidQuery } from '../../core/problems.js'
+import type { Caller } from '../../core/service/caller.js'
+import { Reader } from '../../core/service/reader.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
+import { toProblem } from '../to-problem.js'
+import { partSize } from './page-parts.js'
+
+/** Puts the items that others refer to in the place of their ids. */
+export type Expand = (items: readonly Stored[]) => Promise<readonly Stored[]>
+
+/** A field that is expanded, and what the caller may see of what it refers to. */
+interface Expanded {
+  readonly field: string
+  readonly reader: Reader
+  /** How many are read at once. */
+  readonly most: number
+  readonly pick: (item: Members) => Members
+}
+
+// Characters of all items that are put into a page; one may stand in it many times.
+const maxLength = 10_000_000
+
+/**
+ * How fields are expanded for a caller; undefined where none is asked for. What he may not see, and a family that is
+ * not there, leaves the ids as they are.
+ *
+ * @param one the one item that is read; without it, those of a page are read by one query for each field
+ */
+export async function makeExpand (
+  family: Family,
+  caller: Caller,
+  fields: readonly string[] | undefined,
+  one?: Stored
+): Promise<Expand | undefined> {
+  if (fields === undefined) return undefined
+  const found = await Promise.all(fields.map(field => openField(family, caller, field, one)))
+  const expanded = found.filter(each => each !== undefined)
+  return async items => {
+    let length = 0
+    const referred = await Promise.all(expanded.map(async each => await findReferred(each, items)))
+    return items.map(item => {
+      const shown: Stored & Record<string, unknown> = { ...item }
+      for (const [index, { field }] of expanded.entries()) {
+        const other = referred[index]?.get(item[field] as Id)
+        if (other === undefined) continue
+        shown[field] = other.document
+        length += other.length
+        if (length > maxLength) throw refuseLong(field)
+      }
+      return shown
+    })
+  }
+}
+
+async function openField (
+  family: Family,
+  caller: Caller,
+  field: string,
+  one: Stored | undefined
+): Promise<Expanded | undefined> {
+  const other = caller.other(family.references.get(field) as Family)
+  if (other === undefined) return undefined
+  const { name, members, hasLongItems } = other.family
+  const id = one?.[field] as Id | undefined
+  try {
+    const grant = await other.caller.authorize(one === undefined
+      ? { family: name, action: 'list', id: undefined, params: {} }
+      : { family: name, action: 'read', id, params: {} })
+    const reader = new Reader(other.family, await other.caller.storage(), grant, other.caller.signal)
+    return { field, reader, most: hasLongItems ? partSize : Infinity, pick: makePicker(members) }
+  } catch (error) {
+    if (toProblem(error).statusCode >= 500) throw error
+    return undefined
+  }
+}
+
+interface Referred {
+  readonly document: Members
+  readonly length: number
+}
+
+/** All items that a field of these refers to, by one query; where each may be long, by one for every part of them. */
+async function findReferred (
+  { field, reader, most, pick }: Expanded,
+  items: readonly Stored[]
+): Promise<ReadonlyMap<Id, Referred>> {
+  const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
+    .filter(id => id !== undefined && id !== null)
+  const referred = new Map<Id, Referred>()
+  let length = 0
+  for (let at = 0; at < ids.length; at += most) {
+    const values = ids.slice(at, at + most)
+    const where = [{ field: 'id', op: 'eq', values } as const]
+    const order = [{ field: 'id', descending: false }]
+    const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
+    for (const item of found.items) {
+      const document = pick(item)
+      const own = JSON.stringify(document).length
+      referred.set(item.id, { document, length: own })
+      length += own
+    }
+    if (length > maxLength) throw refuseLong(field)
+  }
+  return referred
+}
+
+/** Whether an item, with those that are put into it, can be so long that not many fit on a page. */
+export function hasLongItems (family: Family, fields: readonly string[] = []): boolean {
+  return family.hasLongItems || fields.some(field => family.references.get(field)?.hasLongItems)
+}
+
+function refuseLong (field: string): Error {
+  const detail = `The items of ${field} are too long for a page of so many: ask for fewer by maxpagesize`
+  return invalidQuery([{ parameter: 'expand', detail }])
+}

@@ -1,0 +1,194 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { CommandMembers, logFields } from '../../core/family/command-schema.js'
+import type { NounOperation } from '../../core/family/operation.js'
+import { notFound } from '../../core/problems.js'
+import type { ParsedQuery } from '../../core/query/grammar.js'
+import { intendToRead } from '../../core/service/caller.js'
+import type { CommandRecord } from '../../core/service/command.js'
+import { nameRecord, readTarget, showCommand } from '../../core/service/record.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import { addArticle } from '../../core/values/article.js'
+import type { Members } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
+import type { Exchange, Mount } from '../mount.js'
+import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
+import { nameItem } from '../openapi/mark.js'
+import {
+  commandIdParameter, describeFieldsAndFormat, describeIdParameter, describePaging, describePartPaging, listEntries,
+  readConditionHeaders
+} from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
+import { describeRoute } from '../openapi/route.js'
+import { affordEntry, trailToItem } from '../pages/item-affordances.js'
+import { showEntry } from '../pages/log-entries.js'
+import { affordRows } from '../pages/page-affordances.js'
+import type { Endpoint } from '../routes.js'
+import { locateBelowItem, readItemId } from '../urls.js'
+import { sendOne } from './item.js'
+import { makePageLinks } from './listing.js'
+import type { LoadedPage } from './page.js'
+import { loadPage, sendPage } from './page.js'
+import type { Loading, Read } from './read.js'
+import { addHint, parseFields, parsePageQuery, readHandler } from './read.js'
+
+/** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
+export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
+  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
+  const readLog = readHandler(logRead(mount, operation))
+  const readEntry = readHandler(entryRead(mount, operation))
+  return [
+    { method: 'GET', path, schema: describeReadLog(mount, operation), handler: readLog },
+    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler: readLog },
+    { method: 'GET', path: `${path}/:command`, schema: describeReadEntry(mount, operation), handler: readEntry }
+  ]
+}
+
+function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery, LoadedPage> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate: locateBelowItem,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: (search, representation) => parsePageQuery(mount.logGrammar, search, representation),
+    load: loading => loadLog(mount, operation, loading),
+    represent: sendPage,
+    miss: name => notFound(family.singular, name)
+  }
+}
+
+async function loadLog (
+  mount: Mount,
+  operation: NounOperation | undefined,
+  loading: Loading<ParsedQuery>
+): Promise<LoadedPage> {
+  const { reader, intent, query: parsed } = loading
+  const { family, urls, lengths } = mount
+  const id = intent.id as Id
+  const item = await reader.checkLog(id)
+  const members = parsed.fields ?? [first, family.singular, ...others]
+  const pick = makePicker(members)
+  const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
+  return await loadPage({
+    name: operation?.noun ?? 'commands',
+    singular: 'command',
+    members,
+    emptyList: mount.emptyList,
+    lengths: family.hasLongCommands ? lengths.log : undefined,
+    find: query => reader.findLog(id, query, operation),
+    renewTime: () => { reader.renewTime() },
+    show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
+    afford: (exchange, page) => affordRows(exchange, parsed, {
+      grammar: mount.logGrammar,
+      fields: logFields,
+      columns: members,
+      title: 'id',
+      isCountable: true,
+      links: makePageLinks(urls.self(exchange.request), parsed, page),
+      trail: trailToItem(exchange, id, item),
+      timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
+      address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
+    })
+  }, parsed, loading)
+}
+
+// The member that names the item comes after the id.
+const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
+
+function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, LoadedEntry> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'one',
+    locate: locateCommand,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    async load ({ reader, intent, name }) {
+      const id = intent.id as Id
+      const item = await reader.checkLog(id)
+      const record = await reader.getFromLog(id, name, operation)
+      return record && { record, id: nameRecord(record, reader.principal), item }
+    },
+    represent: (exchange, fields, entry) => sendEntry(exchange, fields, entry, operation?.noun),
+    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+  }
+}
+
+/** The members that are wanted of a command; undefined for all. */
+export type EntryQuery = readonly string[] | undefined
+
+/** A command that was found, and the id by which it was. */
+export interface LoadedEntry {
+  readonly record: CommandRecord
+  readonly id: string
+  /** The item that it is about, where that is known. */
+  readonly item?: Stored | undefined
+}
+
+/** The command that a path names, with or without a suffix. */
+export const locateCommand: Read<EntryQuery, LoadedEntry>['locate'] = request =>
+  ({ name: (request.params as { command: string }).command, isSuffixed: true })
+
+/** Answers with one command. */
+export async function sendEntry (
+  exchange: Exchange,
+  fields: EntryQuery,
+  { record, id, item }: LoadedEntry,
+  noun?: string
+): Promise<FastifyReply> {
+  const { mount: { family, urls }, request } = exchange
+  const target = readTarget(family, record)
+  const self = urls.command(request, target, id, noun)
+  const document = linkCommand(exchange, { record, id }, noun)
+  return await sendOne(exchange, record, {
+    kind: 'one',
+    name: 'command',
+    document: fields === undefined ? document : makePicker(fields)(document),
+    affordances: async () => affordEntry(exchange, self, record, item)
+  })
+}
+
+/** A command with its links; one that is not in the log has no id, and no address. */
+export function linkCommand (
+  { mount, request }: Exchange,
+  { record, id }: Pick<LoadedEntry, 'record'> & { readonly id: string | undefined },
+  noun?: string
+): Members & { readonly links: { readonly self?: string } } {
+  const { family, urls } = mount
+  const target = readTarget(family, record)
+  const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
+  return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
+}
+
+function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+  const { singular } = mount.family
+  const part = operation?.noun ?? 'commands'
+  return describeRoute(mount, 'commands', `list-${singular}-${part}`, {
+    summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
+    description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
+      `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
+    params: Type.Object({ id: describeIdParameter(mount) }),
+    querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
+    response: {
+      200: describePage(
+        mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
+      ),
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
+    }
+  })
+}
+
+function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
+  const { singular } = mount.family
+  return describeRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
+    summary: operation === undefined
+      ? `Read a command of ${addArticle(singular)}`
+      : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
+    description: 'What was asked for, and what became of it.',
+    params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
+    querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+    headers: Type.Object(readConditionHeaders),
+    response: describeEntryAnswers(mount, describeCommand(mount))
+  })
+}

@@ -1,0 +1,134 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
+import { notFound } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import { addArticle } from '../../core/values/article.js'
+import type { Members } from '../../core/values/json.js'
+import type { Exchange, Mount } from '../mount.js'
+import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
+import { describeLink, makeItemPath } from '../openapi/items.js'
+import { nameItem, nameSchema } from '../openapi/mark.js'
+import { describeFormat, describeIdParameter, readConditionHeaders } from '../openapi/parameters.js'
+import { describeProblems } from '../openapi/problems.js'
+import { describeRoute } from '../openapi/route.js'
+import { trailToItem } from '../pages/item-affordances.js'
+import type { Offer } from '../pages/offers.js'
+import { keepGranted, listOffers } from '../pages/offers.js'
+import { findSite } from '../pages/site.js'
+import { sendText } from '../reply.js'
+import { refuseParameters } from '../request.js'
+import type { Endpoint } from '../routes.js'
+import { locateBelowItem, readItemId } from '../urls.js'
+import { sendOne } from './item.js'
+import type { Read } from './read.js'
+import { readHandler } from './read.js'
+
+/** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
+export function operationsEndpoints (mount: Mount): Endpoint[] {
+  const path = `${mount.home}/:id/operations`
+  const handler = readHandler(operationsRead(mount))
+  return [
+    { method: 'GET', path, schema: describeOperations(mount), handler },
+    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler }
+  ]
+}
+
+function operationsRead (mount: Mount): Read<undefined, Stored> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate: locateBelowItem,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: refuseParameters,
+    load: async ({ reader, intent }) => await reader.get(intent.id as Id),
+    represent: async (exchange, _query, item) => await sendOperations(exchange, item),
+    miss: name => notFound(family.singular, name)
+  }
+}
+
+async function sendOperations (exchange: Exchange, item: Stored): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, choice: { representation } } = exchange
+  const offers = await keepGranted(exchange, item, listOffers(exchange, item))
+  const self = urls.item(request, item.id)
+  const items = offers.map(offer => showOffer(exchange, item, offer))
+  const links = { self: `${self}/operations`, [family.singular]: self }
+  const { rows } = representation
+  if (rows !== undefined) {
+    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
+  }
+  const document = { items, links }
+  const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
+  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
+  return await sendOne(exchange, item, view, { isPersonal: true })
+}
+
+const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
+
+function showOffer (exchange: Exchange, item: Stored, { operation, params, reason }: Offer): Members {
+  const { name, action, summary = name } = operation
+  return {
+    name,
+    action,
+    summary,
+    ...findAddress(exchange, item, operation),
+    params: params.schema,
+    allowed: reason === undefined,
+    ...(reason === undefined ? {} : { reason })
+  }
+}
+
+// The shortest to say first. Of the deletion, only what creates and deletes can be said.
+const preferred = ['verb', 'participle', 'noun', 'update', 'lifecycle']
+
+/** How to say an operation, in the first of these forms that the mount has. */
+function findAddress (
+  { mount: { requestWriters }, request }: Exchange,
+  item: Stored,
+  operation: Offer['operation']
+): { method?: string, href?: string, form?: string } {
+  const forms = 'verb' in operation ? preferred : ['lifecycle']
+  for (const form of forms) {
+    const written = requestWriters.get(form)?.(request, { operation, item, params: {}, command: '' })
+    if (written === undefined) continue
+    return { method: written.method, href: written.url, ...(form === 'lifecycle' ? {} : { form }) }
+  }
+  return {}
+}
+
+function describeOperations (mount: Mount): Endpoint['schema'] {
+  const { singular } = mount.family
+  const said = (description: string) => Type.Optional(Type.String({ description }))
+  const self = makeItemPath(mount)
+  const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
+    name: Type.String(),
+    action: Type.String({ description: 'As update and the commands say it' }),
+    summary: Type.String(),
+    method: said('By which it is done'),
+    href: said('Where it is done'),
+    form: said('The form that is sent there: of update { action, params }, of the others the params alone'),
+    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
+    allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
+    reason: said('Why it does not')
+  }))
+  return describeRoute(mount, 'operations', `list-${singular}-operations`, {
+    summary: `Read what can be done with ${addArticle(singular)}`,
+    description: 'Every operation that the caller may do, and whether the state allows it now.',
+    params: Type.Object({ id: describeIdParameter(mount) }),
+    querystring: describeFormat(mount),
+    headers: Type.Object(readConditionHeaders),
+    response: {
+      200: describeAnswer(mount, 'page', {
+        description: 'The operations',
+        schema: nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
+          items: Type.Array(operation),
+          links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+        })),
+        headers: validatorHeaders
+      }),
+      304: notModified,
+      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
+    }
+  })
+}

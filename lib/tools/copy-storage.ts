@@ -1,0 +1,199 @@
+import { isDeepStrictEqual } from 'node:util'
+import { errorCodes } from '../core/errors.js'
+import { commandsShape } from '../core/family/command-schema.js'
+import type { AnyFamily } from '../core/family/compiled.js'
+import { getFamily } from '../core/family/compiled.js'
+import { listShapes } from '../core/family/keys.js'
+import { checkMappedFamilies, noteShapes } from '../core/service/mapped-families.js'
+import { isStorage } from '../core/service/storage-access.js'
+import { ConstraintError } from '../core/storage/constraint-error.js'
+import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../core/storage/storage.js'
+import { endLongTurn } from '../core/storage/turn.js'
+
+/** What is copied, and how. */
+export interface CopyOptions {
+  /**
+   * All families that the storage keeps; of one with several versions, those that together have all its fields. The
+   * log of all families, and what was kept to answer commands again, is copied with them.
+   */
+  readonly families: readonly AnyFamily[]
+  /** Called for each family when it begins, and after every commit. */
+  readonly onProgress?: (progress: CopyProgress) => void
+  /** Ends it between two commits; the next copy goes on from there. */
+  readonly signal?: AbortSignal
+}
+
+/** How far a copy is. */
+export interface CopyProgress {
+  /** The name of the family; `commands` is the log of all of them. */
+  readonly family: string
+  /** How many are in the target, those of an interrupted copy among them. */
+  readonly copied: number
+  readonly total: number
+}
+
+/**
+ * Copies everything from one storage into another, as from SQLite to PostgreSQL: items with their revisions and dates,
+ * logs, and what was kept to answer commands again. Nobody may write to either meanwhile. A target that holds anything
+ * else than the beginning of this copy is refused before anything is written; one that was interrupted goes on.
+ *
+ * @example
+ * await copyStorage(sqliteStorage({ file: 'dealbook.db' }), postgresStorage({ connectionString }), {
+ *   families: [customers, deals]
+ * })
+ * @returns how many of each family are in the target; `commands` are the entries of all logs
+ */
+export async function copyStorage (
+  from: Storage,
+  to: Storage,
+  options: CopyOptions
+): Promise<Readonly<Record<string, number>>> {
+  const parts = listParts(from, to, options?.families)
+  const { families, onProgress, signal } = options
+  for (const storage of [from, to]) {
+    for (const family of families) noteShapes(storage, listShapes(getFamily(family)))
+    checkMappedFamilies(storage)
+  }
+  for (const { shapes } of parts) {
+    for (const shape of shapes) {
+      await from.prepare(shape)
+      // What was there may refer to nothing, or to what is copied later.
+      const { references, ...copied } = shape
+      await to.prepare(copied)
+    }
+  }
+  await refuseUnnamed(from, parts.map(({ name }) => name))
+  const begun = new Map<Part, Position>()
+  for (const part of parts) begun.set(part, await findEnd(from, to, part, signal))
+  const copied: Record<string, number> = {}
+  for (const [part, position] of begun) copied[part.name] = await copyPart(part, position)
+  return copied
+
+  async function copyPart (part: Part, { after, count }: Position): Promise<number> {
+    const { name: family } = part
+    const { total = 0 } = await from.find(family, { ...selectAfter(undefined, 0), count: true })
+    let copied = count
+    onProgress?.({ family, copied, total })
+    for await (const items of walk(from, family, after)) {
+      signal?.throwIfAborted()
+      const changes = items.map((item): Change => ({ type: 'insert', family, item: toCopy(part, item) }))
+      await to.commit(changes).catch(error => { throw explain(error, family, items) })
+      copied += items.length
+      onProgress?.({ family, copied, total })
+    }
+    if (copied === total) return copied
+    throw refuse(`${family} had ${total} items when it began, and ${copied} were copied: somebody writes to one of ` +
+      'the storages. Stop that, and begin again with an empty one')
+  }
+}
+
+/** The items of one name, or the log. */
+interface Part {
+  readonly name: string
+  readonly shapes: readonly FamilyShape[]
+  readonly members: ReadonlySet<string>
+}
+
+interface Position {
+  /** The id of the last item that is in the target already. */
+  readonly after: Id | undefined
+  readonly count: number
+}
+
+function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
+  if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two storages, from one to another')
+  if (!Array.isArray(families) || families.length === 0) throw refuse('"families" must be a list of all families')
+  const shapes = [...families.map(family => getFamily(family).shape), commandsShape]
+  return [...new Set(shapes.map(({ name }) => name))].map(name => {
+    const own = shapes.filter(shape => shape.name === name)
+    return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }
+  })
+}
+
+/** Refuses where the log tells of a family that would be left behind. */
+async function refuseUnnamed (from: Storage, names: readonly string[]): Promise<void> {
+  const [index = []] = commandsShape.indexes
+  const order = index.map((field): Order => ({ field, descending: false }))
+  const sorted = [undefined, ...[...names].sort(), undefined]
+  for (const [at, below] of sorted.slice(0, -1).entries()) {
+    const above = sorted[at + 1]
+    const where: Condition[] = [
+      ...(below === undefined ? [] : [{ field: 'family', op: 'gt', value: below } as const]),
+      ...(above === undefined ? [] : [{ field: 'family', op: 'lt', value: above } as const])
+    ]
+    const { items: [entry] } = await from.find('commands', { where, order, offset: 0, limit: 1, count: false })
+    if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
+  }
+}
+
+/** Where an interrupted copy ended: all that the target has must be what the source begins with. */
+async function findEnd (
+  from: Storage,
+  to: Storage,
+  part: Part,
+  signal: AbortSignal | undefined
+): Promise<Position> {
+  let after: Id | undefined
+  let count = 0
+  for await (const present of walk(to, part.name)) {
+    signal?.throwIfAborted()
+    const { items } = await from.find(part.name, selectAfter(after, present.length))
+    const other = present.find((item, index) => {
+      const original = items[index]
+      return original === undefined || !isDeepStrictEqual(toCopy(part, item), toCopy(part, original))
+    })
+    if (other !== undefined) {
+      throw refuse(`the target has ${part.name} "${other.id}" already, which is no copy of what the source has. ` +
+        'Begin with an empty one')
+    }
+    after = present.at(-1)?.id
+    count += present.length
+  }
+  return { after, count }
+}
+
+/** The item as it is written. */
+function toCopy ({ name, members }: Part, item: Stored): Stored {
+  const entries = Object.entries(item).filter(([, value]) => value !== undefined)
+  const unknown = entries.find(([member]) => !members.has(member))
+  if (unknown !== undefined) {
+    throw refuse(`${name} "${item.id}" has the member "${unknown[0]}", which no version of it in "families" has`)
+  }
+  // A mapped table without a revision shows 0.
+  return { ...Object.fromEntries(entries) as unknown as Stored, revision: Math.max(1, item.revision) }
+}
+
+// What is read at once, in characters of its JSON, so that wide rows do not fill the memory.
+const batchLength = 500_000
+// Nobody knows how wide the rows are before the first.
+const firstRows = 10
+const maxRows = 1000
+
+async function * walk (storage: Storage, family: string, after?: Id): AsyncGenerator<readonly Stored[]> {
+  for (let limit = firstRows; ;) {
+    const { items } = await storage.find(family, selectAfter(after, limit))
+    if (items.length > 0) yield items
+    await endLongTurn()
+    if (items.length < limit) return
+    after = items.at(-1)?.id
+    const width = JSON.stringify(items).length / items.length
+    limit = Math.max(1, Math.min(maxRows, 5 * limit, Math.floor(batchLength / width)))
+  }
+}
+
+function selectAfter (id: Id | undefined, limit: number): Query {
+  const where: Condition[] = id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }]
+  return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
+}
+
+/** What a rule of the target does not take. */
+function explain (error: unknown, family: string, items: readonly Stored[]): unknown {
+  if (!(error instanceof ConstraintError)) return error
+  const { rule, fields } = error
+  const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
+  return refuse(`the target does not take ${which}: ${[rule, ...fields].join(' ')}`, error)
+}
+
+function refuse (flaw: string, cause?: unknown): Error {
+  return new errorCodes.FST_DEALBOOK_INVALID_COPY(flaw, { cause })
+}

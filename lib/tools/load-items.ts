@@ -1,0 +1,173 @@
+import { errorCodes } from '../core/errors.js'
+import { commandsShape } from '../core/family/command-schema.js'
+import type { AnyFamily } from '../core/family/compiled.js'
+import { getFamily } from '../core/family/compiled.js'
+import type { Family } from '../core/family/family.js'
+import { listShapes } from '../core/family/keys.js'
+import { canonicalizeItem, haveSameContent } from '../core/family/params.js'
+import { noteShapes } from '../core/service/mapped-families.js'
+import { ConstraintError } from '../core/storage/constraint-error.js'
+import type { Change, Id, Storage, Stored } from '../core/storage/storage.js'
+import { DuplicateError } from '../core/storage/storage.js'
+import { endLongTurn } from '../core/storage/turn.js'
+import type { Row } from './load-row.js'
+import { makeRowReader, refuseRow } from './load-row.js'
+
+/** How a load goes. */
+export interface LoadOptions {
+  /** Items and entries of logs to a commit. Default 1000. */
+  readonly batchSize?: number
+  /** Called after every commit with the number of items loaded so far, those that were there already among them. */
+  readonly onProgress?: (loaded: number) => void
+  /**
+   * The member of the given items that has the log of each: a list of commands as `service.log` gives them. Default:
+   * no logs are given.
+   */
+  readonly log?: string
+  /** Ends it between two commits; what is loaded by then stays. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. Fields with
+ * a default may be left out; `revision`, `createdAt` and `updatedAt` are kept where they are given.
+ *
+ * An item that does not fit the family, or that `unique` or `references` are against, stops it with an error that says
+ * which and why; the batches before it stay. It
+ * may be repeated: an item that is there already with the same content is passed over, so that a load which was
+ * interrupted goes on.
+ *
+ * @example
+ * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
+ * @returns how many were loaded, or there already
+ */
+export async function loadItems (
+  storage: Storage,
+  family: AnyFamily,
+  items: Iterable<unknown> | AsyncIterable<unknown>,
+  options: LoadOptions = {}
+): Promise<number> {
+  const compiled = getFamily(family)
+  checkOptions(compiled, options)
+  const { batchSize = 1000, onProgress, log, signal } = options
+  const readRow = makeRowReader(compiled, log)
+  const shapes = listShapes(compiled)
+  noteShapes(storage, shapes)
+  for (const shape of shapes) if (shape !== commandsShape || log !== undefined) await storage.prepare(shape)
+  let loaded = 0
+  let size = 0
+  let batch: Row[] = []
+  for await (const item of items) {
+    const row = readRow(item, loaded + batch.length + 1)
+    batch.push(row)
+    size += 1 + row.entries.length
+    if (size >= batchSize) await flush()
+  }
+  if (batch.length > 0) await flush()
+  return loaded
+
+  async function flush (): Promise<void> {
+    signal?.throwIfAborted()
+    await commitRows(storage, compiled, batch)
+    loaded += batch.length
+    size = 0
+    batch = []
+    onProgress?.(loaded)
+    await endLongTurn()
+  }
+}
+
+function checkOptions ({ name, shape, writable }: Family, { batchSize = 1, log }: LoadOptions): void {
+  const flaw = !Number.isSafeInteger(batchSize) || batchSize < 1
+    ? 'the option "batchSize" must be an integer from 1'
+    : log !== undefined && !writable
+      ? 'the option "log" is for families that can be written'
+      : shape.fields.some(field => field.name === log)
+        ? `the option "log" must be a member that is no field; "${log}" is one`
+        : undefined
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+}
+
+/** Commits what is not there yet. To look costs more than to try, and mostly nothing is there. */
+async function commitRows (storage: Storage, family: Family, rows: readonly Row[]): Promise<void> {
+  let missing = rows
+  while (missing.length > 0) {
+    try {
+      await storage.commit(missing.flatMap(row => toChanges(family, row)))
+      return
+    } catch (error) {
+      if (error instanceof ConstraintError) return await commitHalves(storage, family, missing, error)
+      if (!(error instanceof DuplicateError)) throw error
+      const left = await dropPresent(storage, family, missing)
+      if (left.length === missing.length) throw nameTaken(family, missing, error)
+      missing = left
+    }
+  }
+}
+
+/** Finds the item that a rule is against: those before it stay. */
+async function commitHalves (
+  storage: Storage,
+  family: Family,
+  rows: readonly Row[],
+  error: ConstraintError
+): Promise<void> {
+  const [first, second] = rows
+  if (first !== undefined && second === undefined) {
+    const { rule, fields, other = 'something' } = error
+    const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
+    if (rule !== 'reference' && rule !== 'unique') throw error
+    throw refuseRow(family, first.number, { pointer: fields.map(field => `/${field}`).join(', '), detail })
+  }
+  const middle = Math.ceil(rows.length / 2)
+  await commitRows(storage, family, rows.slice(0, middle))
+  await commitRows(storage, family, rows.slice(middle))
+}
+
+function toChanges ({ name }: Family, { item, entries }: Row): Change[] {
+  return [
+    { type: 'insert', family: name, item },
+    ...entries.map((entry): Change => ({ type: 'insert', family: 'commands', item: entry }))
+  ]
+}
+
+/** Without the rows that are there already, in the storage or further above in the batch. */
+async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
+  const present = await findPresent(storage, family, rows.map(({ item }) => item.id))
+  return rows.filter(row => {
+    const other = present.get(row.item.id)
+    present.set(row.item.id, row.item)
+    if (other === undefined) return true
+    if (isSame(family, row, other)) return false
+    throw refuseRow(family, row.number, { pointer: '/id', detail: 'is that of another item, which is there already' })
+  })
+}
+
+// As many as any storage takes in one condition.
+const maxIds = 100
+
+async function findPresent (storage: Storage, { name }: Family, ids: readonly Id[]): Promise<Map<Id, Stored>> {
+  const present = new Map<Id, Stored>()
+  for (let at = 0; at < ids.length; at += maxIds) {
+    const values = ids.slice(at, at + maxIds)
+    const order = [{ field: 'id', descending: false }]
+    const where = [{ field: 'id', op: 'eq', values } as const]
+    const { items } = await storage.find(name, { where, order, offset: 0, limit: values.length, count: false })
+    for (const item of items) present.set(item.id, item)
+  }
+  return present
+}
+
+// What was not given was made up, and is another each time.
+function isSame ({ ownFields }: Family, { item, given }: Row, other: Stored): boolean {
+  return haveSameContent(ownFields, item, canonicalizeItem(ownFields, other)) &&
+    given.every(name => item[name] === other[name])
+}
+
+/** The error of an entry whose id is taken; no item of the batch is there. */
+function nameTaken (family: Family, rows: readonly Row[], error: DuplicateError): Error {
+  const row = rows.find(({ entries }) => entries.some(({ id }) => id === error.id))
+  if (error.family === family.name || row === undefined) return error
+  const detail = `has the command "${error.id}" in its log, which is taken`
+  return refuseRow(family, row.number, { pointer: '', detail })
+}

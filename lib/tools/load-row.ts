@@ -1,0 +1,85 @@
+import type { TProperties, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import { errorCodes } from '../core/errors.js'
+import type { Family } from '../core/family/family.js'
+import { listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
+import { canonicalizeItem } from '../core/family/params.js'
+import type { CommandRecord } from '../core/service/command.js'
+import type { Id, Stored } from '../core/storage/storage.js'
+import type { MemberFlaw, Members } from '../core/values/json.js'
+import { findJsonFlaw } from '../core/values/json.js'
+import { makeValidator } from '../core/values/validate.js'
+import { makeEntrySchema, readEntry } from './load-log.js'
+
+/** One item of a load, as it is to be stored. */
+export interface Row {
+  /** Which of the load's items it is, from 1. */
+  readonly number: number
+  readonly item: Stored
+  /** The members of the service that were given with it. */
+  readonly given: readonly string[]
+  readonly entries: readonly CommandRecord[]
+}
+
+const serviceMembers = Object.keys(ServiceFields.properties)
+
+/** A function that reads the items of a load one after the other. @param log the member with the log of each */
+export function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
+  const properties = getOwnProperties(family)
+  const defaults = listDefaults(properties)
+  const validate = makeValidator(Type.Object({
+    ...loosen(properties, name => Object.hasOwn(defaults, name)),
+    ...loosen(ServiceFields.properties, () => true),
+    ...(log === undefined ? {} : { [log]: Type.Optional(Type.Array(makeEntrySchema(family))) })
+  }, { additionalProperties: false }))
+
+  return (item, number) => {
+    const flaw = findJsonFlaw(item) ?? validate(item)[0]
+    if (flaw !== undefined) throw refuseRow(family, number, flaw)
+    const members = dropUndefined(item as Members)
+    const stored = complete(family, { ...defaults, ...members })
+    const entries = log === undefined ? [] : (members[log] ?? []) as readonly Members[]
+    return {
+      number,
+      item: stored,
+      given: serviceMembers.filter(name => members[name] !== undefined),
+      entries: entries.map((entry, index) => {
+        const read = readEntry(family, stored, entry)
+        if (!('flaw' in read)) return read.record
+        const { pointer, detail } = read.flaw
+        throw refuseRow(family, number, { pointer: `/${log}/${index}${pointer}`, detail })
+      })
+    }
+  }
+}
+
+export function refuseRow ({ name }: Family, number: number, { pointer, detail }: MemberFlaw): Error {
+  const error = new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, pointer === '' ? 'it' : pointer, detail)
+  // For whoever knows where the item came from, as from a line of a file.
+  return Object.assign(error, { item: number })
+}
+
+function complete ({ ownFields }: Family, members: Members): Stored {
+  const now = new Date().toISOString()
+  const [createdAt, updatedAt] = [members.createdAt, members.updatedAt].map(moment => toStored('date-time', moment))
+  return {
+    ...canonicalizeItem(ownFields, members) as { readonly id: Id },
+    revision: (members.revision ?? 1) as number,
+    createdAt: (createdAt ?? updatedAt ?? now) as string,
+    updatedAt: (updatedAt ?? createdAt ?? now) as string
+  }
+}
+
+function getOwnProperties ({ schema, ownFields }: Family): TProperties {
+  return Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
+}
+
+/** The properties, of which some need not be given. */
+function loosen (properties: TProperties, isOptional: (name: string) => boolean): TProperties {
+  return Object.fromEntries(Object.entries(properties)
+    .map(([name, property]) => [name, isOptional(name) ? Type.Optional(property) : property]))
+}
+
+function dropUndefined (members: Members): Members {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
