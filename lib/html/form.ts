@@ -5,17 +5,12 @@ import type { Texts } from './texts.js'
 import { sayBoolean } from './values.js'
 
 /** Renders everything of a form but its title and its button. */
-export function renderInputs (texts: Texts, form: FormAffordance): Markup {
-  const { name, fields, key, revision } = form
+export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
+  const asksFirst = danger === true || final === true
   return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}${asksFirst(form) && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
 <input type="hidden" name="_confirm" value="ask">`}
 ${fields.map(field => renderField(texts, field, name))}`
-}
-
-/** Whether a person is asked before it is done. */
-export function asksFirst ({ danger, final }: FormAffordance): boolean {
-  return danger === true || final === true
 }
 
 /** The name of the form that filters a list. */

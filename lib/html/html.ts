@@ -5,7 +5,6 @@ import { renderConfirmation } from './confirmation.js'
 import { renderHome } from './home.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
-import type { Styles } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
 import { listStyle } from './list-style.js'
@@ -29,17 +28,15 @@ import type { Texts } from './texts.js'
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
   // Browsers read every line end as a line feed, and hash what they read.
-  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  // A problem is small, and so is its page.
-  const styles = { whole: finish(style + listStyle + itemStyle), plain: finish(style) }
+  const css = (style + listStyle + itemStyle + (options.css ?? '')).replace(/\r\n?/g, '\n')
   const texts = replaceTexts(options.texts)
-  const layOut = makeLayout(options, texts, styles, script)
+  const layOut = makeLayout(options, texts, css, script)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       if (view.home !== undefined) {
         const { home } = view
@@ -79,17 +76,14 @@ export function html (options: HtmlOptions = {}): Representation {
     problem: view => layOut({
       heading: String(view.document.title),
       content: renderProblem(texts, view),
-      trail: view.onward,
-      isStill: true
+      trail: view.onward
     })
   }
 }
 
-function makePolicy ({ whole, plain }: Styles, script: string): string {
+function makePolicy (css: string, script: string): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('base64')
-  return "default-src 'none'; " +
-    `style-src 'sha256-${hash(whole)}' 'sha256-${hash(plain)}'; ` +
-    `script-src 'sha256-${hash(script)}'; ` +
+  return `default-src 'none'; style-src 'sha256-${hash(css)}'; script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 

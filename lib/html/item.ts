@@ -16,8 +16,7 @@ export async function renderItem (
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
   if (affordances === undefined) return renderMembers(texts, document, {})
-  const { log, remove, refused, kinds, technical, feedback, entry } = affordances
-  const operations = [...affordances.operations, ...(remove === undefined ? [] : [remove])]
+  const { operations, log, refused, kinds, technical, feedback, entry } = affordances
   const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
   const members = Object.entries(document).filter(([name]) => entry === undefined || !saidByEntry.includes(name))
   const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]

@@ -16,7 +16,10 @@ export type Content = Markup | string | number | boolean | undefined | readonly 
  */
 export function markup (strings: TemplateStringsArray, ...values: readonly Content[]): Markup {
   let text = strings[0] as string
-  for (let index = 0; index < values.length; index++) text += render(values[index]) + (strings[index + 1] as string)
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
+    text += (value instanceof Markup ? value.text : render(value)) + (strings[index + 1] as string)
+  }
   return new Markup(text)
 }
 

@@ -7,11 +7,11 @@ import type { Texts } from './texts.js'
 
 /** What was done, in a few words. */
 export function tellDone (texts: Texts, feedback: Feedback): string {
-  const { name, participle, outcome } = feedback
+  const { name, outcome } = feedback
   if (outcome === 'unchanged') return texts.unchanged
   if (outcome === 'refused') return texts.refused(nameForm(texts, feedback))
   if (name === 'create') return texts.created
-  return name === 'delete' ? texts.deleted : texts.done(texts.label(participle ?? name))
+  return name === 'delete' ? texts.deleted : texts.done(nameForm(texts, feedback))
 }
 
 /** The message on the page that follows. */

@@ -1,7 +1,7 @@
 import { errorCodes } from '../core/errors.js'
 import { didYouMean } from '../core/values/nearest.js'
-import { english } from './english.js'
 import type { Texts } from './texts.js'
+import { english } from './texts.js'
 
 /** What a host can say of its pages. */
 export interface HtmlOptions {

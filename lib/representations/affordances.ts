@@ -19,7 +19,7 @@ export interface Crumb {
 /** Where every page leads besides its own. */
 export interface Site {
   /** The home of the prefix, where there is one. */
-  readonly home?: string
+  readonly home?: string | undefined
   /** The families at the prefix that can be listed by who asks. */
   readonly families: readonly SiteFamily[]
 }
@@ -27,7 +27,7 @@ export interface Site {
 /** A family that a page leads to. */
 export interface SiteFamily {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   readonly href: string
   /** Whether the page belongs to it. */
   readonly isCurrent: boolean
@@ -35,14 +35,14 @@ export interface SiteFamily {
 
 /** How many there are: exactly or, of very many, so many at least; neither where to count would take long. */
 export interface Count {
-  readonly total?: number
-  readonly atLeast?: number
+  readonly total?: number | undefined
+  readonly atLeast?: number | undefined
 }
 
 /** A family as the home shows it. */
 export interface HomeFamily extends Count {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   /** Its list. */
   readonly href: string
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
@@ -68,23 +68,22 @@ export interface ItemAffordances {
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The state in a word. */
-  readonly state?: string
+  readonly state?: string | undefined
   /** Members that the service itself gives, and few people look at. */
   readonly technical: readonly string[]
-  /** The operations that are allowed now. */
+  /** The operations that are allowed now, and the deletion. */
   readonly operations: readonly FormAffordance[]
   /** Those that are not. */
   readonly unavailable: readonly UnavailableOperation[]
-  readonly remove?: FormAffordance
   /** The newest entries of the log, the last first. */
-  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
-  readonly entry?: LogEntry
-  readonly refused?: Refusal
+  readonly entry?: LogEntry | undefined
+  readonly refused?: Refusal | undefined
   /** What has just been done. */
-  readonly feedback?: Feedback
-  /** What is asked about in the place of everything else, with the form that does it. */
-  readonly confirm?: Confirmation & { readonly form: FormAffordance }
+  readonly feedback?: Feedback | undefined
+  /** What is asked about in the place of everything else. */
+  readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
@@ -100,10 +99,10 @@ export interface PageAffordances {
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
   /** Its number; undefined where it is read from a place. */
-  readonly page?: number
+  readonly page?: number | undefined
   /** The pages around it, as in the links of JSON. */
-  readonly prev?: string
-  readonly next?: string
+  readonly prev?: string | undefined
+  readonly next?: string | undefined
   /** How many items a page has, and how many it could have. */
   readonly pageSize: number
   readonly pageSizes: readonly number[]
@@ -113,24 +112,24 @@ export interface PageAffordances {
   readonly filters: readonly FormField[]
   /** What narrows the list now, and the list without any of it. */
   readonly active: readonly ActiveFilter[]
-  readonly clear?: string
+  readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
   readonly kept: readonly (readonly [name: string, value: string])[]
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
-  readonly create?: FormAffordance
-  readonly refused?: Refusal
+  readonly create?: FormAffordance | undefined
+  readonly refused?: Refusal | undefined
   /** What has just been done. */
-  readonly feedback?: Feedback
+  readonly feedback?: Feedback | undefined
   /** The items as entries of a log, where they are such. */
-  readonly timeline?: readonly LogEntry[]
+  readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** Where the item at this place of the page is. */
   address (index: number): string
   /** Where the item is that a member of it refers to; undefined where it refers to none. */
-  refer? (index: number, member: string): string | undefined
+  readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
 /** A filter of a list as it is used. */

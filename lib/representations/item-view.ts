@@ -1,5 +1,6 @@
 import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+import type { FormAffordance } from './form-view.js'
 
 /** The kind of a value, for people: a choice is one of a few words. */
 export type ShownKind = Kind | 'choice'
@@ -23,7 +24,7 @@ export interface ShownChange {
 export interface WrongState {
   readonly operation: string
   readonly singular: string
-  readonly state?: string
+  readonly state?: string | undefined
   /** The operations that are allowed now. */
   readonly allowed: readonly string[]
 }
@@ -34,14 +35,13 @@ export interface Feedback {
   readonly name: string
   /** Of the item. */
   readonly singular: string
-  readonly participle: string | undefined
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
   readonly revision: number
   /** That of the item now, where it is there. */
-  readonly current?: number
+  readonly current?: number | undefined
   /** The log of the item, where it was deleted. */
-  readonly log?: string
+  readonly log?: string | undefined
 }
 
 /** An entry of the log, for people. */
@@ -72,6 +72,8 @@ export interface ChangedItem {
 
 /** What is asked about before it is done. */
 export interface Confirmation {
+  /** The form that does it. */
+  readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
   /** Where the item is. */
   readonly item: string
   readonly params: readonly ShownMember[]
@@ -93,8 +95,6 @@ export interface UnavailableOperation {
 
 /** A request that does the same as the button of a form. */
 export interface SampleRequest {
-  /** The form in which it says it. */
-  readonly form: string
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -75,7 +75,7 @@ export function tellFeedback (family: Family, { action, outcome, revision }: Com
   const own = action === lifecycle?.createAction
     ? 'create'
     : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
-  return { name: own ?? operation?.name ?? action, singular, participle: operation?.participle, outcome, revision }
+  return { name: own ?? operation?.name ?? action, singular, outcome, revision }
 }
 
 /** What was sent with a command, in words. */

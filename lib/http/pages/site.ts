@@ -1,44 +1,34 @@
-import type { Crumb, Site, SiteFamily } from '../../representations/representation.js'
+import type { FastifyRequest } from 'fastify'
+import type { Crumb, Site } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import { mayOffer } from './may-offer.js'
-import { keepSuffix } from './suffix.js'
+import { mayOffer } from './offers.js'
 
-/** Where a page leads besides its own: to the home of its prefix, and to the families there that who asks may list. */
-export async function findSite (exchange: Pick<Exchange, 'mount' | 'request' | 'suffix'>): Promise<Site> {
-  const { mount, request } = exchange
+/** Where a page leads: to the home of its prefix, and to the families there that its reader may list. */
+export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
   const neighbours = mount.neighbours.list(mount)
   const isListed = await Promise.all(neighbours.map(async each =>
     each === mount || await mayOffer({ mount: each, request }, 'list')))
   return {
-    ...findHome(exchange),
-    families: neighbours.filter((_, index) => isListed[index]).map(each => linkFamily(each, exchange, neighbours))
+    home: findHome(mount, request),
+    families: neighbours.filter((_, index) => isListed[index]).map(each => ({
+      name: each.family.name,
+      // A version says something where there are several.
+      version: neighbours.some(other => other !== each && other.family.name === each.family.name)
+        ? each.version
+        : undefined,
+      href: each.urls.collection(request),
+      isCurrent: each === mount
+    }))
   }
 }
 
-// A version says something where there are several.
-function linkFamily (
-  each: Mount,
-  exchange: Pick<Exchange, 'mount' | 'request' | 'suffix'>,
-  neighbours: readonly Mount[]
-): SiteFamily {
-  const { family: { name }, version, urls } = each
-  const isOnly = neighbours.filter(({ family }) => family.name === name).length === 1
-  return {
-    name,
-    ...(version === undefined || isOnly ? {} : { version }),
-    href: keepSuffix(exchange, urls.collection(exchange.request)),
-    isCurrent: each === exchange.mount
-  }
+function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string | undefined {
+  return neighbours.hasHome === true ? urls.home(request) : undefined
 }
 
-function findHome ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Pick<Site, 'home'> {
-  return mount.neighbours.hasHome === true ? { home: mount.urls.home(request) } : {}
-}
-
-/** Where a problem leads on: home, and to the list, where it is not the list itself. Nobody is asked for that. */
-export function findWayOn (exchange: Pick<Exchange, 'mount' | 'request'>): readonly Crumb[] {
-  const { mount, request } = exchange
-  const { home } = findHome(exchange)
+/** Where a problem leads on: home, and to the list, where it is not the list itself. */
+export function findWayOn ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): readonly Crumb[] {
+  const home = findHome(mount, request)
   const list = mount.urls.collection(request)
   const isList = mount.urls.self(request).replace(/\/$/, '') === list
   return [

@@ -15,13 +15,9 @@ export function readWrongState (
   return message === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
 }
 
-/** The same of an operation that nobody has asked for yet. */
-export function findWrongState (
-  family: Family,
-  item: Members,
-  { name, reason }: { readonly name: string, readonly reason: string }
-): WrongState | undefined {
+/** The same of an operation that was not asked for yet. */
+export function findWrongState (family: Family, item: Members, name: string, reason: string): WrongState | undefined {
+  const { singular } = family
   const state = readState(family, item)
-  if (reason !== explainState(name, family, state)) return undefined
-  return { operation: name, singular: family.singular, ...(state === undefined ? {} : { state }), allowed: [] }
+  return reason === explainState(name, family, state) ? { operation: name, singular, state, allowed: [] } : undefined
 }

@@ -14,7 +14,7 @@ import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
-import { keepGranted, listOffers } from '../pages/offers.js'
+import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
 import { findSite } from '../pages/site.js'
 import { sendText } from '../reply.js'
 import { refuseParameters } from '../request.js'
@@ -72,29 +72,11 @@ function showOffer (exchange: Exchange, item: Stored, { operation, params, reaso
     name,
     action,
     summary,
-    ...findAddress(exchange, item, operation),
+    ...findAddress(exchange, item.id, operation),
     params: params.schema,
     allowed: reason === undefined,
     ...(reason === undefined ? {} : { reason })
   }
-}
-
-// The shortest to say first. Of the deletion, only what creates and deletes can be said.
-const preferred = ['verb', 'participle', 'noun', 'update', 'lifecycle']
-
-/** How to say an operation, in the first of these forms that the mount has. */
-function findAddress (
-  { mount: { requestWriters }, request }: Exchange,
-  item: Stored,
-  operation: Offer['operation']
-): { method?: string, href?: string, form?: string } {
-  const forms = 'verb' in operation ? preferred : ['lifecycle']
-  for (const form of forms) {
-    const written = requestWriters.get(form)?.(request, { operation, item, params: {}, command: '' })
-    if (written === undefined) continue
-    return { method: written.method, href: written.url, ...(form === 'lifecycle' ? {} : { form }) }
-  }
-  return {}
 }
 
 function describeOperations (mount: Mount): Endpoint['schema'] {
