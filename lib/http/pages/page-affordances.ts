@@ -1,7 +1,7 @@
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
 import { makePageUrl } from '../../core/query/query-string.js'
 import type { Field, Id, Stored } from '../../core/storage/storage.js'
-import type { Feedback, LogEntry } from '../../representations/item-view.js'
+import type { Feedback } from '../../representations/item-view.js'
 import type { Crumb, PageAffordances } from '../../representations/representation.js'
 import { canShow, listKinds } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
@@ -13,30 +13,17 @@ import { mayOffer } from './offers.js'
 import { findSite } from './site.js'
 
 /** The addresses of the pages around one. */
-interface PagesAround {
-  readonly prev?: string
-  readonly next?: string
-}
+type PagesAround = Pick<PageAffordances, 'prev' | 'next'>
 
 /** The rows of a page, and where they lead. */
-interface RowLinks {
+interface RowLinks extends Pick<PageAffordances, 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> {
   readonly grammar: Grammar
   readonly fields: readonly Field[]
   /** The members to show where the client does not choose. */
   readonly columns: readonly string[]
-  /** The one that leads to the item. */
-  readonly title: string
   readonly links: PagesAround
   /** What the page belongs to. */
   readonly trail?: readonly Crumb[]
-  /** The same as entries of a log. */
-  readonly timeline?: readonly LogEntry[]
-  /** Whether there is a place to say how many there are in all. */
-  readonly isCountable: boolean
-  /** Where the item in this row is. */
-  address (index: number): string
-  /** Where the item is that a member of it refers to. */
-  refer? (index: number, member: string): string | undefined
 }
 
 /** What people can do with a page of a family. */
@@ -50,8 +37,9 @@ export async function affordCollection (
   const { mount: { family, grammar, urls, makers }, request } = exchange
   const { fields, singular, lifecycle, presentation: { title, list: columns } } = family
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const refer = (index: number, member: string) =>
-    linkReferred(exchange.mount, request, items[index] as Stored)[member]
+  const refer = family.references.size === 0
+    ? undefined
+    : (index: number, member: string) => linkReferred(exchange.mount, request, items[index] as Stored)[member]
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
   const rows = await affordRows(exchange, parsed, rowLinks, submission)
   const isOffered = lifecycle !== undefined && await mayOffer(exchange, lifecycle.createAction)
