@@ -3,7 +3,7 @@ import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import { nameForm } from './operation.js'
 import type { Texts } from './texts.js'
-import { renderChanges, renderGiven, sayOnce } from './timeline.js'
+import { omitRepeated, renderChanges, renderGiven } from './timeline.js'
 
 /** Renders the page that asks before something is done, with all that is known of it. */
 export function renderConfirmation (
@@ -12,7 +12,7 @@ export function renderConfirmation (
   { form, item, entered, others, ...asked }: Confirmation
 ): Markup {
   const { name, singular, title: summary, final, action } = form
-  const { changes, params } = sayOnce(asked)
+  const { changes, params } = omitRepeated(asked)
   const warning = name === 'delete' ? texts.willBeGone(texts.label(singular)) : summary
   return markup`<p dir="auto"><a href="${item}">${title}</a></p>
 ${warning !== undefined && markup`<p>${warning}</p>`}

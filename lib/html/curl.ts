@@ -8,11 +8,11 @@ export function renderRequest (texts: Texts, { method, url, headers, body }: Sam
   let line = `curl -X ${method} ${quote(url)}`
   for (const [name, value] of Object.entries(headers)) line += ` -H ${quote(`${name}: ${value}`)}`
   if (body !== undefined) line += ` -d ${quote(writeJson(body))}`
-  const place = url.startsWith('/') ? line.indexOf("'") + 1 : 0
+  const start = url.startsWith('/') ? line.indexOf("'") + 1 : 0
   return markup`<details class="request">
 <summary>${texts.asRequest}</summary>
 <p class="hint">${texts.asRequestHint}</p>
-<code class="curl">${line.slice(0, place)}${place > 0 && origin}${line.slice(place)}</code>
+<code class="curl">${line.slice(0, start)}${start > 0 && origin}${line.slice(start)}</code>
 </details>`
 }
 

@@ -2,7 +2,7 @@ import type { FormAffordance, FormField } from '../representations/form-view.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
-import { sayBoolean } from './values.js'
+import { formatBoolean } from './values.js'
 
 /** Renders everything of a form but its title and its button. */
 export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
@@ -70,7 +70,7 @@ function renderAria ({ description, error }: FormField, id: string): Markup {
 }
 
 function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
-  const text = kind === 'boolean' ? sayBoolean(texts, choice === 'true') : texts.choice(choice)
+  const text = kind === 'boolean' ? formatBoolean(texts, choice === 'true') : texts.choice(choice)
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 

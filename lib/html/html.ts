@@ -8,7 +8,7 @@ import { itemStyle } from './item-style.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
 import { listStyle } from './list-style.js'
-import { tellOutcome } from './message.js'
+import { describeResult } from './message.js'
 import { nameForm } from './operation.js'
 import type { HtmlOptions } from './options.js'
 import { checkOptions, replaceTexts } from './options.js'
@@ -30,7 +30,7 @@ export function html (options: HtmlOptions = {}): Representation {
   // Browsers read every line end as a line feed, and hash what they read.
   const css = (style + listStyle + itemStyle + (options.css ?? '')).replace(/\r\n?/g, '\n')
   const texts = replaceTexts(options.texts)
-  const layOut = makeLayout(options, texts, css, script)
+  const renderPage = makeLayout(options, texts, css, script)
   return {
     name: 'html',
     extension: 'html',
@@ -40,15 +40,15 @@ export function html (options: HtmlOptions = {}): Representation {
     one: async view => {
       if (view.home !== undefined) {
         const { home } = view
-        return layOut({ heading: texts.home, content: renderHome(texts, home), site: home.site })
+        return renderPage({ heading: texts.home, content: renderHome(texts, home), site: home.site })
       }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
-      return layOut(affordances?.confirm === undefined
+      return renderPage(affordances?.confirm === undefined
         ? {
             heading: title,
             state: affordances?.state,
-            message: affordances && tellOutcome(texts, affordances),
+            message: affordances && describeResult(texts, affordances),
             content: await renderItem(texts, view, affordances),
             site: affordances?.site,
             trail: affordances?.trail,
@@ -64,16 +64,16 @@ export function html (options: HtmlOptions = {}): Representation {
     page: async view => {
       const affordances = await view.affordances?.()
       const around = affordances ?? await view.around?.()
-      return layOut({
+      return renderPage({
         ...nameList(texts, view.name, affordances),
-        message: affordances && tellOutcome(texts, affordances),
+        message: affordances && describeResult(texts, affordances),
         content: await renderList(texts, view, affordances),
         site: around?.site,
         trail: around?.trail,
         others: affordances?.others
       })
     },
-    problem: view => layOut({
+    problem: view => renderPage({
       heading: String(view.document.title),
       content: renderProblem(texts, view),
       trail: view.onward

@@ -7,7 +7,7 @@ import { renderBadge, shorten } from './values.js'
 
 interface PageParts {
   readonly heading: string
-  /** What the trail calls it, where that says what it belongs to. */
+  /** A shorter heading for the trail, which shows already what the page belongs to. */
   readonly short?: string | undefined
   /** The state of what it is about. */
   readonly state?: string | undefined
@@ -34,12 +34,13 @@ export function makeLayout (
   return parts => {
     const { heading, short = heading, state, message, content, site = noSite, trail = [], others = [] } = parts
     const { home = site.home } = options
-    const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
+    const beginning = shorten(heading, maxTitle)
+    const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${texts.pageTitle(said, title)}</title>
+<title>${pageTitle}</title>
 <style>${style}</style>
 </head>
 <body>
@@ -61,7 +62,7 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
 
 const noSite: Site = { families: [] }
 
-// Of a title, the beginning tells enough.
+// Of a title, the beginning is enough.
 const maxTitle = 60
 
 function renderFamilies (texts: Texts, { families }: Site): Markup | undefined {

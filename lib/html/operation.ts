@@ -20,7 +20,7 @@ ${request && renderRequest(texts, request)}
 </details>`
 }
 
-/** What the button of a form says. */
+/** The text of the button of a form. */
 export function nameForm (texts: Texts, { name, singular }: Pick<FormAffordance, 'name' | 'singular'>): string {
   return texts.submit(texts.label(name), texts.label(singular))
 }

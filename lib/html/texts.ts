@@ -23,7 +23,7 @@ const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: s
 // inProgress, in_progress; what has other letters, or hyphens, is written as it is meant.
 const isIdentifier = /^[a-z]+(_[a-z]+|[A-Z][a-z]+)+$/
 
-/** What the pages say unless a host says it differently. Names come as labels; an operation as what its button says. */
+/** The words of pages. Functions are given names as labels, and operations as the text of their buttons. */
 export const english = {
   /** The language of the pages, as in `<html lang>`. */
   lang: 'en',
@@ -88,7 +88,7 @@ export const english = {
   pages: 'Pages',
   pageNumber: (page: number): string => `Page ${page}`,
   total: (total: string): string => `${total} in all`,
-  /** A link to the page that says how many there are in all. */
+  /** A link to the page with the number of all items. */
   count: 'Count all',
   /** Before the sizes that a page can have. */
   perPage: 'Per page:',
@@ -173,7 +173,7 @@ export const english = {
   more: (count: number): string => `and ${count} more`,
   /** The subject where the whole is wrong rather than a field. */
   it: 'It',
-  /** What is wrong with a field, as a problem says it. */
+  /** The detail of a problem about a field. */
   flaw: (detail: string): string => detail
     .replace(`must be${anySize}`, 'is too large')
     .replace(anySize, '')
@@ -184,7 +184,7 @@ export const english = {
 }
 
 /**
- * Every word that the pages say by themselves. A host replaces those it likes, all of them for another language:
+ * Every word of the pages that is not data. A host replaces some of them, or all for another language:
  * `html({ texts: { lang: 'de', yes: 'ja', label: name => names[name] ?? name } })`.
  */
 export type Texts = Readonly<typeof english>

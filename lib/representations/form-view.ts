@@ -2,7 +2,7 @@ import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { SampleRequest, WrongState } from './item-view.js'
 
-/** Why what a person sent was refused. */
+/** Why a form was refused. */
 export interface Refusal {
   readonly problem: Members
   /** The same, where it was for the state alone. */
@@ -15,13 +15,13 @@ export interface Refusal {
 export interface FormAffordance {
   /** Of the operation, `create` or `delete`. */
   readonly name: string
-  /** What it is done to. */
+  /** The singular of the family. */
   readonly singular: string
-  /** What a definition says of it. */
+  /** Its summary in the definition. */
   readonly title?: string | undefined
   /** Whether the person is asked first. */
   readonly danger?: boolean | undefined
-  /** Whether the person is asked first, and told that nothing takes it back. */
+  /** Whether the person is asked first, and warned that it cannot be undone. */
   readonly final?: boolean | undefined
   /** Whether this is what was refused. */
   readonly isRefused: boolean

@@ -20,7 +20,7 @@ export interface ShownChange {
   readonly to?: unknown
 }
 
-/** That the state of an item does not allow an operation, where no more is said of it. */
+/** An operation that the state of an item does not allow, for no other reason. */
 export interface WrongState {
   readonly operation: string
   readonly singular: string
@@ -29,7 +29,7 @@ export interface WrongState {
   readonly allowed: readonly string[]
 }
 
-/** What was done by a command: the words for it, and what became of it. */
+/** The outcome of a command. */
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
   readonly name: string
@@ -54,13 +54,13 @@ export interface LogEntry extends Feedback {
   readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** Why it was refused, as programs are told. */
+  /** Why it was refused, as in the problem. */
   readonly reason?: string | undefined
   /** The same, where it was for the state alone. */
   readonly wrongState?: WrongState | undefined
 }
 
-/** Another item that changes too. */
+/** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
   /** What it is called. */
@@ -70,7 +70,7 @@ export interface ChangedItem {
   readonly changes: readonly ShownChange[]
 }
 
-/** What is asked about before it is done. */
+/** A question before something is done. */
 export interface Confirmation {
   /** The form that does it. */
   readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
@@ -78,7 +78,7 @@ export interface Confirmation {
   readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** The others that change with it, as far as who asks may read them. */
+  /** The others that change with it, as far as the caller may read them. */
   readonly others: readonly ChangedItem[]
   /** What is sent along, field by field. */
   readonly entered: readonly (readonly [name: string, value: string])[]
@@ -87,13 +87,13 @@ export interface Confirmation {
 /** An operation that cannot be done now, and why not. */
 export interface UnavailableOperation {
   readonly name: string
-  /** As programs are told. */
+  /** As in a problem. */
   readonly reason: string
   /** The same, where it is for the state alone. */
   readonly wrongState?: WrongState | undefined
 }
 
-/** A request that does the same as the button of a form. */
+/** A request of a program that does the same as the button of a form. */
 export interface SampleRequest {
   readonly method: string
   readonly url: string

@@ -14,7 +14,7 @@ import { toProblem } from '../to-problem.js'
 import { placeItem, trailToItem } from './item-affordances.js'
 import { showChanges, showParams } from './log-entries.js'
 
-/** What is asked before something is done to an item, in the place of everything else. */
+/** What a page asks before something is done to an item. */
 export interface Question {
   readonly command: Command
   readonly decision: Decision & { readonly outcome: 'done' }
@@ -58,7 +58,7 @@ function showDifference (family: Family, before: Stored, after: Stored): ShownCh
   return showChanges(family, listChanges(family.ownFields, before, after))
 }
 
-/** The others that change, as far as who asks may read them before and after it. */
+/** The others that change, as far as the caller may read them before and after it. */
 async function showOthers (
   exchange: Exchange,
   others: readonly LoadedOther[],
@@ -69,11 +69,11 @@ async function showOthers (
     const { family, id, current } = other
     const after = changed.get(other.name)
     if (after === undefined || !await mayRead(exchange, other, [current, after])) return []
-    const place = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+    const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
     return [{
       singular: family.singular,
       title: String(current[family.presentation.title] ?? id),
-      href: place?.urls.item(request, id),
+      href: there?.urls.item(request, id),
       changes: showDifference(family, current, after)
     }]
   }))

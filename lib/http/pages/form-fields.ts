@@ -109,7 +109,7 @@ function listFilterInputs (field: Field): Pick<FormField, 'name' | 'bound'>[] {
 function findError (sent: Entered | undefined, name: string): string | undefined {
   const isHere = (flaw: Flaw) => 'pointer' in flaw ? flaw.pointer === `/${name}` : flaw.parameter === name
   const error = sent?.problem?.errors?.find(isHere)?.detail
-  // The label says the name already.
+  // The label has the name already.
   return error?.startsWith(`${name} `) === true ? error.slice(name.length + 1) : error
 }
 

@@ -21,7 +21,7 @@ import { findWrongState } from './wrong-state.js'
 export interface ItemPage {
   /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** Who reads it. */
+  /** The name of the reader, as in the log. */
   readonly principal: string | undefined
   /** The form that was refused. */
   readonly submission?: Submission | undefined
@@ -104,7 +104,7 @@ export function makeOperationForm (
     action,
     // The same form of the same revision has the same key, so that what is sent twice is done once.
     key: `${action} ${item.revision}`,
-    // What is filled in shows what somebody else may be changing just now.
+    // A form that is filled in must not undo the change of another person.
     revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
     request: address && makeSampleRequest(mount, address, params, item)
   }, params, submission, params.isPartial ? item : undefined)

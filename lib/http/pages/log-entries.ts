@@ -48,7 +48,7 @@ export function showEntry (
   const { params = {}, changes = {}, createdAt } = record
   const problem = restoreProblem(record)
   return {
-    ...tellFeedback(family, record),
+    ...makeFeedback(family, record),
     href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
     at: createdAt,
     principal: record.principal,
@@ -69,7 +69,7 @@ function showAbout (
 }
 
 /** What was done by a command. */
-export function tellFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
+export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
   const { lifecycle, operations, singular } = family
   const operation = operations.get(action)?.operation
   const own = action === lifecycle?.createAction

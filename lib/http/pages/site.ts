@@ -12,7 +12,7 @@ export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 're
     home: findHome(mount, request),
     families: neighbours.filter((_, index) => isListed[index]).map(each => ({
       name: each.family.name,
-      // A version says something where there are several.
+      // Only where there are several.
       version: neighbours.some(other => other !== each && other.family.name === each.family.name)
         ? each.version
         : undefined,

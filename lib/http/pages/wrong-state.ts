@@ -5,7 +5,7 @@ import { explainInState, explainState, readState } from '../../core/service/refu
 import type { Members } from '../../core/values/json.js'
 import type { WrongState } from '../../representations/item-view.js'
 
-/** What a problem says by the state alone, for pages to say it in their words; undefined where there is more to it. */
+/** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
 export function readWrongState (
   family: Family,
   { code, message, members }: Pick<Problem, 'code' | 'message' | 'members'>

@@ -14,7 +14,7 @@ import { describePaging, listItems } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { tellFeedback } from '../pages/log-entries.js'
+import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
@@ -118,7 +118,7 @@ async function tellOwn (exchange: Exchange, reader: Reader, command: string): Pr
   const { mount: { family, urls }, request } = exchange
   const record = await reader.getOwnCommand(command)
   if (record === undefined) return undefined
-  const feedback = tellFeedback(family, record)
+  const feedback = makeFeedback(family, record)
   // No condition can judge the log of what is gone, so none of it is shown under one.
   const hasLog = feedback.name === 'delete' && !reader.isNarrowed
   return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }

@@ -22,7 +22,7 @@ import { affordConfirmation } from '../pages/confirmation.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
-import { findNewest, tellFeedback } from '../pages/log-entries.js'
+import { findNewest, makeFeedback } from '../pages/log-entries.js'
 import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { linkReferred, showItem } from '../show-item.js'
@@ -120,7 +120,7 @@ async function loadItemPage (
   ])
   // However much of it is cut, until the page is made it is there.
   holdAnswer(reply, measureAll(entries))
-  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+  return { entries, principal, submission: refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {
