@@ -124,7 +124,7 @@ export function explainRefusal (
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
     problem: problem.document(undefined, maxFlaws),
-    wrongState: readWrongState(family, problem),
+    wrongState: readWrongState(family, problem.code, problem.message, problem.members),
     entered: isThere ? [] : [...entered]
   }
 }

@@ -7,7 +7,7 @@ import { readWrongState } from './wrong-state.js'
 /** What a page shows of a problem besides its document, and where it leads. */
 export function guideOn (
   exchange: Pick<Exchange, 'mount' | 'request'>,
-  problem: Problem
+  { code, message, members }: Problem
 ): Pick<ProblemView, 'onward' | 'wrongState'> {
-  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, problem) }
+  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, code, message, members) }
 }
