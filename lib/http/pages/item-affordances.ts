@@ -21,8 +21,9 @@ import { findWrongState } from './wrong-state.js'
 export interface ItemPage {
   /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** The name of the reader, as in the log. */
+  /** The name of the reader, as in the log, and what the grant offers. */
   readonly principal: string | undefined
+  readonly offers: readonly string[] | undefined
   /** The form that was refused. */
   readonly submission?: Submission | undefined
   /** What has just been done. */
@@ -33,11 +34,11 @@ export interface ItemPage {
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { entries, principal, submission, feedback }: ItemPage
+  { entries, principal, offers: named, submission, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const { family, urls } = mount
-  const offers = await findOffers(exchange, item)
+  const offers = await findOffers(exchange, item, named)
   const forms = offers.filter(({ reason }) => reason === undefined)
     .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
   return {
@@ -58,11 +59,11 @@ export async function affordItem (
 }
 
 // What the caller may do, and why not now where it is not allowed.
-async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
+async function findOffers (exchange: Exchange, item: Stored, named: ItemPage['offers']): Promise<Offer[]> {
   // The forms of a page are sent to the nouns.
   if (!exchange.mount.forms.has('noun')) return []
   const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
-  return await keepGranted(exchange, item, offers)
+  return await keepGranted(exchange, item, offers, named)
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]

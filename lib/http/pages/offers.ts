@@ -27,8 +27,14 @@ export function listOffers ({ mount: { family }, request }: Exchange, item: Stor
   return offers
 }
 
-/** Of these, what the caller may do. */
-export async function keepGranted (exchange: Exchange, item: Stored, offers: readonly Offer[]): Promise<Offer[]> {
+/** Of these, what the caller may do. @param named the actions that the grant names, if it does */
+export async function keepGranted (
+  exchange: Exchange,
+  item: Stored,
+  offers: readonly Offer[],
+  named: readonly string[] | undefined
+): Promise<Offer[]> {
+  if (named !== undefined) return offers.filter(({ operation }) => named.includes(operation.action))
   const caller = exchange.mount.caller(exchange.request)
   const granted = await Promise.all(offers.map(({ operation }) => mayOffer(exchange, operation.action, item, caller)))
   return offers.filter((_, index) => granted[index])

@@ -26,11 +26,18 @@ interface RowLinks extends Pick<PageAffordances, 'title' | 'timeline' | 'isCount
   readonly trail?: readonly Crumb[]
 }
 
+/** A page of a family, and what the grant offers. */
+interface Listed {
+  readonly items: readonly Stored[]
+  readonly links: PagesAround
+  readonly offers: readonly string[] | undefined
+}
+
 /** What people can do with a page of a family. */
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
+  { items, links, offers }: Listed,
   submission?: Submission,
   feedback?: Feedback
 ): Promise<PageAffordances> {
@@ -42,7 +49,8 @@ export async function affordCollection (
     : (index: number, member: string) => linkReferred(exchange.mount, request, items[index] as Stored)[member]
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
   const rows = await affordRows(exchange, parsed, rowLinks, submission)
-  const isOffered = lifecycle !== undefined && await mayOffer(exchange, lifecycle.createAction)
+  const isOffered = lifecycle !== undefined &&
+    (offers?.includes(lifecycle.createAction) ?? await mayOffer(exchange, lifecycle.createAction))
   const action = urls.collection(request)
   return {
     ...rows,

@@ -108,6 +108,7 @@ async function loadCollection (
     show: makePicker(members),
     afford: async (exchange, page) => await affordCollection(exchange, parsed, {
       items: page.items,
+      offers: reader.offers,
       links: makePageLinks(urls.self(exchange.request), parsed, page)
     }, refused, command === undefined ? undefined : await tellOwn(exchange, reader, command))
   }, parsed, loading)

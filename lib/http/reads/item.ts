@@ -112,15 +112,15 @@ async function loadItemPage (
   { reader, reply, query: { command, refused } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
-  const { principal } = reader
-  if (!family.writable) return { entries: [], principal, submission: refused }
+  const { principal, offers } = reader
+  if (!family.writable) return { entries: [], principal, offers, submission: refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   // However much of it is cut, until the page is made it is there.
   holdAnswer(reply, measureAll(entries))
-  return { entries, principal, submission: refused, feedback: told && makeFeedback(family, told) }
+  return { entries, principal, offers, submission: refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {

@@ -34,7 +34,13 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-function operationsRead (mount: Mount): Read<undefined, Stored> {
+/** An item, and what the grant offers. */
+interface OfferedItem {
+  readonly item: Stored
+  readonly offers: readonly string[] | undefined
+}
+
+function operationsRead (mount: Mount): Read<undefined, OfferedItem> {
   const { family } = mount
   return {
     mount,
@@ -42,15 +48,18 @@ function operationsRead (mount: Mount): Read<undefined, Stored> {
     locate: locateBelowItem,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: refuseParameters,
-    load: async ({ reader, intent }) => await reader.get(intent.id as Id),
-    represent: async (exchange, _query, item) => await sendOperations(exchange, item),
+    async load ({ reader, intent }) {
+      const item = await reader.get(intent.id as Id)
+      return item && { item, offers: reader.offers }
+    },
+    represent: async (exchange, _query, loaded) => await sendOperations(exchange, loaded),
     miss: name => notFound(family.singular, name)
   }
 }
 
-async function sendOperations (exchange: Exchange, item: Stored): Promise<FastifyReply> {
+async function sendOperations (exchange: Exchange, { item, offers: named }: OfferedItem): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
-  const offers = await keepGranted(exchange, item, listOffers(exchange, item))
+  const offers = await keepGranted(exchange, item, listOffers(exchange, item), named)
   const self = urls.item(request, item.id)
   const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
