@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Crumb, Site } from '../../representations/representation.js'
+import type { Crumb, Site, SiteFamily } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { mayOffer } from './offers.js'
 
@@ -8,18 +8,19 @@ export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 're
   const neighbours = mount.neighbours.list(mount)
   const isListed = await Promise.all(neighbours.map(async each =>
     each === mount || await mayOffer({ mount: each, request }, 'list')))
-  return {
-    home: findHome(mount, request),
-    families: neighbours.filter((_, index) => isListed[index]).map(each => ({
-      name: each.family.name,
-      // Only where there are several.
-      version: neighbours.some(other => other !== each && other.family.name === each.family.name)
-        ? each.version
-        : undefined,
-      href: each.urls.collection(request),
-      isCurrent: each === mount
-    }))
-  }
+  const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>
+    ({ name, version, href: urls.collection(request) }))
+  return { home: findHome(mount, request), families: listLinks(families, mount.urls.collection(request)) }
+}
+
+/** The links to families; a version is shown where there are several. @param current the list of the page's own */
+export function listLinks (
+  families: readonly Omit<SiteFamily, 'isCurrent'>[],
+  current: string | undefined
+): SiteFamily[] {
+  const isAlone = (name: string) => families.filter(family => family.name === name).length === 1
+  return families.map(({ name, version, href }) =>
+    ({ name, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
 }
 
 function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string | undefined {
