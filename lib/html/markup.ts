@@ -22,7 +22,8 @@ export function markup (strings: TemplateStringsArray, ...values: readonly Conte
   let text = strings[0] as string
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
-    text += (value instanceof Markup ? value.text : render(value)) + (strings[index + 1] as string)
+    if (value !== undefined && value !== false) text += value instanceof Markup ? value.text : render(value)
+    text += strings[index + 1] as string
   }
   return new Markup(text)
 }
