@@ -1,5 +1,4 @@
-import type { FormAffordance, FormField } from '../representations/form-view.js'
-import type { SampleRequest } from '../representations/item-view.js'
+import type { FormAffordance, FormField, SampleRequest } from '../representations/affordances.js'
 import type { Markup } from './markup.js'
 import { formatBoolean, markup } from './markup.js'
 import type { Texts } from './texts.js'

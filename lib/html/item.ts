@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/dates.js'
 import type { Members } from '../core/values/json.js'
-import { writeInTurns } from '../representations/in-turns.js'
 import type {
   ChangedItem, Confirmation, Feedback, LogEntry, ShownChange, ShownMember
-} from '../representations/item-view.js'
+} from '../representations/affordances.js'
 import type { ItemAffordances, Kinds, OneView } from '../representations/representation.js'
+import { writeInTurns } from '../representations/representation.js'
 import { nameForm, renderOperation } from './form.js'
 import type { Content, Markup } from './markup.js'
 import { markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'

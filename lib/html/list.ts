@@ -1,11 +1,10 @@
 import { isDate } from '../core/values/dates.js'
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance } from '../representations/form-view.js'
-import { writeInTurns } from '../representations/in-turns.js'
-import type { ShownKind } from '../representations/item-view.js'
+import type { FormAffordance, ShownKind } from '../representations/affordances.js'
 import type {
   ActiveFilter, Count, Home, HomeFamily, Kinds, PageAffordances, PageView
 } from '../representations/representation.js'
+import { writeInTurns } from '../representations/representation.js'
 import { filterForm, nameForm, renderField, renderInputs, renderRequest } from './form.js'
 import { renderMessage, renderTimeline } from './item.js'
 import type { Content, Markup } from './markup.js'

@@ -1,5 +1,5 @@
 import { isDate, readDateTime } from '../core/values/dates.js'
-import type { ShownKind } from '../representations/item-view.js'
+import type { ShownKind } from '../representations/affordances.js'
 import type { Texts } from './texts.js'
 
 /** Text that is markup already. */

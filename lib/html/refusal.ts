@@ -1,6 +1,5 @@
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, Refusal } from '../representations/form-view.js'
-import type { WrongState } from '../representations/item-view.js'
+import type { FormAffordance, Refusal, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
 import { labelField, nameForm, toFieldId } from './form.js'
 import type { Content, Markup } from './markup.js'

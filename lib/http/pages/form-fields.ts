@@ -7,11 +7,10 @@ import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
 import type { Members } from '../../core/values/json.js'
 import { measureAll } from '../../core/values/json.js'
-import type { FormAffordance, FormField, Refusal } from '../../representations/form-view.js'
-import type { SampleRequest } from '../../representations/item-view.js'
+import type { FormAffordance, FormField, Refusal, SampleRequest } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
+import { readWrongState } from './log-entries.js'
 import type { OperationAddress } from './offers.js'
-import { readWrongState } from './wrong-state.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
 export interface Submission {

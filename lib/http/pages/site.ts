@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { Crumb, Site, SiteFamily } from '../../representations/representation.js'
+import type { Problem } from '../../core/problems.js'
+import type { Crumb, ProblemView, Site, SiteFamily } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
+import { readWrongState } from './log-entries.js'
 import { mayOffer } from './offers.js'
 
 /** Where a page leads: to the home of its prefix, and to the families there that its reader may list. */
@@ -36,4 +38,12 @@ export function findWayOn ({ mount, request }: Pick<Exchange, 'mount' | 'request
     ...(home === undefined ? [] : [{ kind: 'home', href: home, name: '' } as const]),
     ...(isList ? [] : [{ kind: 'list', href: list, name: mount.family.name } as const])
   ]
+}
+
+/** What a page shows of a problem besides its document, and where it leads. */
+export function guideOn (
+  exchange: Pick<Exchange, 'mount' | 'request'>,
+  { code, message, members }: Problem
+): Pick<ProblemView, 'onward' | 'wrongState'> {
+  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, code, message, members) }
 }
