@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/dates.js'
 import type { Members } from '../core/values/json.js'
 import type {
-  ChangedItem, Confirmation, Feedback, LogEntry, ShownChange, ShownMember
+  ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
 } from '../representations/affordances.js'
-import type { ItemAffordances, Kinds, OneView } from '../representations/representation.js'
+import type { OneView } from '../representations/representation.js'
 import { writeInTurns } from '../representations/representation.js'
 import { nameForm, renderOperation } from './form.js'
 import type { Content, Markup } from './markup.js'

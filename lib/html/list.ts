@@ -1,9 +1,9 @@
 import { isDate } from '../core/values/dates.js'
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, ShownKind } from '../representations/affordances.js'
 import type {
-  ActiveFilter, Count, Home, HomeFamily, Kinds, PageAffordances, PageView
-} from '../representations/representation.js'
+  ActiveFilter, Count, FormAffordance, Home, HomeFamily, Kinds, PageAffordances, ShownKind
+} from '../representations/affordances.js'
+import type { PageView } from '../representations/representation.js'
 import { writeInTurns } from '../representations/representation.js'
 import { filterForm, nameForm, renderField, renderInputs, renderRequest } from './form.js'
 import { renderMessage, renderTimeline } from './item.js'

@@ -3,10 +3,6 @@ import { Turn } from '../core/storage/turn.js'
 import type { Members } from '../core/values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances, ShownKind, WrongState } from './affordances.js'
 
-export type {
-  ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
-} from './affordances.js'
-
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
 

@@ -10,8 +10,10 @@ import type { LoadedOther } from '../../core/service/others.js'
 import { readTarget } from '../../core/service/record.js'
 import { matcher } from '../../core/storage/match.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { ChangedItem, Feedback, FormAffordance, ShownChange } from '../../representations/affordances.js'
-import type { Crumb, ItemAffordances, Link, Representation } from '../../representations/representation.js'
+import type {
+  ChangedItem, Crumb, Feedback, FormAffordance, ItemAffordances, Link, ShownChange
+} from '../../representations/affordances.js'
+import type { Representation } from '../../representations/representation.js'
 import { listKinds } from '../../representations/representation.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Problem } from '../../core/problems.js'
-import type { Crumb, ProblemView, Site, SiteFamily } from '../../representations/representation.js'
+import type { Crumb, Site, SiteFamily } from '../../representations/affordances.js'
+import type { ProblemView } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
 import { mayOffer } from './offers.js'
@@ -29,21 +30,17 @@ function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string
   return neighbours.hasHome === true ? urls.home(request) : undefined
 }
 
-/** Where a problem leads on: home, and to the list, where it is not the list itself. */
-export function findWayOn ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): readonly Crumb[] {
-  const home = findHome(mount, request)
-  const list = mount.urls.collection(request)
-  const isList = mount.urls.self(request).replace(/\/$/, '') === list
-  return [
-    ...(home === undefined ? [] : [{ kind: 'home', href: home, name: '' } as const]),
-    ...(isList ? [] : [{ kind: 'list', href: list, name: mount.family.name } as const])
-  ]
-}
-
-/** What a page shows of a problem besides its document, and where it leads. */
+/** What a page shows of a problem besides its document, and where it leads: home, and to the list. */
 export function guideOn (
-  exchange: Pick<Exchange, 'mount' | 'request'>,
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   { code, message, members }: Problem
 ): Pick<ProblemView, 'onward' | 'wrongState'> {
-  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, code, message, members) }
+  const { family, urls } = mount
+  const home = findHome(mount, request)
+  const list = urls.collection(request)
+  const isList = urls.self(request).replace(/\/$/, '') === list
+  const onward: Crumb[] = []
+  if (home !== undefined) onward.push({ kind: 'home', href: home, name: '' })
+  if (!isList) onward.push({ kind: 'list', href: list, name: family.name })
+  return { onward, wrongState: readWrongState(family, code, message, members) }
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorizeReader } from '../../core/service/reader.js'
-import type { HomeFamily } from '../../representations/representation.js'
+import type { HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { describeAnswer } from '../openapi/answers.js'
 import { describeLink } from '../openapi/items.js'
