@@ -15,7 +15,6 @@ import {
 } from '../openapi/parameters.js'
 import { describePreconditions, describeProblems, describeTaken } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint } from '../routes.js'
 import { showItem } from '../show-item.js'
 import { readItemId } from '../urls.js'
@@ -28,14 +27,6 @@ import { makeWriteEndpoint } from './form.js'
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const { lifecycle } = mount.family
   return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
-}
-
-/** Creates by `POST` on the collection, deletes by `DELETE`. */
-export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
-  return (request, { operation, item, params }) => {
-    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
-    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
-  }
 }
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {

@@ -3,7 +3,6 @@ import { addArticle } from '../../core/values/article.js'
 import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import { hasAllWords } from '../requests.js'
 import { answerItem, describeItemAnswers } from './answer.js'
 import { hasMember } from './body.js'
 import { compileItemEnvelope, describeActions } from './envelope.js'
@@ -13,9 +12,6 @@ import { makeWriteEndpoint } from './form.js'
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {
   name: 'update',
-  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || !hasAllWords(operation)
-    ? undefined
-    : { method: 'PUT', url: urls.item(request, item.id), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

@@ -1,7 +1,7 @@
 import type { Family } from '../../core/family/family.js'
 import type { Reader } from '../../core/service/reader.js'
 import type { Condition, Field } from '../../core/storage/storage.js'
-import type { Count, HomeFamily } from '../../representations/representation.js'
+import type { Count, HomeFamily } from '../../representations/affordances.js'
 
 /** How many are counted: to know that there are more, no more is read. */
 const enough = 1000

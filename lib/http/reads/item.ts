@@ -17,12 +17,10 @@ import { describeReadItem } from '../openapi/items.js'
 import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeRoute } from '../openapi/route.js'
-import type { Question } from '../pages/confirmation.js'
-import { affordConfirmation } from '../pages/confirmation.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import type { ItemPage } from '../pages/item-affordances.js'
-import { affordItem } from '../pages/item-affordances.js'
-import { findNewest, tellFeedback } from '../pages/log-entries.js'
+import type { ItemPage, Question } from '../pages/item-affordances.js'
+import { affordConfirmation, affordItem } from '../pages/item-affordances.js'
+import { findNewest, makeFeedback } from '../pages/log-entries.js'
 import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { linkReferred, showItem } from '../show-item.js'
@@ -112,15 +110,15 @@ async function loadItemPage (
   { reader, reply, query: { command, refused } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
-  const { principal } = reader
-  if (!family.writable) return { entries: [], principal, submission: refused }
+  const { principal, offers } = reader
+  if (!family.writable) return { entries: [], principal, offers, submission: refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   // However much of it is cut, until the page is made it is there.
   holdAnswer(reply, measureAll(entries))
-  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+  return { entries, principal, offers, submission: refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {
