@@ -1,5 +1,5 @@
 import { makeComparator } from './compare.js'
-import { makeSearch, matcher } from './match.js'
+import { matcher } from './match.js'
 import type { Condition, Found, Query, Stored } from './storage.js'
 import { isPlain } from './text-tests.js'
 import type { Turn } from './turn.js'
@@ -169,13 +169,12 @@ export async function collectMatches (
   turn: Turn,
   add: (item: Stored) => boolean
 ): Promise<boolean> {
-  const search = makeSearch(where)
-  // One pattern on one long text can take milliseconds; looking at the clock for every plain comparison costs too much.
+  const holds = matcher(where)
+  // One pattern on one long text can take milliseconds; reading the clock for every plain comparison costs too much.
   const checkEvery = where.every(isPlain) ? 512 : 1
   let unchecked = 0
   for (const item of items) {
-    const holds = search(item, turn)
-    if ((holds === true || (holds !== false && await holds)) && add(item)) return true
+    if (holds(item) && add(item)) return true
     if (++unchecked < checkEvery) continue
     unchecked = 0
     if (turn.isOver) await turn.pass()
