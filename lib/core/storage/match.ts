@@ -5,7 +5,7 @@ import { isPlain, makeTextTest } from './text-tests.js'
 type Predicate = (item: Stored) => boolean
 
 /**
- * The conditions of a query as one function in plain JavaScript, for storages that have no engine of their own.
+ * The conditions of a query as one function in plain JavaScript, for storages without a query engine.
  * Patterns come last, in their order: none is matched with an item that another condition, or a pattern before it,
  * excludes.
  */

@@ -15,9 +15,9 @@ import { countBelow, MemoryItems } from './memory-items.js'
 
 /** How a storage in memory works. */
 export interface MemoryOptions {
-  /** Reads that take long, as a sort, at once; 2 unless given. They are done in short turns. */
+  /** Long reads, such as a sort, at once; 2 unless given. They run in short turns. */
   readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
+  /** How many of them may wait; 50 unless given. Others are refused (`BusyError`). */
   readonly maxWaitingReads?: number
 }
 
@@ -156,7 +156,7 @@ function * walk (items: readonly Stored[], from: number, to: number, backwards: 
   else for (let at = from; at < to; at++) yield items[at] as Stored
 }
 
-/** Refuses a shape that does not fit the items that are there. */
+/** Refuses a shape that does not fit the existing items. */
 function checkFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
   for (const field of now.fields) {
     const earlier = before.find(({ name }) => name === field.name)
@@ -185,7 +185,7 @@ function checkRevision (change: Change, current: Stored | undefined): void {
   }
 }
 
-// Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:
+// Items are returned as they are kept, so they must not be changed, nor what is nested in them. Not structuredClone:
 // for a small item that takes four times as long.
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
