@@ -72,7 +72,7 @@ export function getValue (item: Stored, { name, default: value }: Field): unknow
   return item[name] === undefined ? value : item[name]
 }
 
-/** Refuses a field that is added without a default, since existing items lack it. @param remedy what else can be done */
+/** Refuses a field that is added without a default: existing items lack it. @param remedy what else can be done */
 export function refuseIncomplete (family: string, { name, optional, default: value }: Field, remedy = ''): void {
   if (optional || value !== undefined) return
   throw new errorCodes.FST_DEALBOOK_NEEDS_DEFAULT(family, name, remedy)

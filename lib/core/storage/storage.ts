@@ -126,8 +126,8 @@ export type Change =
  * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
  * and `ReadOnlyError` from `commit`, and `BusyError` from anything; any other error means that it is unavailable.
  *
- * A read may come with a signal. It is aborted when the result is no longer needed (a deadline has passed, or the client
- * has disconnected): the storage may then end the work and throw the signal's reason.
+ * A read may come with a signal. It is aborted when the result is no longer needed (a deadline has passed, or the
+ * client has disconnected): the storage may then end the work and throw the signal's reason.
  */
 export interface Storage {
   /**
