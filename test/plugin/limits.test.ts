@@ -89,15 +89,15 @@ t.test('maxPatternLength bounds patterns', async t => {
 t.test('maxPatterns and maxPatternSize bound patterns', async t => {
   const app = await customersApp(t, { options: { maxPatterns: 2, maxPatternSize: 20 } })
   const detailOf = async (query: string) => (await app.inject(`/customers?${query}`)).json().errors?.[0]
-  t.equal(await detailOf('age.regex=a{18}&id.regex=1'), undefined)
-  t.match(await detailOf('age.regex=a{19}'), { parameter: 'age.regex', detail: /a size of at most 20$/ })
+  t.equal(await detailOf('age.regex=a{20}&id.regex=1'), undefined)
+  t.match(await detailOf('age.regex=a{21}'), { parameter: 'age.regex', detail: /a size of at most 20$/ })
   t.match(await detailOf('age.regex=1&id.regex=1&children.regex=1'), { parameter: 'children.regex', detail: /most 2$/ })
   const usual = await customersApp(t)
   const patterns = (count: number) => `/customers?${'age.regex=1&'.repeat(count)}`
   t.equal((await usual.inject(patterns(5))).statusCode, 200)
   t.equal((await usual.inject(patterns(6))).statusCode, 400)
-  t.equal((await usual.inject('/customers?age.regex=a{998}')).statusCode, 200)
-  t.equal((await usual.inject('/customers?age.regex=a{999}')).statusCode, 400)
+  t.equal((await usual.inject('/customers?age.regex=a{200}')).statusCode, 200)
+  t.equal((await usual.inject('/customers?age.regex=a{201}')).statusCode, 400)
 })
 
 t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => {

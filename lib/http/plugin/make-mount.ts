@@ -36,7 +36,7 @@ export async function makeMount (
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
-  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 1000 } = options
+  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 200 } = options
   const { maxSkipped = 50_000 } = options
   const limits = {
     pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize

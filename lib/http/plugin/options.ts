@@ -78,8 +78,8 @@ export interface FamilyOptions<I = Stored> {
   /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
   readonly maxPatternLength?: number
   /**
-   * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of
-   * many ranges, as `\pL`, counts for several. Default 1000.
+   * The size of a `.regex` pattern: its characters, with its repetitions written out; a class of Unicode, such as `\pL`,
+   * counts for several. Default 200.
    */
   readonly maxPatternSize?: number
   /** Requests that may wait on one connection; over HTTP/2, behind a hundred at work. Beyond: 503. Default 20. */
