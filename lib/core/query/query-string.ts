@@ -17,14 +17,12 @@ export const maxParameters = 100
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
-  // Once for all of it: most queries have nothing encoded.
-  const decode = isEncoded(search) ? decodeText : takeAsIs
   for (const raw of search.split('&')) {
     if (raw === '') continue
     if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
-    const name = decode(equals === -1 ? raw : raw.slice(0, equals))
-    const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
+    const name = decodeText(equals === -1 ? raw : raw.slice(0, equals))
+    const value = equals === -1 ? '' : decodeText(raw.slice(equals + 1))
     parameters.push(name === undefined || value === undefined
       ? { raw, name: undefined }
       : { name, value, assigned: equals !== -1, raw })
@@ -37,17 +35,9 @@ export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
-function isEncoded (text: string): boolean {
-  return text.includes('%') || text.includes('+')
-}
-
-function takeAsIs (text: string): string {
-  return text
-}
-
 /** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
 export function decodeText (text: string): string | undefined {
-  if (!isEncoded(text)) return text
+  if (!text.includes('%') && !text.includes('+')) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { invalidQuery, Problem } from '../../core/problems.js'
-import { listEqual } from '../../core/query/alternatives.js'
+import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import type { Field, Id } from '../../core/storage/storage.js'
