@@ -1,3 +1,4 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
@@ -37,6 +38,8 @@ export interface Mount {
   readonly forms: ReadonlySet<string>
   /** How each form that is mounted says something, by its name; the forms put it there. */
   readonly requestWriters: RequestWriters
+  /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
+  readonly schemas: Map<string, TSchema>
   /** How many flaws a problem names. */
   readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]

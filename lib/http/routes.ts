@@ -37,8 +37,6 @@ export interface RouteSettings {
   readonly bodyLimit: number
   /** Called first. With each route and not in the scope, so that there are only hooks of the host's. */
   readonly onRequest: onRequestHookHandler
-  /** Of the route that comes after all others on a path, and is in no document. */
-  readonly lastConfig: object
 }
 
 /**
@@ -67,11 +65,10 @@ export function declareRead (
   app: FastifyInstance,
   settings: RouteSettings,
   url: string,
-  answer: Endpoint['handler'],
-  schema: RouteSchema = hidden
+  answer: Endpoint['handler']
 ): void {
   const handler = beginTogether(answer)
-  declareRoute(app, settings, { method: 'GET', url, schema, handler, exposeHeadRoute: false })
+  declareRoute(app, settings, { method: 'GET', url, schema: hidden, handler, exposeHeadRoute: false })
   declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler })
 }
 
@@ -114,7 +111,6 @@ function mountPath (
     method: others,
     url,
     schema: hidden,
-    config: settings.lastConfig as NonNullable<RouteOptions['config']>,
     exposeHeadRoute: false,
     // Before the body is looked at, so that its faults do not hide this one.
     onRequest: async (request, reply) => {

@@ -19,7 +19,7 @@ import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
 import { findNeighbours } from '../neighbours.js'
-import { swaggerConfig } from '../openapi/document.js'
+import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/guide-on.js'
 import { queuePipelined } from '../pipelining.js'
 import { collectionEndpoints } from '../reads/collection.js'
@@ -148,14 +148,11 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
     const settings = {
       bodyLimit: options.bodyLimit ?? 1_048_576,
-      onRequest: queuePipelined(maxPipelined),
-      lastConfig: swaggerConfig
+      onRequest: queuePipelined(maxPipelined)
     }
-    const isList = ({ path }: Endpoint) => path === mount.home
-    mountEndpoints(app, endpoints.filter(isList), settings)
-    // Not last: its description is read with those of the paths after it.
+    addSchemas(app, mount)
+    mountEndpoints(app, endpoints, settings)
     mountHome(app, mount, settings, options.home)
-    mountEndpoints(app, endpoints.filter(endpoint => !isList(endpoint)), settings)
     mountUnknownPaths(app, mount, shared, endpoints, settings)
   }
 }

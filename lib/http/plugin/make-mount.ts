@@ -62,6 +62,7 @@ export async function makeMount (
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
     requestWriters: new Map(),
+    schemas: new Map(),
     maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,

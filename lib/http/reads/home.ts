@@ -1,20 +1,13 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorizeReader } from '../../core/service/reader.js'
 import type { HomeFamily, Site } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import { describeAnswer } from '../openapi/answers.js'
-import { describeLink } from '../openapi/items.js'
-import { nameSchema } from '../openapi/mark.js'
-import { describeFormat } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeCommonRoute } from '../openapi/route.js'
 import { findSite } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readWish, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
 import { hasOwnRoot, mountRoot } from '../root.js'
-import type { RouteSchema, RouteSettings } from '../routes.js'
+import type { RouteSettings } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 import { countItems } from './count-items.js'
 
@@ -32,10 +25,7 @@ export function mountHome (
   const { neighbours } = mount
   if (hasOwnRoot(app)) neighbours.hasHome = true
   if (!wanted || neighbours.hasHome !== undefined) return
-  neighbours.hasHome = mountRoot(app, settings, {
-    schema: describeHome(mount),
-    handler: (request, reply) => sendHome(mount, request, reply)
-  })
+  neighbours.hasHome = mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -101,41 +91,4 @@ function writeFamily ({ href, states, ...family }: HomeFamily): object {
     ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }
-}
-
-function describeHome (mount: Mount): RouteSchema {
-  const { prefix, home } = mount
-  const list = prefix + home
-  const counts = {
-    total: Type.Optional(Type.Integer({ minimum: 0, examples: [3] })),
-    atLeast: Type.Optional(Type.Integer({ description: 'In the place of total, where there are more' }))
-  }
-  const state = Type.Object({
-    state: Type.String({ examples: ['open'] }),
-    ...counts,
-    links: Type.Object({ list: describeLink(`${list}?status=open`) })
-  })
-  const family = Type.Object({
-    name: Type.String({ examples: [mount.family.name] }),
-    version: Type.Optional(Type.String()),
-    ...counts,
-    states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
-    links: Type.Object({ list: describeLink(list) })
-  })
-  return describeCommonRoute(mount, 'home', 'What there is', 'read-home', {
-    summary: 'Read which families there are',
-    description: 'Those that the caller may list, with how many items each has, and how many in each state.',
-    params: Type.Object({}),
-    querystring: describeFormat(mount),
-    response: {
-      200: describeAnswer(mount, 'one', {
-        description: 'The families',
-        schema: nameSchema(mount, 'Home', Type.Object({
-          families: Type.Array(nameSchema(mount, 'HomeFamily', family)),
-          links: Type.Object({ self: describeLink(`${prefix}/`) })
-        }))
-      }),
-      ...describeProblems(mount, 'invalid-query', 'not-acceptable')
-    }
-  })
 }

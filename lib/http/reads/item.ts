@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { notFound, preconditionFailed } from '../../core/problems.js'
@@ -12,11 +11,10 @@ import { explainTags, judgeRead, makeEtag } from '../conditional.js'
 import { writeHttpDate } from '../dates.js'
 import { holdAnswer } from '../large-answers.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
-import { describeReadItem } from '../openapi/items.js'
-import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeResource } from '../openapi/answers.js'
+import { describeFieldsAndFormat, describeRequestHeaders, listItems, readConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeReadItem } from '../openapi/schemas.js'
 import type { Question } from '../pages/confirmation.js'
 import { affordConfirmation } from '../pages/confirmation.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -176,20 +174,11 @@ export function sendOne (
 
 function describeRead (mount: Mount): Endpoint['schema'] {
   const { family } = mount
-  return describeRoute(mount, 'items', `read-${family.singular}`, {
+  return describeItemRoute(mount, 'items', `read-${family.singular}`, {
     summary: `Read one ${family.singular}`,
     description: 'With its validators: a client that has the current representation is told so by 304.',
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: describeFieldsAndFormat(mount, listItems(mount)),
-    headers: Type.Object(readConditionHeaders),
-    response: {
-      200: describeAnswer(mount, 'one', {
-        description: `The ${family.singular}`,
-        schema: describeReadItem(mount),
-        headers: validatorHeaders
-      }),
-      304: notModified,
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
-    }
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', `The ${family.singular}`, describeReadItem(mount))
   })
 }

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { CommandMembers, logFields } from '../../core/family/command-schema.js'
 import type { NounOperation } from '../../core/family/operation.js'
@@ -12,14 +11,13 @@ import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
-import { nameItem } from '../openapi/mark.js'
+import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeFieldsAndFormat, describeIdParameter, describePaging, describePartPaging, listEntries,
-  readConditionHeaders
+  commandIdParameter, describeFieldsAndFormat, describePaging, describePartPaging, describeRequestHeaders, listEntries,
+  readConditions
 } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry, trailToItem } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
@@ -164,11 +162,10 @@ export function linkCommand (
 function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
   const { singular } = mount.family
   const part = operation?.noun ?? 'commands'
-  return describeRoute(mount, 'commands', `list-${singular}-${part}`, {
+  return describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
     summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
       `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
     response: {
       200: describePage(
@@ -181,14 +178,14 @@ function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['sc
 
 function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
   const { singular } = mount.family
-  return describeRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
+  return describeItemRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
     summary: operation === undefined
       ? `Read a command of ${addArticle(singular)}`
       : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
-    params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
+    path: { command: commandIdParameter },
     querystring: describeFieldsAndFormat(mount, listEntries(mount)),
-    headers: Type.Object(readConditionHeaders),
-    response: describeEntryAnswers(mount, describeCommand(mount))
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', 'The command', describeCommand(mount))
   })
 }

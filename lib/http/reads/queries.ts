@@ -7,12 +7,10 @@ import type { Field, Id } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { shorten } from '../../core/values/shorten.js'
 import type { Mount } from '../mount.js'
-import { describeAnswer } from '../openapi/answers.js'
-import { describeListedItem } from '../openapi/items.js'
-import { nameItem, nameSchema } from '../openapi/mark.js'
+import { describeAnswer, describeProblems } from '../openapi/answers.js'
 import { describeBarePaging, describeValue, listItems } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
 import { describeSharedRoute } from '../openapi/route.js'
+import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import { affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
@@ -114,17 +112,14 @@ function explainNothing (
 
 function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
   const { family } = mount
+  const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
   return describeSharedRoute(mount, 'items', `query-${name}`, {
     summary: `List the ${family.name} by ${field.name}`,
     description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
-    params: Type.Object({ parameter: { ...describeValue(field), description: `The ${field.name}` } }),
+    path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
     querystring: describeBarePaging(mount, listItems(mount)),
     response: {
-      200: describeAnswer(mount, 'page', {
-        description: `The ${family.name}`,
-        schema: nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount))),
-        headers: { link: 'The links to further parts of the list (RFC 8288)' }
-      }),
+      200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
       ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
     }
   })
