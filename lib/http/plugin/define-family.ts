@@ -21,7 +21,6 @@ import type { Mount } from '../mount.js'
 import { findNeighbours } from '../neighbours.js'
 import { swaggerConfig } from '../openapi/document.js'
 import { guideOn } from '../pages/guide-on.js'
-import { queuePipelined } from '../pipelining.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
@@ -139,7 +138,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       checkOthers(mount)
       checkReferences(mount)
     })
-    const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
+    const { maxMembers = 1000, maxDepth = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
       sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
@@ -148,7 +147,6 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
     const settings = {
       bodyLimit: options.bodyLimit ?? 1_048_576,
-      onRequest: queuePipelined(maxPipelined),
       lastConfig: swaggerConfig
     }
     const isList = ({ path }: Endpoint) => path === mount.home
@@ -156,7 +154,7 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
     // Not last: its description is read with those of the paths after it.
     mountHome(app, mount, settings, options.home)
     mountEndpoints(app, endpoints.filter(endpoint => !isList(endpoint)), settings)
-    mountUnknownPaths(app, mount, shared, endpoints, settings)
+    mountUnknownPaths(app, mount, shared, endpoints)
   }
 }
 
