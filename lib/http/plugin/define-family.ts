@@ -21,7 +21,6 @@ import type { Mount } from '../mount.js'
 import { findNeighbours } from '../neighbours.js'
 import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/guide-on.js'
-import { queuePipelined } from '../pipelining.js'
 import { collectionEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
@@ -139,21 +138,18 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       checkOthers(mount)
       checkReferences(mount)
     })
-    const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
+    const { maxMembers = 1000, maxDepth = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
       sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = {
-      bodyLimit: options.bodyLimit ?? 1_048_576,
-      onRequest: queuePipelined(maxPipelined)
-    }
+    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576 }
     addSchemas(app, mount)
     mountEndpoints(app, endpoints, settings)
     mountHome(app, mount, settings, options.home)
-    mountUnknownPaths(app, mount, shared, endpoints, settings)
+    mountUnknownPaths(app, mount, shared, endpoints)
   }
 }
 

@@ -88,7 +88,7 @@ function orderForPeople (
 const ordering = ['sort', 'after', 'before']
 
 async function loadCollection (
-  { family, emptyList, urls, lengths }: Mount,
+  { family, emptyList, urls }: Mount,
   loading: Loading<CollectionQuery>
 ): Promise<LoadedPage> {
   const { caller, reader, query: { parsed, refused, command } } = loading
@@ -99,7 +99,7 @@ async function loadCollection (
     singular: family.singular,
     members,
     emptyList,
-    lengths: hasLongItems(family, parsed.expand) ? lengths.items : undefined,
+    hasLongItems: hasLongItems(family, parsed.expand),
     expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find(query),
     renewTime: () => { reader.renewTime() },

@@ -5,11 +5,10 @@ import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import { makePicker, measureAll } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
 import type { OneView, PageView } from '../../representations/representation.js'
 import { explainTags, judgeRead, makeEtag } from '../conditional.js'
 import { writeHttpDate } from '../dates.js'
-import { holdAnswer } from '../large-answers.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describeResource } from '../openapi/answers.js'
 import { describeFieldsAndFormat, describeRequestHeaders, listItems, readConditions } from '../openapi/parameters.js'
@@ -107,7 +106,7 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 
 async function loadItemPage (
   family: Family,
-  { reader, reply, query: { command, refused } }: Loading<ItemQuery>,
+  { reader, query: { command, refused } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
   const { principal } = reader
@@ -116,8 +115,6 @@ async function loadItemPage (
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  // However much of it is cut, until the page is made it is there.
-  holdAnswer(reply, measureAll(entries))
   return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
 }
 

@@ -6,7 +6,6 @@ import type { FoundPage } from '../../core/service/find-page.js'
 import type { Found, FoundText, Query, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/representation.js'
-import type { ItemLengths } from '../item-lengths.js'
 import type { Exchange } from '../mount.js'
 import { formatLink, isPlain } from '../reply.js'
 import type { Expand } from './expand.js'
@@ -17,8 +16,8 @@ export interface Listing {
   readonly singular: string
   readonly members: readonly string[]
   readonly emptyList: 'page' | 'not-found'
-  /** How long its items have been, where one can be so long that not many fit on a page. */
-  readonly lengths: ItemLengths | undefined
+  /** Whether an item can be so long that not many fit on a page. */
+  readonly hasLongItems: boolean
   /** A bare list has nothing but its items. */
   readonly isBare?: boolean
   find (query: Query): Promise<Found>

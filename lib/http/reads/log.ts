@@ -62,7 +62,7 @@ async function loadLog (
   loading: Loading<ParsedQuery>
 ): Promise<LoadedPage> {
   const { reader, intent, query: parsed } = loading
-  const { family, urls, lengths } = mount
+  const { family, urls } = mount
   const id = intent.id as Id
   const item = await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
@@ -73,7 +73,7 @@ async function loadLog (
     singular: 'command',
     members,
     emptyList: mount.emptyList,
-    lengths: family.hasLongCommands ? lengths.log : undefined,
+    hasLongItems: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),

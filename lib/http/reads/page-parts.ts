@@ -4,7 +4,6 @@ import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { FoundPage } from '../../core/service/find-page.js'
 import type { FoundText } from '../../core/storage/storage.js'
 import { measureAll } from '../../core/values/json.js'
-import type { ItemLengths } from '../item-lengths.js'
 
 /** How many items are read at once where each may be long, at most. */
 export const partSize = 50
@@ -13,21 +12,14 @@ export const partSize = 50
 const partSizes = [partSize, 10, 1]
 
 // Characters that one part should not be longer than.
-const partLength = 2_000_000
+const partLength = 1_000_000
 
-// Characters after which a page of such items ends.
-const maxLength = 10_000_000
+// Characters after which a page of such items ends: a slow client makes us keep them.
+const maxLength = 2_000_000
 
-/** How many items to read at once, if they are as long as those before. */
-export function choosePart (average: number): number {
+// How many items to read at once, if they are as long as those before.
+function choosePart (average: number): number {
   return partSizes.find(size => size * average <= partLength) ?? 1
-}
-
-/** What is to be known of parts as they are read. */
-interface Watch {
-  readonly lengths: ItemLengths
-  /** Told how many characters there are so far; may refuse them. */
-  hold (length: number): void
 }
 
 /** What matters of a part, whatever it is made of. */
@@ -41,11 +33,10 @@ interface Part {
 /** The page, as far as it is not too long: nobody knows before how long its items are. */
 export async function findInParts (
   find: (parsed: ParsedQuery) => Promise<FoundPage>,
-  parsed: ParsedQuery,
-  watch: Watch
+  parsed: ParsedQuery
 ): Promise<FoundPage> {
   const backwards = parsed.start?.backwards === true
-  const parts = await readParts(parsed, watch, find, ({ items, next, prev }) =>
+  const parts = await readParts(parsed, find, ({ items, next, prev }) =>
     ({ count: items.length, length: measureAll(items), rest: backwards ? prev : next }))
   const inOrder = backwards ? parts.toReversed() : parts
   return {
@@ -59,10 +50,9 @@ export async function findInParts (
 /** The same of a page as text; of more than one part, in the order of the id. */
 export async function findTextInParts (
   findText: (parsed: ParsedQuery) => Promise<FoundText>,
-  parsed: ParsedQuery,
-  watch: Watch
+  parsed: ParsedQuery
 ): Promise<FoundText> {
-  const parts = await readParts(parsed, watch, findText, ({ count, text, more, last }) =>
+  const parts = await readParts(parsed, findText, ({ count, text, more, last }) =>
     ({ count, length: text.length, rest: more ? last && { isAfter: true, item: last } : undefined }))
   if (parts.length === 1) return parts[0] as FoundText
   const { last, more } = parts.at(-1) as FoundText
@@ -77,7 +67,6 @@ export async function findTextInParts (
 
 async function readParts<T> (
   parsed: ParsedQuery,
-  { lengths, hold }: Watch,
   read: (parsed: ParsedQuery) => Promise<T>,
   look: (part: T) => Part
 ): Promise<T[]> {
@@ -85,23 +74,16 @@ async function readParts<T> (
   let { query, start } = parsed
   let left = query.limit
   let length = 0
-  // As if it were there already: of many who read part after part at the same time, none would come to the end.
-  const expected = Math.min(left * lengths.average, maxLength)
-  hold(expected)
-  for (let size = choosePart(lengths.average); ;) {
-    const isWhole = parts.length === 0 && left <= size
-    const part = await read(isWhole ? parsed : { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
+  for (let size = partSize; ;) {
+    const part = await read({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const looked = look(part)
     // What was left has been deleted meanwhile.
     if (looked.count === 0 && parts.length > 0) return parts
     parts.push(part)
     left -= looked.count
     length += looked.length
-    lengths.add(looked.count, looked.length)
-    const isEnd = looked.rest === undefined || left === 0 || length > maxLength
-    hold(isEnd ? length : Math.max(expected, length))
     if (looked.rest === undefined || left === 0) return parts
-    if (isEnd) {
+    if (length > maxLength) {
       refuseNumbered(parsed, query.limit - left)
       return parts
     }

@@ -5,16 +5,14 @@ import type { FoundPage } from '../../core/service/find-page.js'
 import { findPage, placeAround } from '../../core/service/find-page.js'
 import type { FoundText, Query } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import { measureAll } from '../../core/values/json.js'
 import type { Representation } from '../../representations/representation.js'
-import { holdAnswer, refuseLargePage } from '../large-answers.js'
 import type { Exchange } from '../mount.js'
 import { addLink, send, sendText } from '../reply.js'
 import type { FirstBatch } from './export.js'
 import { exportRows, loadExport } from './export.js'
 import type { Listing, PageLinks } from './listing.js'
 import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
-import { choosePart, findInParts, findTextInParts, partSize } from './page-parts.js'
+import { findInParts, findTextInParts, partSize } from './page-parts.js'
 import type { Loading } from './read.js'
 
 /** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
@@ -28,25 +26,18 @@ export type LoadedPage = { readonly listing: Listing } & (
 export async function loadPage (
   listing: Listing,
   parsed: ParsedQuery,
-  { representation, reply }: Pick<Loading<unknown>, 'representation' | 'reply'>
+  { representation }: Pick<Loading<unknown>, 'representation'>
 ): Promise<LoadedPage> {
-  const hold = (length: number): void => { holdAnswer(reply, length) }
-  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed, hold) }
-  const { lengths } = listing
-  const { limit } = parsed.query
-  refuseLargePage(limit, lengths?.average)
-  const watch = lengths && { lengths, hold }
-  const isInParts = lengths !== undefined && limit > choosePart(lengths.average)
+  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
+  const isInParts = listing.hasLongItems && parsed.query.limit > partSize
   const findText = representation.pageOfText === undefined ? undefined : makeFindText(listing, parsed, isInParts)
   if (findText !== undefined) {
-    const text = await (watch ? findTextInParts(findText, parsed, watch) : findText(parsed))
+    const text = await (isInParts ? findTextInParts(findText, parsed) : findText(parsed))
     refuseEmpty(listing, text.count)
     return { listing, text }
   }
   const find = (parsed: ParsedQuery) => findPage(query => listing.find(query), parsed)
-  const page = await (watch ? findInParts(find, parsed, watch) : find(parsed))
-  // Many that are short are much together, until they are written.
-  if (watch === undefined && page.items.length > partSize) hold(measureAll(page.items))
+  const page = await (isInParts ? findInParts(find, parsed) : find(parsed))
   // To a person, an empty list is still the place to make the first item.
   if (representation.interactive !== true) refuseEmpty(listing, page.items.length)
   return { listing, page }
@@ -108,9 +99,7 @@ async function sendItems (
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page)
   addLink(reply, formatLinks(links))
-  const expanded = await listing.expand?.(page.items)
-  if (expanded !== undefined) holdAnswer(reply, measureAll(expanded))
-  const items = (expanded ?? page.items).map(listing.show)
+  const items = (await listing.expand?.(page.items) ?? page.items).map(listing.show)
   const { rows } = choice.representation
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))

@@ -57,7 +57,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
 }
 
 async function loadQuery (
-  { family, grammar, urls, lengths }: Mount,
+  { family, grammar, urls }: Mount,
   field: Field,
   loading: Loading<ParsedQuery>
 ): Promise<LoadedPage | undefined> {
@@ -76,7 +76,7 @@ async function loadQuery (
     members,
     emptyList: 'not-found',
     isBare: true,
-    lengths: hasLongItems(family, parsed.expand) ? lengths.items : undefined,
+    hasLongItems: hasLongItems(family, parsed.expand),
     expand: await makeExpand(family, caller, parsed.expand),
     find: query => reader.find({ ...query, where: [...equal, ...query.where] }),
     renewTime: () => { reader.renewTime() },
