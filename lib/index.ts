@@ -33,7 +33,6 @@ export { representations } from './http/plugin/default-representations.js'
 export { csv } from './representations/csv.js'
 export type { FormAffordance, FormField, Refusal } from './representations/form-view.js'
 export { html } from './html/html.js'
-export type { ItemTexts } from './html/item-texts.js'
 export type { HtmlOptions } from './html/options.js'
 export type { Texts } from './html/texts.js'
 export type {

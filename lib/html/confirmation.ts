@@ -1,21 +1,22 @@
-import type { ChangedItem } from '../representations/item-view.js'
-import type { ItemAffordances } from '../representations/representation.js'
+import type { ChangedItem, Confirmation } from '../representations/item-view.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
-import { nameForm, renderWarning } from './operation.js'
+import { nameForm } from './operation.js'
 import type { Texts } from './texts.js'
-import { renderChanges, renderGiven, sayOnce } from './timeline.js'
+import { omitRepeated, renderChanges, renderGiven } from './timeline.js'
 
 /** Renders the page that asks before something is done, with all that is known of it. */
 export function renderConfirmation (
   texts: Texts,
   title: string,
-  { form, item, entered, others, ...asked }: NonNullable<ItemAffordances['confirm']>
+  { form, item, entered, others, ...asked }: Confirmation
 ): Markup {
-  const { action } = form
-  const { changes, params } = sayOnce(asked)
+  const { name, singular, title: summary, final, action } = form
+  const { changes, params } = omitRepeated(asked)
+  const warning = name === 'delete' ? texts.willBeGone(texts.label(singular)) : summary
   return markup`<p dir="auto"><a href="${item}">${title}</a></p>
-${renderWarning(texts, form)}
+${warning !== undefined && markup`<p>${warning}</p>`}
+${final === true && markup`<p><strong>${texts.final}</strong></p>`}
 ${renderPart(texts.whatChanges, renderChanges(texts, changes))}
 ${others.map(other => renderOther(texts, other))}
 ${renderPart(texts.yourEntries, renderGiven(texts, params))}

@@ -4,7 +4,7 @@ import { filterForm, renderField } from './form.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
-import { sayBoolean } from './values.js'
+import { formatBoolean } from './values.js'
 
 /** Renders what narrows a list now, each with a way to do without it. */
 export function renderChips (texts: Texts, { active, clear }: PageAffordances): Markup | undefined {
@@ -34,22 +34,22 @@ ${filters.map(field => renderField(texts, field, filterForm))}
 
 // What is read aloud begins with what is seen.
 function renderChip (texts: Texts, filter: ActiveFilter): Markup {
-  const text = sayFilter(texts, filter)
+  const text = formatFilter(texts, filter)
   const label = texts.removeFilter(text)
   return markup`<li><a href="${filter.href}" aria-label="${label}"><bdi>${text}</bdi> <span>×</span></a></li>
 `
 }
 
-function sayFilter (texts: Texts, filter: ActiveFilter): string {
+function formatFilter (texts: Texts, filter: ActiveFilter): string {
   const { field, op, isAlternative } = filter
-  const text = texts.condition(texts.label(field), op, sayValue(texts, filter))
+  const text = texts.condition(texts.label(field), op, formatOperand(texts, filter))
   return isAlternative ? texts.alternative(text) : text
 }
 
 // What is only a part of a value is shown as it was sent.
-function sayValue (texts: Texts, { kind, op, value }: ActiveFilter): string {
+function formatOperand (texts: Texts, { kind, op, value }: ActiveFilter): string {
   if (op === 'regex' || op === 'has' || op === 'null') return value
-  if (kind === 'boolean') return sayBoolean(texts, value === 'true')
+  if (kind === 'boolean') return formatBoolean(texts, value === 'true')
   if (kind === 'choice') return texts.choice(value)
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? texts.date(value) : value
 }

@@ -2,20 +2,15 @@ import type { FormAffordance, FormField } from '../representations/form-view.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import type { Texts } from './texts.js'
-import { sayBoolean } from './values.js'
+import { formatBoolean } from './values.js'
 
 /** Renders everything of a form but its title and its button. */
-export function renderInputs (texts: Texts, form: FormAffordance): Markup {
-  const { name, fields, key, revision } = form
+export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
+  const asksFirst = danger === true || final === true
   return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}${asksFirst(form) && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
 <input type="hidden" name="_confirm" value="ask">`}
 ${fields.map(field => renderField(texts, field, name))}`
-}
-
-/** Whether a person is asked before it is done. */
-export function asksFirst ({ danger, final }: FormAffordance): boolean {
-  return danger === true || final === true
 }
 
 /** The name of the form that filters a list. */
@@ -75,7 +70,7 @@ function renderAria ({ description, error }: FormField, id: string): Markup {
 }
 
 function renderOption (texts: Texts, choice: string, { kind, value }: FormField): Markup {
-  const text = kind === 'boolean' ? sayBoolean(texts, choice === 'true') : texts.choice(choice)
+  const text = kind === 'boolean' ? formatBoolean(texts, choice === 'true') : texts.choice(choice)
   return markup`<option value="${choice}"${choice === value && markup` selected`}>${text}</option>`
 }
 

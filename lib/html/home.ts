@@ -12,19 +12,19 @@ ${families.map(family => renderFamily(texts, family))}</ul>`
 
 function renderFamily (texts: Texts, family: HomeFamily): Markup {
   const { name, version, href, states = [] } = family
-  const count = sayCount(texts, family)
+  const count = formatCount(texts, family)
   return markup`<li>
 <h2><a href="${href}">${texts.family(texts.label(name), version)}</a></h2>
 ${count !== undefined && markup`<p>${texts.items(count)}</p>
 `}${states.length > 0 && markup`<ul class="states">
 ${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each.state)}</a> ${
-  sayCount(texts, each)}</li>
+  formatCount(texts, each)}</li>
 `)}</ul>
 `}</li>
 `
 }
 
-function sayCount (texts: Texts, { total, atLeast }: Count): string | undefined {
+function formatCount (texts: Texts, { total, atLeast }: Count): string | undefined {
   if (total !== undefined) return texts.number(total)
   return atLeast === undefined ? undefined : texts.atLeast(texts.number(atLeast))
 }

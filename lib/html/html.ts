@@ -5,11 +5,10 @@ import { renderConfirmation } from './confirmation.js'
 import { renderHome } from './home.js'
 import { renderItem } from './item.js'
 import { itemStyle } from './item-style.js'
-import type { Styles } from './layout.js'
 import { makeLayout } from './layout.js'
 import { renderList } from './list.js'
 import { listStyle } from './list-style.js'
-import { tellOutcome } from './message.js'
+import { describeResult } from './message.js'
 import { nameForm } from './operation.js'
 import type { HtmlOptions } from './options.js'
 import { checkOptions, replaceTexts } from './options.js'
@@ -29,29 +28,27 @@ import type { Texts } from './texts.js'
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
   // Browsers read every line end as a line feed, and hash what they read.
-  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  // A problem is small, and so is its page.
-  const styles = { whole: finish(style + listStyle + itemStyle), plain: finish(style) }
+  const css = (style + listStyle + itemStyle + (options.css ?? '')).replace(/\r\n?/g, '\n')
   const texts = replaceTexts(options.texts)
-  const layOut = makeLayout(options, texts, styles, script)
+  const renderPage = makeLayout(options, texts, css, script)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(styles, script), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
     one: async view => {
       if (view.home !== undefined) {
         const { home } = view
-        return layOut({ heading: texts.home, content: renderHome(texts, home), site: home.site })
+        return renderPage({ heading: texts.home, content: renderHome(texts, home), site: home.site })
       }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
-      return layOut(affordances?.confirm === undefined
+      return renderPage(affordances?.confirm === undefined
         ? {
             heading: title,
             state: affordances?.state,
-            message: affordances && tellOutcome(texts, affordances),
+            message: affordances && describeResult(texts, affordances),
             content: await renderItem(texts, view, affordances),
             site: affordances?.site,
             trail: affordances?.trail,
@@ -67,29 +64,26 @@ export function html (options: HtmlOptions = {}): Representation {
     page: async view => {
       const affordances = await view.affordances?.()
       const around = affordances ?? await view.around?.()
-      return layOut({
+      return renderPage({
         ...nameList(texts, view.name, affordances),
-        message: affordances && tellOutcome(texts, affordances),
+        message: affordances && describeResult(texts, affordances),
         content: await renderList(texts, view, affordances),
         site: around?.site,
         trail: around?.trail,
         others: affordances?.others
       })
     },
-    problem: view => layOut({
+    problem: view => renderPage({
       heading: String(view.document.title),
       content: renderProblem(texts, view),
-      trail: view.onward,
-      isStill: true
+      trail: view.onward
     })
   }
 }
 
-function makePolicy ({ whole, plain }: Styles, script: string): string {
+function makePolicy (css: string, script: string): string {
   const hash = (text: string) => createHash('sha256').update(text).digest('base64')
-  return "default-src 'none'; " +
-    `style-src 'sha256-${hash(whole)}' 'sha256-${hash(plain)}'; ` +
-    `script-src 'sha256-${hash(script)}'; ` +
+  return `default-src 'none'; style-src 'sha256-${hash(css)}'; script-src 'sha256-${hash(script)}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 

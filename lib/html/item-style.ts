@@ -16,24 +16,14 @@ export const itemStyle = `
 .operation.danger > summary { color: var(--bad) }
 .operation > form { border: 0; border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem }
 .operation > form > .hint { margin: 0 0 .75rem }
-.requests { margin: 1rem 0 0 }
-.requests > summary { font-size: .875rem; padding: 0 }
-.requests dl { display: block; margin-top: .5rem }
-.requests dt { font-size: .875rem }
+.request { margin: 1rem 0 0 }
+.request > summary { font-size: .875rem; padding: 0 }
 .curl {
   display: block; font-size: .8125rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .15rem 0 .75rem;
   padding: .5rem .75rem; background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
 }
-button.plain, .confirm a { margin-left: .75rem }
-button.plain { color: var(--ink); background: transparent; border-color: var(--faint) }
 .confirm { margin-top: 1.5rem }
-dialog {
-  max-width: min(36rem, calc(100vw - 2rem)); color: var(--ink); background: var(--paper); border: 1px solid var(--line);
-  border-radius: .5rem; padding: 1.25rem
-}
-dialog::backdrop { background: rgb(0 0 0 / .5) }
-dialog dl { grid-template-columns: minmax(5rem, 9rem) 1fr; margin: 0 0 1rem; max-height: 50vh; overflow-y: auto }
-dialog button { margin-bottom: .25rem }
+.confirm a { margin-left: .75rem }
 .timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
 .timeline + h2 { margin-top: 1.25rem }
 .timeline li { position: relative; padding-bottom: 1rem }
@@ -53,10 +43,10 @@ dialog button { margin-bottom: .25rem }
 .timeline dd { max-height: 6rem; overflow-y: auto }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 34rem) {
-  button.plain, .confirm a { display: block; margin: .5rem 0 0 }
+  .confirm a { display: block; margin: .5rem 0 0 }
 }
 @media print {
-  form, .operations, .message, dialog, nav, footer { display: none }
+  form, .operations, .message, nav, footer { display: none }
   body { max-width: none; padding: 0; color: #000; background: #fff }
   .timeline dd { max-height: none }
 }

@@ -4,7 +4,7 @@ import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderMessage } from './message.js'
 import { nameForm, renderOperation } from './operation.js'
-import { renderRefusal, sayReason } from './refusal.js'
+import { formatReason, renderRefusal } from './refusal.js'
 import type { Texts } from './texts.js'
 import { renderTimeline } from './timeline.js'
 import { renderValue } from './values.js'
@@ -16,10 +16,9 @@ export async function renderItem (
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
   if (affordances === undefined) return renderMembers(texts, document, {})
-  const { log, remove, refused, kinds, technical, feedback, entry } = affordances
-  const operations = [...affordances.operations, ...(remove === undefined ? [] : [remove])]
+  const { operations, log, refused, kinds, technical, feedback, entry } = affordances
   const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
-  const members = Object.entries(document).filter(([name]) => entry === undefined || !saidByEntry.includes(name))
+  const members = Object.entries(document).filter(([name]) => entry === undefined || !shownByEntry.includes(name))
   const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
   return markup`${feedback && renderMessage(texts, feedback)}
 ${renderRefusal(texts, refused, operations)}
@@ -39,17 +38,17 @@ ${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
 }
 
 // Better than as JSON.
-const saidByEntry = ['params', 'problem']
+const shownByEntry = ['params', 'problem']
 
 function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
   return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
 <dl>
 ${unavailable.map(({ name, reason, wrongState }) =>
-  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${sayReason(texts, reason, wrongState)}</dd>
+  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${formatReason(texts, reason, wrongState)}</dd>
 `)}</dl>`
 }
 
-// Nobody is led to where he is.
+// A page does not link to itself.
 function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Markup {
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const entries = Object.entries(members)

@@ -5,15 +5,9 @@ import type { HtmlOptions } from './options.js'
 import type { Texts } from './texts.js'
 import { renderBadge, shorten } from './values.js'
 
-/** The look of pages, and of those that are only text. */
-export interface Styles {
-  readonly whole: string
-  readonly plain: string
-}
-
 interface PageParts {
   readonly heading: string
-  /** What the trail calls it, where that says what it belongs to. */
+  /** A shorter heading for the trail, which shows already what the page belongs to. */
   readonly short?: string | undefined
   /** The state of what it is about. */
   readonly state?: string | undefined
@@ -26,30 +20,28 @@ interface PageParts {
   readonly trail?: readonly Crumb[] | undefined
   /** The same in other representations. */
   readonly others?: readonly Link[] | undefined
-  /** Whether it is only text: there is nothing for a script to do, and little to be styled. */
-  readonly isStill?: boolean
 }
 
 /** Makes the function that puts content into a whole page. */
 export function makeLayout (
   options: HtmlOptions,
   texts: Texts,
-  styles: Styles,
+  css: string,
   script: string
 ): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
-  const [whole, plain, code] = [new Markup(styles.whole), new Markup(styles.plain), new Markup(script)]
+  const [style, code] = [new Markup(css), new Markup(script)]
   return parts => {
     const { heading, short = heading, state, message, content, site = noSite, trail = [], others = [] } = parts
-    const { isStill = false } = parts
     const { home = site.home } = options
-    const said = message === undefined ? shorten(heading, maxTitle) : `${message} ${shorten(heading, maxTitle)}`
+    const beginning = shorten(heading, maxTitle)
+    const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${texts.pageTitle(said, title)}</title>
-<style>${isStill ? plain : whole}</style>
+<title>${pageTitle}</title>
+<style>${style}</style>
 </head>
 <body>
 <header><strong>${home === undefined ? title : markup`<a href="${home}">${title}</a>`}</strong>
@@ -61,8 +53,8 @@ ${renderTrail(texts, addHome(site, trail), short)}
 ${content}
 </main>
 ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
-`}${!isStill && markup`<script>${code}</script>
-`}</body>
+`}<script>${code}</script>
+</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`
   }
@@ -70,7 +62,7 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOt
 
 const noSite: Site = { families: [] }
 
-// Of a title, the beginning tells enough.
+// Of a title, the beginning is enough.
 const maxTitle = 60
 
 function renderFamilies (texts: Texts, { families }: Site): Markup | undefined {

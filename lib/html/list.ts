@@ -1,11 +1,12 @@
 import type { FormAffordance } from '../representations/form-view.js'
 import type { PageAffordances, PageView } from '../representations/representation.js'
+import { renderRequest } from './curl.js'
 import { renderChips, renderFilterForm } from './filter.js'
 import { renderInputs } from './form.js'
 import type { Markup } from './markup.js'
 import { markup } from './markup.js'
 import { renderMessage } from './message.js'
-import { nameForm, renderRequests } from './operation.js'
+import { nameForm } from './operation.js'
 import { renderRefusal } from './refusal.js'
 import type { Table } from './table.js'
 import { renderTable } from './table.js'
@@ -39,7 +40,7 @@ ${renderPaging(texts, affordances, total)}`
 async function renderItems (table: Omit<Table, 'kinds' | 'columns'>, affordances: PageAffordances): Promise<Markup> {
   const { texts, items } = table
   const { kinds, columns, timeline } = affordances
-  if (items.length === 0) return renderEmpty(texts, affordances)
+  if (items.length === 0) return renderEmpty(table, affordances)
   return timeline === undefined
     ? await renderTable({ ...table, columns, kinds, affordances })
     : await renderTimeline(texts, timeline)
@@ -56,15 +57,18 @@ function renderCreate (texts: Texts, form: FormAffordance, singular: string, isF
 ${renderInputs(texts, form)}
 </div>
 <button type="submit">${nameForm(texts, form)}</button>
-${renderRequests(texts, form.requests)}
+${form.request && renderRequest(texts, form.request)}
 </form>
 </details>`
 }
 
-function renderEmpty (texts: Texts, { page, clear, url }: PageAffordances): Markup {
+function renderEmpty (
+  { texts, caption }: Pick<Table, 'texts' | 'caption'>,
+  { page, clear, url }: PageAffordances
+): Markup {
   const [text, href, onward] = page !== 1
-    ? [texts.emptyPage, url({ page: undefined }), texts.firstPage]
-    : clear === undefined ? [texts.emptyList] : [texts.noMatches, clear, texts.showAll]
+    ? [texts.emptyPage(caption), url({ page: undefined }), texts.firstPage]
+    : clear === undefined ? [texts.emptyList(caption)] : [texts.noMatches(caption), clear, texts.showAll]
   return markup`<p class="empty">${text}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
 }
 

@@ -1,8 +1,11 @@
-import { replaceUnsupported } from '../core/values/json.js'
-
 /** Text that is markup already. */
 export class Markup {
-  constructor (readonly text: string) {}
+  // Only declared: to define it would cost a further call for every object.
+  declare readonly text: string
+
+  constructor (text: string) {
+    (this as { text: string }).text = text
+  }
 }
 
 export type Content = Markup | string | number | boolean | undefined | readonly Content[]
@@ -13,23 +16,25 @@ export type Content = Markup | string | number | boolean | undefined | readonly 
  */
 export function markup (strings: TemplateStringsArray, ...values: readonly Content[]): Markup {
   let text = strings[0] as string
-  values.forEach((value, index) => { text += render(value) + (strings[index + 1] as string) })
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
+    text += (value instanceof Markup ? value.text : render(value)) + (strings[index + 1] as string)
+  }
   return new Markup(text)
 }
 
 function render (value: Content): string {
   if (value instanceof Markup) return value.text
-  if (Array.isArray(value)) return (value as readonly Content[]).map(render).join('')
-  return value === undefined || value === false ? '' : escape(String(value))
+  if (value === undefined || value === false) return ''
+  if (!Array.isArray(value)) return String(value).replace(special, character => references[character] ?? '\ufffd')
+  let text = ''
+  for (const each of value as readonly Content[]) text += render(each)
+  return text
 }
 
-const references: Record<string, string> =
+// What means something in HTML, and what it forbids: control characters, halves of pairs, what is no character.
+// eslint-disable-next-line no-control-regex
+const special = /[&<>"'\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\p{Noncharacter_Code_Point}]/gu
+
+const references: Readonly<Record<string, string>> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
-
-// What HTML forbids besides: DEL, the C1 controls, and code points that are no characters.
-const forbidden = /[\u007f-\u009f\p{Noncharacter_Code_Point}]/gu
-
-function escape (text: string): string {
-  return replaceUnsupported(text).replace(forbidden, '\ufffd')
-    .replace(/[&<>"'\r]/g, character => references[character] as string)
-}

@@ -1,9 +1,9 @@
 import { errorCodes } from '../core/errors.js'
 import { didYouMean } from '../core/values/nearest.js'
-import { english } from './english.js'
 import type { Texts } from './texts.js'
+import { english } from './texts.js'
 
-/** What a host can say of its pages. */
+/** What a host can set for its pages. */
 export interface HtmlOptions {
   /** What the application is called. Default: API. */
   readonly title?: string
@@ -13,7 +13,7 @@ export interface HtmlOptions {
   readonly documentation?: string
   /** CSS after ours. */
   readonly css?: string
-  /** What the pages say, in the place of our words. */
+  /** Words of the pages that replace ours. */
   readonly texts?: Partial<Texts>
 }
 

@@ -1,7 +1,7 @@
 /**
- * The little that a browser does better by itself: the reader's own time and numbers, a dialog in the place of a page
- * that asks, no form sent twice, no empty parameters in an address. Everything works without it. As text, since what
- * is compiled or bundled later would no longer be what the policy has the hash of.
+ * The little that a browser does better by itself: the reader's own time and numbers, no empty parameters in an
+ * address. Everything works without it. As text, since what is compiled or bundled later would no longer be what the
+ * policy has the hash of.
  */
 export const script = `
 'use strict';
@@ -23,65 +23,17 @@ export const script = `
   each('data.number', data => localize(data, number.format(data.value)))
   each('.origin', place => { place.textContent = location.origin })
 
-  // What was told once is not told again to whom the address is sent, or when the page is loaded anew.
+  // A message is shown once, not again when the page is reloaded or its address is sent to others.
   const address = new URL(location.href)
   if (address.searchParams.has('_command')) {
     address.searchParams.delete('_command')
     history.replaceState(null, '', address)
   }
 
-  // No member of a form is used that a field could be named like.
-  const isGet = form => form.getAttribute('method') === 'get'
-  const listFields = form => [...form.querySelectorAll('.field')].map(field => [
-    field.querySelector('label').textContent,
-    field.querySelector('input:not([type=hidden]), select, textarea')
-  ])
-  const show = (list, form) => {
-    list.replaceChildren()
-    for (const [label, control] of listFields(form)) {
-      const value = control.tagName === 'SELECT' ? control.selectedOptions[0].textContent : control.value
-      if (control.value === '') continue
-      const [term, detail] = [document.createElement('dt'), document.createElement('dd')]
-      term.textContent = label
-      detail.textContent = value
-      detail.dir = 'auto'
-      list.append(term, detail)
-    }
-  }
-
-  const patience = 5000
-  const sent = new WeakMap()
-  document.addEventListener('submit', event => {
-    const form = event.target
-    if (isGet(form)) return
-    const dialog = form.querySelector('dialog')
-    if (dialog !== null && !dialog.contains(event.submitter)) {
-      event.preventDefault()
-      show(dialog.querySelector('.entered'), form)
-      dialog.showModal()
-      return
-    }
-    const now = Date.now()
-    if (now - (sent.get(form) ?? -patience) < patience) event.preventDefault()
-    else sent.set(form, now)
-  })
-  document.addEventListener('formdata', event => {
-    const { target: form, formData } = event
-    if (isGet(form)) {
-      for (const name of new Set(formData.keys())) {
-        const values = formData.getAll(name).filter(value => value !== '')
-        formData.delete(name)
-        for (const value of values) formData.append(name, value)
-      }
-    } else if (form.querySelector('dialog[open]') !== null) formData.delete('_confirm')
-  })
-  document.addEventListener('click', event => {
-    if (event.target.matches('dialog .plain')) event.target.closest('dialog').close()
-  })
-  addEventListener('pageshow', event => {
-    if (!event.persisted) return
-    each('dialog[open]', dialog => dialog.close())
-    each('form', form => sent.delete(form))
+  // By its attribute: a field could be named like a member of the form.
+  document.addEventListener('formdata', ({ target, formData }) => {
+    if (target.getAttribute('method') !== 'get') return
+    for (const [name, value] of [...formData]) if (value === '') formData.delete(name)
   })
 })()
 `

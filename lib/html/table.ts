@@ -17,7 +17,7 @@ export interface Table {
   readonly affordances?: PageAffordances
 }
 
-// So few would stand far apart in all the room there is.
+// So few would be far apart in the whole width.
 const fewColumns = 4
 
 export async function renderTable (table: Table): Promise<Markup> {
@@ -48,7 +48,7 @@ function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members
 `
 }
 
-// What nobody sees cannot be clicked.
+// A text that is not visible cannot be clicked.
 function renderLink (item: Members, shown: Content, value: unknown, href: string): Markup {
   const isSeen = value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
   return markup`<a href="${href}">${isSeen || item.id === undefined ? shown : String(item.id)}</a>`

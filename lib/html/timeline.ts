@@ -4,8 +4,8 @@ import { writeInTurns } from '../representations/in-turns.js'
 import type { LogEntry, ShownChange, ShownMember } from '../representations/item-view.js'
 import type { Content, Markup } from './markup.js'
 import { markup } from './markup.js'
-import { tellDone } from './message.js'
-import { sayReason } from './refusal.js'
+import { describeOutcome } from './message.js'
+import { formatReason } from './refusal.js'
 import type { Texts } from './texts.js'
 import { renderValue, shorten } from './values.js'
 
@@ -17,12 +17,12 @@ ${await writeInTurns(entries, entry => renderEntry(texts, entry))}</ol>`
 
 function renderEntry (texts: Texts, entry: LogEntry): Markup {
   const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
-  const { changes, params } = sayOnce(entry)
+  const { changes, params } = omitRepeated(entry)
   const by = principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`
   return markup`<li class="${outcome}">
-<p class="what"><strong>${tellDone(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
+<p class="what"><strong>${describeOutcome(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
 <p class="hint">${renderValue(texts, at, 'date-time')}${by}${about && renderAbout(texts, about)}</p>
-${reason !== undefined && markup`<p dir="auto">${sayReason(texts, reason, wrongState)}</p>
+${reason !== undefined && markup`<p dir="auto">${formatReason(texts, reason, wrongState)}</p>
 `}${renderChanges(texts, changes)}${renderGiven(texts, params)}</li>
 `
 }
@@ -32,13 +32,13 @@ function renderAbout (texts: Texts, { singular, id, href }: NonNullable<LogEntry
   return markup` <bdi>${href === undefined ? name : markup`<a href="${href}">${name}</a>`}</bdi>`
 }
 
-type Said = Pick<LogEntry, 'changes' | 'params'>
+type Described = Pick<LogEntry, 'changes' | 'params'>
 
 /**
  * What was changed and what was sent, with nothing in both: a reason that became the holdReason, a newPrice that became
- * the price. A change of which no value is known says nothing beside what was sent under its name.
+ * the price. A change without known values is left out where a parameter has its name.
  */
-export function sayOnce ({ changes, params }: Said): Said {
+export function omitRepeated ({ changes, params }: Described): Described {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
     params: params.filter(param => !changes.some(({ name, to }) =>

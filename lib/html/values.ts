@@ -7,7 +7,7 @@ import type { Texts } from './texts.js'
 /** Renders a value as people read it. */
 export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
-  if (typeof value === 'boolean') return sayBoolean(texts, value)
+  if (typeof value === 'boolean') return formatBoolean(texts, value)
   if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
   const text = String(value)
@@ -18,7 +18,7 @@ export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Co
   return moment === undefined ? text : renderMoment(texts, moment)
 }
 
-// To the minute for the eye; exactly for who wants to know.
+// To the minute; the title has it exactly.
 function renderMoment (texts: Texts, moment: string): Markup {
   return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
 }
@@ -34,12 +34,12 @@ function renderObject (texts: Texts, value: object): Content {
   const entries = Object.entries(value)
   if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
   if (entries.length === 0) return renderValue(texts, undefined)
-  const say = (member: unknown) => typeof member === 'boolean' ? sayBoolean(texts, member) : String(member)
-  return entries.map(([name, member]) => `${texts.label(name)}: ${say(member)}`).join('; ')
+  const format = (member: unknown) => typeof member === 'boolean' ? formatBoolean(texts, member) : String(member)
+  return entries.map(([name, member]) => `${texts.label(name)}: ${format(member)}`).join('; ')
 }
 
 /** Yes or no. */
-export function sayBoolean ({ yes, no }: Texts, value: boolean): string {
+export function formatBoolean ({ yes, no }: Texts, value: boolean): string {
   return value ? yes : no
 }
 
@@ -48,7 +48,7 @@ export function renderBadge (texts: Texts, value: string): Markup {
   return markup`<span class="badge">${texts.choice(value)}</span>`
 }
 
-/** As much of a text as there is room for. */
+/** The beginning of a long text. */
 export function shorten (text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   // Of a long one, no more is taken apart than may be shown.

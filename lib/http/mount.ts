@@ -7,7 +7,6 @@ import type { Makers } from '../core/service/makers.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
 import type { Neighbours } from './neighbours.js'
-import type { RequestWriters } from './requests.js'
 import type { Retirement } from './retirement.js'
 import type { Urls } from './urls.js'
 
@@ -33,8 +32,6 @@ export interface Mount {
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
   readonly forms: ReadonlySet<string>
-  /** How each form that is mounted says something, by its name; the forms put it there. */
-  readonly requestWriters: RequestWriters
   /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
   readonly schemas: Map<string, TSchema>
   /** How many flaws a problem names. */

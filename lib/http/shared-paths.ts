@@ -119,11 +119,6 @@ class SharedNames<T> {
     return this.#getClaim(name).value
   }
 
-  /** Whether it is this mount's then. */
-  isOwner (name: string, mount: Mount): boolean {
-    return this.#getClaim(name).mount === mount
-  }
-
   #getClaim (name: string): Claim<T> {
     const claims = this.#claims.get(name) as Claim<T>[]
     return claims.find(({ mount }) => !hasEnded(mount.retirement)) ?? claims[0] as Claim<T>

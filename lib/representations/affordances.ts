@@ -8,7 +8,7 @@ export interface Link {
   readonly title: string
 }
 
-/** A place on the way to a page, from the outside. */
+/** A step of the trail to a page. */
 export interface Crumb {
   readonly kind: 'home' | 'list' | 'item' | 'log'
   readonly href: string
@@ -16,33 +16,33 @@ export interface Crumb {
   readonly name: string
 }
 
-/** Where every page leads besides its own. */
+/** The links that every page has. */
 export interface Site {
   /** The home of the prefix, where there is one. */
-  readonly home?: string
-  /** The families at the prefix that can be listed by who asks. */
+  readonly home?: string | undefined
+  /** The families at the prefix that the caller may list. */
   readonly families: readonly SiteFamily[]
 }
 
 /** A family that a page leads to. */
 export interface SiteFamily {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   readonly href: string
   /** Whether the page belongs to it. */
   readonly isCurrent: boolean
 }
 
-/** How many there are: exactly or, of very many, so many at least; neither where to count would take long. */
+/** The number of items: exact or, where there are very many, a lower bound; neither where counting takes long. */
 export interface Count {
-  readonly total?: number
-  readonly atLeast?: number
+  readonly total?: number | undefined
+  readonly atLeast?: number | undefined
 }
 
 /** A family as the home shows it. */
 export interface HomeFamily extends Count {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   /** Its list. */
   readonly href: string
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
@@ -61,30 +61,29 @@ export type Kinds = Readonly<Record<string, ShownKind>>
 export interface ItemAffordances {
   readonly site: Site
   readonly kinds: Kinds
-  /** The member that says which item it is. */
+  /** The member by which people know the item. */
   readonly title: string
   /** What the item belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The state in a word. */
-  readonly state?: string
-  /** Members that the service itself gives, and few people look at. */
+  readonly state?: string | undefined
+  /** Members that the service itself gives, which matter to few people. */
   readonly technical: readonly string[]
-  /** The operations that are allowed now. */
+  /** The operations that are allowed now, and the deletion. */
   readonly operations: readonly FormAffordance[]
   /** Those that are not. */
   readonly unavailable: readonly UnavailableOperation[]
-  readonly remove?: FormAffordance
   /** The newest entries of the log, the last first. */
-  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
-  readonly entry?: LogEntry
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
-  /** What is asked about in the place of everything else, with the form that does it. */
-  readonly confirm?: Confirmation & { readonly form: FormAffordance }
+  readonly entry?: LogEntry | undefined
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
+  /** A question, which is shown instead of everything else. */
+  readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
@@ -99,38 +98,38 @@ export interface PageAffordances {
   readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
-  /** Its number; undefined where it is read from a place. */
-  readonly page?: number
+  /** Its number; undefined where it is read from a cursor. */
+  readonly page?: number | undefined
   /** The pages around it, as in the links of JSON. */
-  readonly prev?: string
-  readonly next?: string
+  readonly prev?: string | undefined
+  readonly next?: string | undefined
   /** How many items a page has, and how many it could have. */
   readonly pageSize: number
   readonly pageSizes: readonly number[]
-  /** Whether `count=exact` says how many there are in all. */
+  /** Whether the page can have a total (`count=exact`). */
   readonly isCountable: boolean
   /** Fields to filter by. */
   readonly filters: readonly FormField[]
-  /** What narrows the list now, and the list without any of it. */
+  /** The active filters, and the list without any of them. */
   readonly active: readonly ActiveFilter[]
-  readonly clear?: string
+  readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
   readonly kept: readonly (readonly [name: string, value: string])[]
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
-  readonly create?: FormAffordance
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
+  readonly create?: FormAffordance | undefined
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
   /** The items as entries of a log, where they are such. */
-  readonly timeline?: readonly LogEntry[]
+  readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
-  /** Where the item at this place of the page is. */
+  /** The address of the item in this row. */
   address (index: number): string
-  /** Where the item is that a member of it refers to; undefined where it refers to none. */
-  refer? (index: number, member: string): string | undefined
+  /** The address of the item that a member of it refers to; undefined where it refers to none. */
+  readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
 /** A filter of a list as it is used. */

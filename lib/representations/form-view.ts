@@ -2,7 +2,7 @@ import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { SampleRequest, WrongState } from './item-view.js'
 
-/** Why what a person sent was refused. */
+/** Why a form was refused. */
 export interface Refusal {
   readonly problem: Members
   /** The same, where it was for the state alone. */
@@ -15,24 +15,24 @@ export interface Refusal {
 export interface FormAffordance {
   /** Of the operation, `create` or `delete`. */
   readonly name: string
-  /** What it is done to. */
+  /** The singular of the family. */
   readonly singular: string
-  /** What a definition says of it. */
-  readonly title?: string
+  /** Its summary in the definition. */
+  readonly title?: string | undefined
   /** Whether the person is asked first. */
-  readonly danger?: boolean
-  /** Whether the person is asked first, and told that nothing takes it back. */
-  readonly final?: boolean
+  readonly danger?: boolean | undefined
+  /** Whether the person is asked first, and warned that it cannot be undone. */
+  readonly final?: boolean | undefined
   /** Whether this is what was refused. */
   readonly isRefused: boolean
-  /** The same as requests. */
-  readonly requests: readonly SampleRequest[]
+  /** The same as a request of a program. */
+  readonly request?: SampleRequest | undefined
   readonly action: string
   readonly fields: readonly FormField[]
   /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
   readonly key: string
   /** Sent along where a write must name the revision that it is based on. */
-  readonly revision?: number
+  readonly revision?: number | undefined
 }
 
 /** A field of a form. */
@@ -41,17 +41,17 @@ export interface FormField {
   /** The name of the member that it is about. */
   readonly label: string
   /** What a filter asks of it, where it is not to be equal. */
-  readonly bound?: 'from' | 'to' | 'has'
+  readonly bound?: 'from' | 'to' | 'has' | undefined
   readonly kind: Kind
   readonly required: boolean
-  readonly description?: string
-  readonly values?: readonly string[]
-  readonly minimum?: number
-  readonly maxLength?: number
+  readonly description?: string | undefined
+  readonly values?: readonly string[] | undefined
+  readonly minimum?: number | undefined
+  readonly maxLength?: number | undefined
   /** What was entered before, or what the item has. */
-  readonly value?: string
+  readonly value?: string | undefined
   /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
-  readonly was?: string
+  readonly was?: string | undefined
   /** What was wrong with it. */
-  readonly error?: string
+  readonly error?: string | undefined
 }

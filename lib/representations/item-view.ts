@@ -1,5 +1,6 @@
 import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+import type { FormAffordance } from './form-view.js'
 
 /** The kind of a value, for people: a choice is one of a few words. */
 export type ShownKind = Kind | 'choice'
@@ -19,29 +20,28 @@ export interface ShownChange {
   readonly to?: unknown
 }
 
-/** That the state of an item does not allow an operation, where no more is said of it. */
+/** An operation that the state of an item does not allow, for no other reason. */
 export interface WrongState {
   readonly operation: string
   readonly singular: string
-  readonly state?: string
+  readonly state?: string | undefined
   /** The operations that are allowed now. */
   readonly allowed: readonly string[]
 }
 
-/** What was done by a command: the words for it, and what became of it. */
+/** The outcome of a command. */
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
   readonly name: string
   /** Of the item. */
   readonly singular: string
-  readonly participle: string | undefined
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
   readonly revision: number
   /** That of the item now, where it is there. */
-  readonly current?: number
+  readonly current?: number | undefined
   /** The log of the item, where it was deleted. */
-  readonly log?: string
+  readonly log?: string | undefined
 }
 
 /** An entry of the log, for people. */
@@ -54,13 +54,13 @@ export interface LogEntry extends Feedback {
   readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** Why it was refused, as programs are told. */
+  /** Why it was refused, as in the problem. */
   readonly reason?: string | undefined
   /** The same, where it was for the state alone. */
   readonly wrongState?: WrongState | undefined
 }
 
-/** Another item that changes too. */
+/** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
   /** What it is called. */
@@ -70,13 +70,15 @@ export interface ChangedItem {
   readonly changes: readonly ShownChange[]
 }
 
-/** What is asked about before it is done. */
+/** A question before something is done. */
 export interface Confirmation {
+  /** The form that does it. */
+  readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
   /** Where the item is. */
   readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** The others that change with it, as far as who asks may read them. */
+  /** The others that change with it, as far as the caller may read them. */
   readonly others: readonly ChangedItem[]
   /** What is sent along, field by field. */
   readonly entered: readonly (readonly [name: string, value: string])[]
@@ -85,16 +87,14 @@ export interface Confirmation {
 /** An operation that cannot be done now, and why not. */
 export interface UnavailableOperation {
   readonly name: string
-  /** As programs are told. */
+  /** As in a problem. */
   readonly reason: string
   /** The same, where it is for the state alone. */
   readonly wrongState?: WrongState | undefined
 }
 
-/** A request that does the same as the button of a form. */
+/** A request of a program that does the same as the button of a form. */
 export interface SampleRequest {
-  /** The form in which it says it. */
-  readonly form: string
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -12,7 +12,6 @@ import { describeRequestHeaders, writeConditions } from '../openapi/parameters.j
 import { describeSharedRoute } from '../openapi/route.js'
 import { describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { readIdempotencyKey } from '../request.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { shareEndpoint } from '../shared-paths.js'
@@ -33,18 +32,6 @@ interface Action {
 export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
   return listActions(mount.family).flatMap(action =>
     shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
-}
-
-/** Says the same under `/command`. */
-export function makeActionWriter (mount: Mount, shared: SharedPaths): RequestWriter {
-  const { family: { lifecycle }, urls } = mount
-  return (request, { operation, item, params }) => {
-    const action = operation?.action ?? lifecycle?.createAction as string
-    // At another version's, it would be that version that does it.
-    if (!shared.actions.isOwner(action, mount)) return undefined
-    const body = item === undefined ? params : { id: item.id, ...params }
-    return { method: 'POST', url: urls.shared(request, `/command/${action}/`), body }
-  }
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {

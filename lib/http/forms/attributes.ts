@@ -14,7 +14,6 @@ import { describeRequestHeaders, writeConditions } from '../openapi/parameters.j
 import type { Description } from '../openapi/route.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
-import { hasAllWords } from '../requests.js'
 import type { RouteSchema } from '../routes.js'
 import type { ItemLinks } from '../show-item.js'
 import { linkItem } from '../show-item.js'
@@ -23,7 +22,7 @@ import { answerItem } from './answer.js'
 import { getJsonBody } from './body.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
-import { findPatch, interpret, isEdited } from './interpret.js'
+import { interpret, isEdited } from './interpret.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
@@ -31,12 +30,6 @@ import { findPatch, interpret, isEdited } from './interpret.js'
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
-  makeWriter: ({ family, urls, makers }) => (request, { operation, item, params }) => {
-    if (item === undefined || !hasAllWords(operation)) return undefined
-    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined, items: {} }
-    const body = findPatch(family, item, { operation, params, context })
-    return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
-  },
   endpoints (mount) {
     if (mount.family.operations.size === 0) return []
     const read = compileReader(mount)

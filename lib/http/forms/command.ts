@@ -3,7 +3,6 @@ import { describeCommandAnswers } from '../openapi/answers.js'
 import { commandIdParameter, describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeActions, describeCommand } from '../openapi/schemas.js'
-import { hasAllWords } from '../requests.js'
 import { readCommandId } from '../urls.js'
 import { answerCommand } from './answer.js'
 import { compileItemEnvelope } from './envelope.js'
@@ -13,10 +12,6 @@ import { makeWriteEndpoint, operationRule } from './form.js'
 /** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
 export const command: Form<'command'> = {
   name: 'command',
-  makeWriter: ({ urls }) => (request, { operation, item, params, command }) =>
-    item === undefined || !hasAllWords(operation)
-      ? undefined
-      : { method: 'PUT', url: urls.command(request, item.id, command), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

@@ -15,7 +15,6 @@ import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
 import { addHint, answerRead, parseFields } from '../reads/read.js'
-import { hasAllWords } from '../requests.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { toProblem } from '../to-problem.js'
@@ -32,14 +31,6 @@ const path = '/rest/commands/:command'
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
   name: 'commands',
-  makeWriter: (mount, shared) => (request, { operation, item, params, command }) => {
-    const { family: { singular }, urls } = mount
-    if (item === undefined || !hasAllWords(operation)) return undefined
-    // At another version's, it would be that version that does it.
-    if (shared === undefined || !shared.commands.isOwner(singular, mount)) return undefined
-    const url = urls.shared(request, path.replace(':command', encodeURIComponent(command)))
-    return { method: 'PUT', url, body: { [singular]: item.id, action: operation.action, params } }
-  },
   endpoints (mount, shared) {
     const { family } = mount
     if (family.operations.size === 0 || shared === undefined) return []

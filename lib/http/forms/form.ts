@@ -1,5 +1,4 @@
 import type { Mount } from '../mount.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import type { Write } from './write.js'
@@ -11,8 +10,6 @@ export interface Form<N extends string = string> {
   readonly name: N
   /** @param shared undefined where the mount takes no part in the paths without a version */
   endpoints (mount: Mount, shared: SharedPaths | undefined): FormEndpoint[]
-  /** Makes what says something in this form, for people to see. */
-  makeWriter (mount: Mount, shared: SharedPaths | undefined): RequestWriter
 }
 
 /** An endpoint that may share its path and method with other forms. */

@@ -1,13 +1,12 @@
 import type { Mount } from '../mount.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
-import { actionEndpoints, makeActionWriter } from './action.js'
+import { actionEndpoints } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
 import { commands } from './commands.js'
-import type { Form } from './form.js'
 import { combineForms } from './form.js'
-import { lifecycleEndpoints, makeLifecycleWriter } from './lifecycle.js'
+import { lifecycleEndpoints } from './lifecycle.js'
 import { noun } from './noun.js'
 import { update } from './update.js'
 import { participle, verb } from './word.js'
@@ -21,21 +20,11 @@ export type FormName = typeof forms[number]['name']
 /** Everything that a mount can be told to do. */
 export function writeEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
   const mounted = forms.filter(({ name }) => mount.forms.has(name))
-  listWriters(mount, shared, mounted)
   return [
     ...lifecycleEndpoints(mount),
     ...combineForms(mounted, mount, shared),
     ...(shared === undefined ? [] : actionEndpoints(mount, shared))
   ]
-}
-
-// The first is what a button of a page does.
-function listWriters (mount: Mount, shared: SharedPaths | undefined, mounted: readonly Form[]): void {
-  const { requestWriters: writers, family: { lifecycle } } = mount
-  if (mount.forms.has(noun.name)) writers.set(noun.name, noun.makeWriter(mount, shared))
-  if (lifecycle !== undefined) writers.set('lifecycle', makeLifecycleWriter(mount))
-  for (const form of mounted) if (form !== noun) writers.set(form.name, form.makeWriter(mount, shared))
-  if (shared !== undefined) writers.set('action', makeActionWriter(mount, shared))
 }
 
 /** The words that can stand in a path after an item. */

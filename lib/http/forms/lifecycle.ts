@@ -12,7 +12,6 @@ import {
 import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute, describeRoute } from '../openapi/route.js'
 import { describeLinkedItem, describeNew } from '../openapi/schemas.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint } from '../routes.js'
 import { showItem } from '../show-item.js'
 import { readItemId } from '../urls.js'
@@ -24,14 +23,6 @@ import { makeWriteEndpoint } from './form.js'
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const { lifecycle } = mount.family
   return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
-}
-
-/** Creates by `POST` on the collection, deletes by `DELETE`. */
-export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
-  return (request, { operation, item, params }) => {
-    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
-    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
-  }
 }
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {

@@ -18,9 +18,6 @@ import { makeWriteEndpoint, operationRule } from './form.js'
 /** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
 export const noun: Form<'noun'> = {
   name: 'noun',
-  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || operation === undefined
-    ? undefined
-    : { method: 'POST', url: `${urls.item(request, item.id)}/${operation.noun}`, body: params },
   endpoints (mount) {
     const { family } = mount
     const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]

@@ -3,7 +3,6 @@ import { describeItemAnswers } from '../openapi/answers.js'
 import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeActions } from '../openapi/schemas.js'
-import { hasAllWords } from '../requests.js'
 import { answerItem } from './answer.js'
 import { hasMember } from './body.js'
 import { compileItemEnvelope } from './envelope.js'
@@ -13,9 +12,6 @@ import { makeWriteEndpoint } from './form.js'
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {
   name: 'update',
-  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || !hasAllWords(operation)
-    ? undefined
-    : { method: 'PUT', url: urls.item(request, item.id), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []

@@ -3,7 +3,6 @@ import { describeItemAnswers } from '../openapi/answers.js'
 import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeParams } from '../openapi/schemas.js'
-import { hasAllWords } from '../requests.js'
 import { readItemId } from '../urls.js'
 import { answerItem } from './answer.js'
 import { readJsonParams } from './body.js'
@@ -19,11 +18,6 @@ export const participle = makeWordForm('participle')
 function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
   return {
     name: word,
-    makeWriter: ({ urls, forms }) => (request, { operation, item, params }) => {
-      if (item === undefined || !hasAllWords(operation)) return undefined
-      if (word === 'participle' && !isApart(operation, forms)) return undefined
-      return { method: 'PUT', url: `${urls.item(request, item.id)}/${operation[word]}`, body: params }
-    },
     endpoints (mount) {
       const { family, forms } = mount
       const operations = [...family.operations.values()]

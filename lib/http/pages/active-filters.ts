@@ -12,7 +12,7 @@ export function listActiveFilters (
   { filters }: Grammar,
   { parameters }: ParsedQuery,
   path: string
-): { readonly active: readonly ActiveFilter[], readonly clear?: string } {
+): { readonly active: readonly ActiveFilter[], readonly clear: string | undefined } {
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const active = uses.flatMap((use, index): ActiveFilter[] => {
     if (use === undefined) return []
@@ -20,8 +20,8 @@ export function listActiveFilters (
     const href = join(path, parameters.filter((_, other) => other !== index))
     return [{ field: field.name, kind: showKind(field), op, value: text, isAlternative: group !== undefined, href }]
   })
-  if (active.length === 0) return { active }
-  return { active, clear: join(path, parameters.filter((_, index) => uses[index] === undefined)) }
+  const others = parameters.filter((_, index) => uses[index] === undefined)
+  return { active, clear: active.length === 0 ? undefined : join(path, others) }
 }
 
 function join (path: string, parameters: readonly Parameter[]): string {

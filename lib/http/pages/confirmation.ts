@@ -1,5 +1,5 @@
 import { listChanges } from '../../core/family/changes.js'
-import type { Family } from '../../core/family/family.js'
+import type { Family, Lifecycle } from '../../core/family/family.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
@@ -11,10 +11,10 @@ import type { ItemAffordances } from '../../representations/representation.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { toProblem } from '../to-problem.js'
-import { makeOperationForm, placeItem, trailToItem } from './item-affordances.js'
+import { placeItem, trailToItem } from './item-affordances.js'
 import { showChanges, showParams } from './log-entries.js'
 
-/** What is asked before something is done to an item, in the place of everything else. */
+/** What a page asks before something is done to an item. */
 export interface Question {
   readonly command: Command
   readonly decision: Decision & { readonly outcome: 'done' }
@@ -30,28 +30,23 @@ export async function affordConfirmation (
 ): Promise<ItemAffordances> {
   const { mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
-  const { lifecycle, operations } = family
   const action = command.action as string
-  const { operation, params } = operations.get(action) ?? (lifecycle as NonNullable<typeof lifecycle>).deletion
-  const { revision, ...form } = makeOperationForm(exchange, item, operation, params, {
-    action: `${self}/${operation.noun}`,
-    entered: sent.entries
-  })
-  const entered = [
-    // As the page had them, so that what was sent before it asked is known again.
-    ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
-    ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
-    ...sent.entries
-  ]
+  const { name, noun, summary: title, final } =
+    family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
   return {
     ...await placeItem(exchange, item.id),
     trail: trailToItem(exchange, item.id, item),
     operations: [],
     unavailable: [],
     confirm: {
-      form,
+      form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
       item: self,
-      entered,
+      // As the page had them, so that what was sent before it asked is known again.
+      entered: [
+        ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
+        ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
+        ...sent.entries
+      ],
       params: showParams(family, action, command.params),
       changes: after === undefined ? [] : showDifference(family, item, after),
       others: await showOthers(exchange, others, changed)
@@ -63,7 +58,7 @@ function showDifference (family: Family, before: Stored, after: Stored): ShownCh
   return showChanges(family, listChanges(family.ownFields, before, after))
 }
 
-/** The others that change, as far as who asks may read them before and after it. */
+/** The others that change, as far as the caller may read them before and after it. */
 async function showOthers (
   exchange: Exchange,
   others: readonly LoadedOther[],
@@ -74,18 +69,18 @@ async function showOthers (
     const { family, id, current } = other
     const after = changed.get(other.name)
     if (after === undefined || !await mayRead(exchange, other, [current, after])) return []
-    const place = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+    const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
     return [{
       singular: family.singular,
       title: String(current[family.presentation.title] ?? id),
-      href: place?.urls.item(request, id),
+      href: there?.urls.item(request, id),
       changes: showDifference(family, current, after)
     }]
   }))
   return shown.flat()
 }
 
-// To be allowed to change it is another matter.
+// Being allowed to change it is not enough.
 async function mayRead (
   { request }: Exchange,
   { family, caller, id }: LoadedOther,

@@ -4,10 +4,10 @@ import type { Exchange } from '../mount.js'
 import { findWayOn } from './site.js'
 import { readWrongState } from './wrong-state.js'
 
-/** What people are told of a problem besides, and where they can go from it. */
+/** What a page shows of a problem besides its document, and where it leads. */
 export function guideOn (
   exchange: Pick<Exchange, 'mount' | 'request'>,
-  problem: Problem
+  { code, message, members }: Problem
 ): Pick<ProblemView, 'onward' | 'wrongState'> {
-  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, problem) }
+  return { onward: findWayOn(exchange), wrongState: readWrongState(exchange.mount.family, code, message, members) }
 }

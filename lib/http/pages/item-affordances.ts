@@ -1,6 +1,5 @@
 import { logFields } from '../../core/family/command-schema.js'
 import { ServiceFields } from '../../core/family/fields.js'
-import type { NounOperation } from '../../core/family/operation.js'
 import type { Params } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import { readTarget } from '../../core/service/record.js'
@@ -11,11 +10,10 @@ import type { Crumb, ItemAffordances, Link, Representation } from '../../represe
 import { listKinds } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, isText, makeForm } from './form-fields.js'
+import { explainRefusal, isText, makeForm, makeSampleRequest } from './form-fields.js'
 import { showEntry } from './log-entries.js'
 import type { Offer } from './offers.js'
-import { keepGranted, listOffers } from './offers.js'
-import { listRequests } from './sample-requests.js'
+import { findAddress, keepGranted, listOffers } from './offers.js'
 import { findSite } from './site.js'
 import { findWrongState } from './wrong-state.js'
 
@@ -23,8 +21,9 @@ import { findWrongState } from './wrong-state.js'
 export interface ItemPage {
   /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** Who reads it. */
+  /** The name of the reader, as in the log, and what the grant offers. */
   readonly principal: string | undefined
+  readonly offers: readonly string[] | undefined
   /** The form that was refused. */
   readonly submission?: Submission | undefined
   /** What has just been done. */
@@ -35,38 +34,36 @@ export interface ItemPage {
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { entries, principal, submission, feedback }: ItemPage
+  { entries, principal, offers: named, submission, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const { family, urls } = mount
-  const self = urls.item(request, item.id)
-  const offers = await findOffers(exchange, item)
+  const offers = await findOffers(exchange, item, named)
   const forms = offers.filter(({ reason }) => reason === undefined)
     .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
-  const operations = forms.filter(({ name }) => name !== 'delete')
-  const remove = forms.find(({ name }) => name === 'delete')
-  const state = family.state?.(item)
   return {
     ...await placeItem(exchange, item.id),
-    ...(state === undefined ? {} : { state }),
-    operations,
+    state: family.state?.(item),
+    operations: forms,
     unavailable: offers.flatMap(({ operation: { name }, reason }) =>
-      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, { name, reason }) }]),
-    ...(remove && { remove }),
-    ...(family.writable && {
-      log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
-    }),
-    ...(feedback && { feedback: { ...feedback, current: item.revision } }),
-    ...explainRefusal(mount, submission, forms)
+      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, name, reason) }]),
+    log: family.writable
+      ? {
+          href: `${urls.item(request, item.id)}/commands`,
+          entries: entries.map(entry => showEntry(exchange, entry, principal))
+        }
+      : undefined,
+    feedback: feedback && { ...feedback, current: item.revision },
+    refused: explainRefusal(mount, submission, forms)
   }
 }
 
 // What the caller may do, and why not now where it is not allowed.
-async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
+async function findOffers (exchange: Exchange, item: Stored, named: ItemPage['offers']): Promise<Offer[]> {
   // The forms of a page are sent to the nouns.
   if (!exchange.mount.forms.has('noun')) return []
   const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
-  return await keepGranted(exchange, item, offers)
+  return await keepGranted(exchange, item, offers, named)
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
@@ -91,23 +88,27 @@ export async function placeItem (
 export function makeOperationForm (
   exchange: Exchange,
   item: Stored,
-  operation: NounOperation,
+  operation: Offer['operation'],
   params: Params,
   submission: Submission | undefined
 ): FormAffordance {
-  const { mount: { family: { singular }, urls, preconditions }, request } = exchange
-  const { name, noun, summary, danger = false, final = false } = operation
-  const title = summary === undefined ? {} : { title: summary }
-  const { schema, isPartial } = params
-  const action = `${urls.item(request, item.id)}/${noun}`
-  // The same form of the same revision has the same key, so that what is sent twice is done once.
-  const key = `${action} ${item.revision}`
-  // What is filled in shows what somebody else may be changing just now.
-  const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-  const entered = submission?.action === action ? submission.entered : undefined
-  const requests = listRequests(exchange, { operation, item }, { params, entered, key })
-  const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }
-  return makeForm(form, submission, isPartial ? item : undefined)
+  const { mount, request } = exchange
+  const { name, noun, summary: title, danger, final } = operation
+  const action = `${mount.urls.item(request, item.id)}/${noun}`
+  const address = findAddress(exchange, item.id, operation)
+  return makeForm({
+    name,
+    singular: mount.family.singular,
+    title,
+    danger,
+    final,
+    action,
+    // The same form of the same revision has the same key, so that what is sent twice is done once.
+    key: `${action} ${item.revision}`,
+    // A form that is filled in must not undo the change of another person.
+    revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
+    request: address && makeSampleRequest(mount, address, params, item)
+  }, params, submission, params.isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */

@@ -3,7 +3,7 @@ import type { Family } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
-import { nameRecord, readTarget, restoreProblem } from '../../core/service/record.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
 import type { Field, Order, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../../representations/item-view.js'
@@ -45,18 +45,17 @@ export function showEntry (
   noun?: string
 ): LogEntry {
   const { mount: { family, urls }, request } = exchange
-  const { params = {}, changes = {}, createdAt } = record
-  const problem = restoreProblem(record)
+  const { params = {}, changes = {}, createdAt, problem } = record
   return {
-    ...tellFeedback(family, record),
+    ...makeFeedback(family, record),
     href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
     at: createdAt,
     principal: record.principal,
     about: record.about && showAbout(exchange, record.about),
     params: showParams(family, record.action, params),
     changes: showChanges(family, changes),
-    reason: problem?.message,
-    wrongState: problem && readWrongState(family, problem)
+    reason: problem?.detail,
+    wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
   }
 }
 
@@ -69,13 +68,13 @@ function showAbout (
 }
 
 /** What was done by a command. */
-export function tellFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
+export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
   const { lifecycle, operations, singular } = family
   const operation = operations.get(action)?.operation
   const own = action === lifecycle?.createAction
     ? 'create'
     : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
-  return { name: own ?? operation?.name ?? action, singular, participle: operation?.participle, outcome, revision }
+  return { name: own ?? operation?.name ?? action, singular, outcome, revision }
 }
 
 /** What was sent with a command, in words. */

@@ -1,27 +1,24 @@
 import type { Family } from '../../core/family/family.js'
-import type { Problem } from '../../core/problems.js'
 import type { InState } from '../../core/service/refusal.js'
 import { explainInState, explainState, readState } from '../../core/service/refusal.js'
 import type { Members } from '../../core/values/json.js'
 import type { WrongState } from '../../representations/item-view.js'
 
-/** What a problem says by the state alone, for pages to say it in their words; undefined where there is more to it. */
+/** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
 export function readWrongState (
   family: Family,
-  { code, message, members }: Pick<Problem, 'code' | 'message' | 'members'>
+  code: string,
+  detail: string,
+  members: Members
 ): WrongState | undefined {
   if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
   const known = members as unknown as InState
-  return message === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
+  return detail === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
 }
 
-/** The same of an operation that nobody has asked for yet. */
-export function findWrongState (
-  family: Family,
-  item: Members,
-  { name, reason }: { readonly name: string, readonly reason: string }
-): WrongState | undefined {
+/** The same of an operation that was not asked for yet. */
+export function findWrongState (family: Family, item: Members, name: string, reason: string): WrongState | undefined {
+  const { singular } = family
   const state = readState(family, item)
-  if (reason !== explainState(name, family, state)) return undefined
-  return { operation: name, singular: family.singular, ...(state === undefined ? {} : { state }), allowed: [] }
+  return reason === explainState(name, family, state) ? { operation: name, singular, state, allowed: [] } : undefined
 }

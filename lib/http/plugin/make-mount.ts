@@ -59,7 +59,6 @@ export async function makeMount (
     exportTimeout: options.exportTimeout ?? 30_000,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
-    requestWriters: new Map(),
     schemas: new Map(),
     maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],

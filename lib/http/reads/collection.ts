@@ -12,8 +12,7 @@ import { describePaging, listItems } from '../openapi/parameters.js'
 import { describeRoute } from '../openapi/route.js'
 import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { findGoneLog } from '../pages/gone-log.js'
-import { tellFeedback } from '../pages/log-entries.js'
+import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
@@ -107,6 +106,7 @@ async function loadCollection (
     show: makePicker(members),
     afford: async (exchange, page) => await affordCollection(exchange, parsed, {
       items: page.items,
+      offers: reader.offers,
       links: makePageLinks(urls.self(exchange.request), parsed, page)
     }, refused, command === undefined ? undefined : await tellOwn(exchange, reader, command))
   }, parsed, loading)
@@ -114,12 +114,13 @@ async function loadCollection (
 
 /** What became of a command that its reader gave, and where its log is if it left nothing else. */
 async function tellOwn (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
-  const { family } = exchange.mount
+  const { mount: { family, urls }, request } = exchange
   const record = await reader.getOwnCommand(command)
   if (record === undefined) return undefined
-  const feedback = tellFeedback(family, record)
-  const log = feedback.name === 'delete' ? await findGoneLog(exchange, readTarget(family, record)) : undefined
-  return { ...feedback, ...(log === undefined ? {} : { log }) }
+  const feedback = makeFeedback(family, record)
+  // No condition can judge the log of what is gone, so none of it is shown under one.
+  const hasLog = feedback.name === 'delete' && !reader.isNarrowed
+  return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
 function describeCollection (mount: Mount): Endpoint['schema'] {

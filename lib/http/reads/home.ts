@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorizeReader } from '../../core/service/reader.js'
-import type { HomeFamily, Site } from '../../representations/representation.js'
+import type { HomeFamily } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import { findSite } from '../pages/site.js'
+import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readWish, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
@@ -40,18 +40,8 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     kind: 'one',
     name: 'home',
     document: { families: families.map(writeFamily), links: { self } },
-    home: { families, site: await findSiteOfHome(mount, request, families) }
+    home: { families, site: { families: listLinks(families, undefined) } }
   })
-}
-
-// It belongs to no family, not even to the one that mounts it, which is led to only where it is listed.
-async function findSiteOfHome (mount: Mount, request: FastifyRequest, listed: readonly HomeFamily[]): Promise<Site> {
-  const { families } = await findSite({ mount, request })
-  return {
-    families: families
-      .filter(({ href }) => listed.some(family => family.href === href))
-      .map(family => ({ ...family, isCurrent: false }))
-  }
 }
 
 /** The families that who asks may list; where that is none, the refusal is the answer. */

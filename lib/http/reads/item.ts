@@ -19,7 +19,7 @@ import { affordConfirmation } from '../pages/confirmation.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import type { ItemPage } from '../pages/item-affordances.js'
 import { affordItem } from '../pages/item-affordances.js'
-import { findNewest, tellFeedback } from '../pages/log-entries.js'
+import { findNewest, makeFeedback } from '../pages/log-entries.js'
 import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { linkReferred, showItem } from '../show-item.js'
@@ -109,13 +109,13 @@ async function loadItemPage (
   { reader, query: { command, refused } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
-  const { principal } = reader
-  if (!family.writable) return { entries: [], principal, submission: refused }
+  const { principal, offers } = reader
+  if (!family.writable) return { entries: [], principal, offers, submission: refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+  return { entries, principal, offers, submission: refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {
