@@ -1,3 +1,6 @@
+import type { OrderedList, PlacesAround } from './cursor.js'
+import { writeCursor } from './cursor.js'
+
 /** One parameter of a query string: decoded, and as it was sent. */
 export interface Parameter {
   readonly name: string
@@ -68,4 +71,30 @@ export function makePageUrl (
     separator = '&'
   }
   return added === undefined ? url : url + separator + added
+}
+
+/** The links of a page of a list. */
+export interface PageLinks {
+  readonly self: string
+  readonly first: string
+  next?: string
+  prev?: string
+}
+
+// The parameters that say where a page is.
+const places = ['page', 'after', 'before']
+
+/** The addresses of a page at this path, and of those around it. */
+export function makePageLinks (
+  path: string,
+  parsed: { readonly parameters: readonly Parameter[], readonly page: number, readonly list: OrderedList },
+  { next, prev }: PlacesAround
+): PageLinks {
+  const { page, list } = parsed
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
+  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
+  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
+  // Beyond the last page there is no item to go back from.
+  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
+  return links
 }

@@ -14,7 +14,7 @@ import { describeActions, describeCommand, describeId } from '../openapi/schemas
 import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
-import { addHint, answerRead, parseFields } from '../reads/read.js'
+import { addHint, answerRead, parseOne } from '../reads/read.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { toProblem } from '../to-problem.js'
@@ -121,7 +121,7 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
     kind: 'one',
     locate: locateCommand,
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
     async load ({ caller, reader, intent, name }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined

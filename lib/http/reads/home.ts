@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Family } from '../../core/family/family.js'
+import type { Reader } from '../../core/service/reader.js'
 import { authorizeReader } from '../../core/service/reader.js'
-import type { HomeFamily } from '../../representations/representation.js'
+import type { Condition, Field } from '../../core/storage/storage.js'
+import type { Count, HomeFamily } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
@@ -9,7 +12,6 @@ import { retire } from '../retirement.js'
 import { hasOwnRoot, mountRoot } from '../root.js'
 import type { RouteSettings } from '../routes.js'
 import { toProblem } from '../to-problem.js'
-import { countItems } from './count-items.js'
 
 /**
  * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.
@@ -44,7 +46,7 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
   })
 }
 
-/** The families that who asks may list; where that is none, the refusal is the answer. */
+/** The families that the caller may list; where there is none, the refusal is the answer. */
 async function listFamilies (mounts: readonly Mount[], request: FastifyRequest): Promise<HomeFamily[]> {
   let refusal: unknown
   const families = await Promise.all(mounts.map(async each => {
@@ -72,6 +74,43 @@ async function describeFamily (mount: Mount, request: FastifyRequest): Promise<H
     href: urls.collection(request),
     ...await countItems(family, reader, urls.collection(request))
   }
+}
+
+/** How many are counted: to know that there are more, no more is read. */
+const enough = 1000
+
+/** How many items there are and, of a family whose items are in one of a few states, how many in each of them. */
+async function countItems (
+  family: Family,
+  reader: Reader,
+  list: string
+): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
+  // Under conditions of a grant, many may be read to find so many that meet them.
+  if (reader.isNarrowed) return {}
+  const total = await count(reader, [])
+  const field = findState(family)
+  if (field === undefined) return total
+  const states = await Promise.all((field.values as readonly string[]).map(async state => ({
+    state,
+    ...await count(reader, [{ field: field.name, op: 'eq', values: [state] }]),
+    href: `${list}?${field.name}=${encodeURIComponent(state)}`
+  })))
+  return { ...total, states }
+}
+
+/** The field of a few values that every item has, and that clients change by operations alone. */
+function findState ({ ownFields, operations, lifecycle, edit }: Family): Field | undefined {
+  if (operations.size === 0) return undefined
+  const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
+  return ownFields.find(({ name, values, optional }) => values !== undefined && !optional && !sent.includes(name))
+}
+
+async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {
+  const query = { where, order: [{ field: 'id', descending: false }] }
+  const { items: [oneMore] } = await reader.find({ ...query, offset: enough, limit: 1, count: false })
+  if (oneMore !== undefined) return { atLeast: enough }
+  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
+  return { total: total as number }
 }
 
 /** A family as programs see it. */

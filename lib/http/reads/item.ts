@@ -24,16 +24,13 @@ import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { linkReferred, showItem } from '../show-item.js'
 import { makeExpand } from './expand.js'
-import { splitFeedback } from './feedback.js'
-import type { Loading, Read } from './read.js'
-import { addHint, parseOne, readHandler } from './read.js'
+import type { Loading, OneQuery, Read } from './read.js'
+import { addHint, parseOne, readHandler, splitFeedback } from './read.js'
 
-/** Which members are wanted, and what a page is to show besides them. */
-interface ItemQuery {
-  readonly fields?: readonly string[] | undefined
-  readonly expand?: readonly string[] | undefined
-  /** The command that a page is to tell of. */
-  readonly command?: string
+/** Which members are wanted, and what a page shows besides them. */
+interface ItemQuery extends OneQuery {
+  /** The command whose outcome a page shows. */
+  readonly command?: string | undefined
   /** The form that the item is shown around, where it was refused. */
   readonly refused?: RefusedForm
   /** What is to be asked before it is done. */
@@ -46,7 +43,7 @@ interface LoadedItem {
   readonly expanded: Members | undefined
   /** What its page shows besides it, where it is for people. */
   readonly page: ItemPage | undefined
-  loadPage (): Promise<ItemPage>
+  readonly loading: Loading<ItemQuery>
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -67,29 +64,30 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      const { rest, ...asked } = splitFeedback(search, representation)
-      return { ...parseOne(grammar, rest, representation), ...asked }
+      if (representation.interactive !== true) return parseOne(grammar, search, representation)
+      const { rest, command } = splitFeedback(search)
+      return { ...parseOne(grammar, rest, representation), command }
     },
     async load (loading) {
-      const { request, caller, reader, intent, query, representation } = loading
+      const { request, caller, reader, intent, query: { expand }, representation: { interactive } } = loading
       const id = intent.id as Id
       const item = await reader.get(id)
-      if (item !== undefined) {
-        const expand = await makeExpand(family, caller, query.expand, item)
-        const [expanded] = await expand?.([item]) ?? []
-        const loadPage = async () => await loadItemPage(family, loading, item)
-        return { item, expanded, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
+      if (item === undefined) {
+        if (interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
+        throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
       }
-      if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
-      throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
+      const expandOne = expand && await makeExpand(family, caller, expand, item)
+      const expanded = expandOne && (await expandOne([item]))[0]
+      const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
+      return { item, expanded, page, loading }
     },
-    represent (exchange, { fields, refused, question }, { item, expanded, page, loadPage }) {
+    represent (exchange, { fields, refused, question }, { item, expanded, page, loading }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: chooseMembers(exchange, fields, item, expanded),
         affordances: async () => question === undefined
-          ? await affordItem(exchange, item, page ?? await loadPage())
+          ? await affordItem(exchange, item, page ?? await loadItemPage(family, loading, item))
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)

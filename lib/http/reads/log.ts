@@ -24,11 +24,10 @@ import { affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { locateBelowItem, readItemId } from '../urls.js'
 import { sendOne } from './item.js'
-import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
-import { addHint, parseFields, parsePageQuery, readHandler } from './read.js'
+import { addHint, parseOne, parsePageQuery, readHandler } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
@@ -61,34 +60,36 @@ async function loadLog (
   operation: NounOperation | undefined,
   loading: Loading<ParsedQuery>
 ): Promise<LoadedPage> {
-  const { reader, intent, query: parsed } = loading
+  const { reader, intent, query: parsed, representation } = loading
   const { family, urls } = mount
   const id = intent.id as Id
+  const noun = operation?.noun
   const item = await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
   const pick = makePicker(members)
   const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
   return await loadPage({
-    name: operation?.noun ?? 'commands',
+    name: noun ?? 'commands',
     singular: 'command',
     members,
     emptyList: mount.emptyList,
+    isBare: false,
     hasLongItems: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-    afford: (exchange, page) => affordRows(exchange, parsed, {
+    afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
       grammar: mount.logGrammar,
       fields: logFields,
       columns: members,
       title: 'id',
       isCountable: true,
-      links: makePageLinks(urls.self(exchange.request), parsed, page),
+      links,
       trail: trailToItem(exchange, id, item),
-      timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
-      address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
+      timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
+      address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun)
     })
-  }, parsed, loading)
+  }, parsed, representation)
 }
 
 // The member that names the item comes after the id.
@@ -101,7 +102,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
     kind: 'one',
     locate: locateCommand,
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
     async load ({ reader, intent, name }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
