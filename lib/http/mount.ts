@@ -1,10 +1,10 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller } from '../core/service/caller.js'
 import type { Makers } from '../core/service/makers.js'
 import type { Representation } from '../representations/representation.js'
-import type { ItemLengths } from './item-lengths.js'
 import type { Choice, Chooser } from './negotiate.js'
 import type { Neighbours } from './neighbours.js'
 import type { Retirement } from './retirement.js'
@@ -24,16 +24,16 @@ export interface Mount {
   readonly urls: Urls
   readonly grammar: Grammar
   readonly logGrammar: Grammar
-  /** How long items, and commands in a log, have been. */
-  readonly lengths: { readonly items: ItemLengths, readonly log: ItemLengths }
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
-  /** Milliseconds that an export, or another large answer, waits for a client that does not read. */
+  /** Milliseconds that an export, or a large page, waits for a client that takes nothing. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
   readonly forms: ReadonlySet<string>
+  /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
+  readonly schemas: Map<string, TSchema>
   /** How many flaws a problem names. */
   readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]

@@ -1,11 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../core/problems.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
-import { largeAnswer, watchLargeAnswer } from './large-answers.js'
 import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { readWish, splitUrl } from './request.js'
-import { endShortWhenStalled } from './stalled.js'
 import { toProblem } from './to-problem.js'
 
 /** What an answer needs of the request that it is for. */
@@ -25,11 +23,16 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 
 /** Sends what is written already. */
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
-  const isLarge = text.length >= largeAnswer
-  if (isLarge) watchLargeAnswer(reply, text.length, exportTimeout)
-  setCaching(setRepresentation(reply, choice)).send(text)
-  if (!isLarge) endShortWhenStalled(reply, exportTimeout)
-  return reply
+  // The system's buffers hold a shorter one, so that it is not kept for a client that does not read.
+  if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
+  return setCaching(setRepresentation(reply, choice)).send(text)
+}
+
+/** Ends the response to a client that takes nothing, so that it does not look complete. */
+export function endStalled ({ raw, log }: FastifyReply): void {
+  if (raw.destroyed) return
+  log.info('The response was ended, because the client took nothing of it for too long')
+  raw.destroy(new Error('The client takes nothing'))
 }
 
 /** For the one who asked, and not without asking again whether it still holds: where nothing tells, not at all. */
@@ -105,32 +108,4 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
 function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
-}
-
-/** Adds to the Link header, beside what is there already. */
-export function addLink (reply: FastifyReply, link: string): FastifyReply {
-  if (link === '') return reply
-  const before = reply.getHeader('link')
-  return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
-}
-
-// Not all that a query may hold unencoded may stand between the angle brackets.
-const plain = /^[!#-;=?-[\]_a-z~]*$/
-
-/** Whether nothing in a URL must be encoded for the header. */
-export function isPlain (url: string): boolean {
-  return plain.test(url)
-}
-
-function encodeOthers (url: string): string {
-  return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
-}
-
-/**
- * One link as it stands in the header (RFC 8288).
- *
- * @param isKnownPlain where it was found before that nothing in it must be encoded
- */
-export function formatLink (url: string, rel: string, isKnownPlain = isPlain(url)): string {
-  return `<${isKnownPlain ? url : encodeOthers(url)}>; rel="${rel}"`
 }

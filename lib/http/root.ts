@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Endpoint, RouteSchema, RouteSettings } from './routes.js'
+import type { Endpoint, RouteSettings } from './routes.js'
 import { declareRead } from './routes.js'
 
 /** Whether a route of the host's stands at the prefix of a scope, as far as it is declared by now. */
@@ -8,10 +8,8 @@ export function hasOwnRoot (app: FastifyInstance): boolean {
   return [path, `${path}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
 }
 
-/** The parameter that is always empty, of the path at which a prefix is answered. */
-export const rootParameter = 'dealbookHome'
-
-const nothing = `:${rootParameter}(^$)`
+// A parameter that is always empty.
+const nothing = ':dealbookHome(^$)'
 
 /**
  * Answers at the prefix of a scope, with and without a slash at its end, where the host has nothing there. What matches
@@ -20,22 +18,14 @@ const nothing = `:${rootParameter}(^$)`
  *
  * @returns whether it does
  */
-export function mountRoot (
-  app: FastifyInstance,
-  settings: RouteSettings,
-  { schema, handler }: Pick<Endpoint, 'schema' | 'handler'>
-): boolean {
+export function mountRoot (app: FastifyInstance, settings: RouteSettings, handler: Endpoint['handler']): boolean {
   const path = app.prefix.replace(/\/+$/, '')
   if (isTaken(app, path)) return false
   const slash = app.prefix.endsWith('/') ? '' : '/'
   // A parameter at the end of the prefix takes all up to the slash.
   const isBare = slash !== '' && path !== '' && !/[:*][^/]*$/.test(path)
-  const described: RouteSchema & { hide?: boolean } = { ...schema }
-  // What the host declares there later is what answers.
-  const place = isBare ? path : `${path}/`
-  app.addHook('onReady', async () => { described.hide = app.hasRoute({ method: 'GET', url: place }) })
-  if (isBare) declareRead(app, settings, nothing, handler, described)
-  declareRead(app, settings, `${slash}${nothing}`, handler, isBare ? undefined : described)
+  if (isBare) declareRead(app, settings, nothing, handler)
+  declareRead(app, settings, `${slash}${nothing}`, handler)
   return true
 }
 

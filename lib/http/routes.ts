@@ -1,5 +1,5 @@
 import type {
-  FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, onRequestHookHandler, RouteOptions
+  FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HTTPMethods, RouteOptions
 } from 'fastify'
 import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
@@ -35,10 +35,6 @@ export interface Endpoint {
 /** What all routes of a mount have. */
 export interface RouteSettings {
   readonly bodyLimit: number
-  /** Called first. With each route and not in the scope, so that there are only hooks of the host's. */
-  readonly onRequest: onRequestHookHandler
-  /** Of the route that comes after all others on a path, and is in no document. */
-  readonly lastConfig: object
 }
 
 /**
@@ -67,11 +63,10 @@ export function declareRead (
   app: FastifyInstance,
   settings: RouteSettings,
   url: string,
-  answer: Endpoint['handler'],
-  schema: RouteSchema = hidden
+  answer: Endpoint['handler']
 ): void {
   const handler = beginTogether(answer)
-  declareRoute(app, settings, { method: 'GET', url, schema, handler, exposeHeadRoute: false })
+  declareRoute(app, settings, { method: 'GET', url, schema: hidden, handler, exposeHeadRoute: false })
   declareRoute(app, settings, { method: 'HEAD', url, schema: hidden, handler })
 }
 
@@ -114,7 +109,6 @@ function mountPath (
     method: others,
     url,
     schema: hidden,
-    config: settings.lastConfig as NonNullable<RouteOptions['config']>,
     exposeHeadRoute: false,
     // Before the body is looked at, so that its faults do not hide this one.
     onRequest: async (request, reply) => {
@@ -140,9 +134,9 @@ export function refuseMethod (endpoints: readonly Endpoint[], { method }: Fastif
 // For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.
 const documentedOnly: object = { responseValidation: false }
 
-function declareRoute (app: FastifyInstance, { bodyLimit, onRequest }: RouteSettings, route: RouteOptions): void {
+function declareRoute (app: FastifyInstance, { bodyLimit }: RouteSettings, route: RouteOptions): void {
   try {
-    app.route({ ...route, ...documentedOnly, bodyLimit, onRequest: [onRequest, ...[route.onRequest ?? []].flat()] })
+    app.route({ ...route, ...documentedOnly, bodyLimit })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a slash at its end is the same place.

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Endpoint, RouteSettings } from './routes.js'
+import type { Endpoint } from './routes.js'
 import { refuseMethod } from './routes.js'
 
 /** Answers what no route takes. @param segments of the path after the prefix */
@@ -19,7 +19,6 @@ const taken = new WeakMap<object, Set<string>>()
 export function mountUnknown (
   app: FastifyInstance,
   path: string,
-  { onRequest }: RouteSettings,
   answer: AnswerUnknown
 ): void {
   const paths = taken.get(app.server) ?? new Set()
@@ -30,7 +29,6 @@ export function mountUnknown (
   app.register(async scope => {
     // What is sent there is not looked at.
     scope.removeAllContentTypeParsers()
-    scope.addHook('onRequest', onRequest)
     scope.setNotFoundHandler(async (request, reply) => { await answer(request, reply, readSegments(path, request)) })
   }, { prefix: path + end })
 }

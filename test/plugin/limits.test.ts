@@ -136,7 +136,7 @@ t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => 
 t.test('limits that are none are boot errors', async t => {
   for (const option of [
     'pageSize', 'maxPageSize', 'maxValues', 'maxPatterns', 'maxPatternLength', 'maxPatternSize', 'bodyLimit',
-    'maxMembers', 'maxDepth', 'maxFlaws', 'maxPipelined'
+    'maxMembers', 'maxDepth', 'maxFlaws'
   ] as const) {
     for (const value of [0, -1, 1.5, '5', Infinity]) {
       await t.rejects(

@@ -119,21 +119,9 @@ for (const { name, make } of storages) {
     t.equal((await read(app, '/notes?page=2&maxpagesize=40')).items.length, 40)
     t.equal((await read(app, '/notes?page=1&maxpagesize=60')).items.length, 60)
 
-    for (const path of ['/notes?gt=100', '/notes?gt=100&sort=-rank', '/notes.html?gt=100']) {
-      takeLargest()
-      t.equal((await app.inject(path)).statusCode, 200)
-      t.ok(takeLargest() <= 11, `${path}: where they were long, fewer are read at once`)
-    }
-    takeReads()
-    t.equal((await read(app, '/notes?lt=61')).items.length, 50)
-    t.ok(takeReads() <= 3, 'and soon more again')
-    const fresh = Fastify()
-    t.teardown(() => fresh.close())
-    fresh.register(notes, { storage })
-    await fresh.ready()
     for (const path of ['/notes?lt=61', '/notes?lt=61&sort=-rank', '/notes?lt=61&format=xml']) {
       takeReads()
-      t.equal((await fresh.inject(path)).statusCode, 200)
+      t.equal((await app.inject(path)).statusCode, 200)
       t.equal(takeReads(), 1, `${path}: a page of short ones is one query`)
     }
 

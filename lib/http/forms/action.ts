@@ -7,18 +7,16 @@ import type { Outcome } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
 import { addArticle } from '../../core/values/article.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeHeaders, replayHeader } from '../openapi/content.js'
-import { nameSchema } from '../openapi/mark.js'
-import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
-import { describeInUse, describeWriteProblems } from '../openapi/problems.js'
+import { describeInUse, describeNothing, describeWriteProblems } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
+import { describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { readIdempotencyKey } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { shareEndpoint } from '../shared-paths.js'
 import { requireId } from '../urls.js'
 import { readJsonParams } from './body.js'
-import { describeNew } from './envelope.js'
 import { writeHandler } from './write.js'
 
 /** What can be said under `/command`. */
@@ -56,7 +54,7 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
 function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
   const { family } = mount
   const body = compileParams(isTargeted ? addId(mount, schema) : schema)
-  const headers = { ...(isTargeted ? {} : { location: 'Where it is' }), ...replayHeader }
+  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -71,11 +69,13 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
     schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
       description: 'The same as in every other form, answered by its status alone.',
-      headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(headers) },
-        ...describeWriteProblems(mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header')
+        200: describeNothing('Done; there is no body', ...headers),
+        ...describeWriteProblems(
+          mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header'
+        )
       }
     })
   }

@@ -5,17 +5,16 @@ import { intendToRead } from '../../core/service/caller.js'
 import { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import type { Mount } from '../mount.js'
-import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
-import { nameSharedSchema } from '../openapi/mark.js'
+import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, conditionHeaders, describeFieldsAndFormat, listEntries, preferHeader, readConditionHeaders
+  commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
 } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
 import { describeCommonRoute } from '../openapi/route.js'
+import { describeActions, describeCommand, describeId } from '../openapi/schemas.js'
 import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
-import { addHint, answerRead, parseFields } from '../reads/read.js'
+import { addHint, answerRead, parseOne } from '../reads/read.js'
 import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { toProblem } from '../to-problem.js'
@@ -23,12 +22,11 @@ import { readCommandId, requireId } from '../urls.js'
 import { answerCommand } from './answer.js'
 import { getJsonBody, hasMember } from './body.js'
 import { commandRule } from './command.js'
-import { compileEnvelope, describeCommands } from './envelope.js'
+import { compileEnvelope } from './envelope.js'
 import type { Form, FormEndpoint } from './form.js'
 import { writeHandler } from './write.js'
 
 const path = '/rest/commands/:command'
-const tag = ['commands', 'Commands of all families, under ids that clients choose'] as const
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
@@ -39,7 +37,7 @@ export const commands: Form<'commands'> = {
     const { commands, commandSchemas: { bodies, answers } } = shared
     const isFirst = commands.names.length === 0
     if (commands.claim(family.singular, mount, { mount, put: makePutHandler(mount) })) {
-      bodies.push(...describeCommands(mount))
+      bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
     return isFirst ? makeEndpoints(mount, shared) : []
@@ -48,8 +46,9 @@ export const commands: Form<'commands'> = {
 
 /** What the first mount at a prefix makes for all that will be there, whatever their options. */
 function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
-  const params = Type.Object({ command: commandIdParameter })
-  const answer = nameSharedSchema('AnyCommand', Type.Unsafe({ anyOf: answers }))
+  const parameters = { command: commandIdParameter }
+  // Every family that comes adds its own.
+  const answer = Type.Unsafe({ anyOf: answers })
   return [
     {
       method: 'PUT',
@@ -60,16 +59,13 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         commands.retire(singular, reply)
         return await commands.getOwner(singular).put(request, reply)
       },
-      schema: describeCommonRoute(mount, ...tag, 'put-command', {
+      schema: describeCommonRoute(mount, 'commands', 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
         description: `The member named like the family says what the command is for. ${commandRule}`,
-        params,
-        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: Type.Unsafe({ anyOf: bodies }),
-        response: {
-          ...describeCommandAnswers(mount, answer),
-          ...describeWriteProblems(mount, 'id-reused', 'taken', 'precondition-required', 'gone')
-        }
+        path: parameters,
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: bodies },
+        response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
       })
     },
     {
@@ -80,13 +76,13 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
-      schema: describeCommonRoute(mount, ...tag, 'read-command', {
+      schema: describeCommonRoute(mount, 'commands', 'read-command', {
         summary: 'Read a command',
         description: 'Of whichever family: what was asked for, and what became of it.',
-        params,
+        path: parameters,
         querystring: describeFieldsAndFormat(mount, listEntries(mount)),
-        headers: Type.Object(readConditionHeaders),
-        response: describeEntryAnswers(mount, answer, 'gone')
+        headers: describeRequestHeaders(...readConditions),
+        response: describeResource(mount, 'one', 'The command', answer, 'gone')
       })
     }
   ]
@@ -125,7 +121,7 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
     kind: 'one',
     locate: locateCommand,
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
     async load ({ caller, reader, intent, name }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined

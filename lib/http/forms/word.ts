@@ -1,12 +1,11 @@
-import { Type } from '@sinclair/typebox'
 import type { Operation } from '../../core/family/operation.js'
-import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeParams } from '../openapi/schemas.js'
 import { readItemId } from '../urls.js'
-import { answerItem, describeItemAnswers } from './answer.js'
+import { answerItem } from './answer.js'
 import { readJsonParams } from './body.js'
-import { describeParams } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -32,13 +31,12 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           params: readJsonParams(params, request)
         }),
         answer: answerItem,
-        schema: describeRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
+        schema: describeItemRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
           summary: operation.summary ?? operation.name,
           description: operationRule,
-          params: Type.Object({ id: describeIdParameter(mount) }),
-          headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+          headers: describeRequestHeaders(...writeConditions, 'prefer'),
           body: describeParams(mount, operation.action, params),
-          response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+          response: describeItemAnswers(mount)
         })
       }))
     }

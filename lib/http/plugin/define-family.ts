@@ -19,15 +19,13 @@ import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
 import { findNeighbours } from '../neighbours.js'
-import { swaggerConfig } from '../openapi/document.js'
+import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/site.js'
-import { queuePipelined } from '../pipelining.js'
-import { collectionEndpoints } from '../reads/collection.js'
+import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
-import { queryEndpoints } from '../reads/queries.js'
 import { sendProblem } from '../reply.js'
 import { announceRetirement } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
@@ -139,24 +137,18 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
       checkOthers(mount)
       checkReferences(mount)
     })
-    const { maxMembers = 1000, maxDepth = 20, maxPipelined = 20 } = options
+    const { maxMembers = 1000, maxDepth = 20 } = options
     isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
       sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
     const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
     const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
       // What is shared says itself when it goes.
       .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = {
-      bodyLimit: options.bodyLimit ?? 1_048_576,
-      onRequest: queuePipelined(maxPipelined),
-      lastConfig: swaggerConfig
-    }
-    const isList = ({ path }: Endpoint) => path === mount.home
-    mountEndpoints(app, endpoints.filter(isList), settings)
-    // Not last: its description is read with those of the paths after it.
+    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576 }
+    addSchemas(app, mount)
+    mountEndpoints(app, endpoints, settings)
     mountHome(app, mount, settings, options.home)
-    mountEndpoints(app, endpoints.filter(endpoint => !isList(endpoint)), settings)
-    mountUnknownPaths(app, mount, shared, endpoints, settings)
+    mountUnknownPaths(app, mount, shared, endpoints)
   }
 }
 

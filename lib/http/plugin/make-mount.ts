@@ -15,7 +15,6 @@ import { readWaitingLimits } from '../../core/service/write-lines.js'
 import { Patience } from '../../core/storage/patience.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
-import { ItemLengths } from '../item-lengths.js'
 import type { Mount } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import type { Neighbours } from '../neighbours.js'
@@ -54,13 +53,13 @@ export async function makeMount (
     urls: makeUrls(prefix, home, options.publicUrl),
     grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
-    lengths: { items: new ItemLengths(), log: new ItemLengths() },
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
     exportTimeout: options.exportTimeout ?? 30_000,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    schemas: new Map(),
     maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned ?? false,

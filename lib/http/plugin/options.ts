@@ -82,8 +82,6 @@ export interface FamilyOptions<I = Stored> {
    * counts for several. Default 200.
    */
   readonly maxPatternSize?: number
-  /** Requests that may wait on one connection; over HTTP/2, behind a hundred at work. Beyond: 503. Default 20. */
-  readonly maxPipelined?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
   /** Members and elements in a body at most, those of all levels together. Default 1000. */
@@ -143,7 +141,6 @@ const checks: Record<keyof FamilyOptions, Check> = {
   maxPatterns: checkSize,
   maxPatternLength: checkSize,
   maxPatternSize: checkSize,
-  maxPipelined: checkSize,
   bodyLimit: checkSize,
   maxMembers: checkSize,
   maxDepth: checkSize,

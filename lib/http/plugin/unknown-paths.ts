@@ -8,7 +8,7 @@ import { shorten } from '../../core/values/shorten.js'
 import { listWords } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
 import { retire } from '../retirement.js'
-import type { Endpoint, RouteSettings } from '../routes.js'
+import type { Endpoint } from '../routes.js'
 import type { SharedPaths } from '../shared-paths.js'
 import { toProblem } from '../to-problem.js'
 import { mountUnknown, refuseUnknownMethod, splitPath } from '../unknown.js'
@@ -21,11 +21,10 @@ export function mountUnknownPaths (
   app: FastifyInstance,
   mount: Mount,
   shared: SharedPaths | undefined,
-  endpoints: readonly Endpoint[],
-  settings: RouteSettings
+  endpoints: readonly Endpoint[]
 ): void {
   const { family, home } = mount
-  mountUnknown(app, home, settings, async (request, reply, segments) => {
+  mountUnknown(app, home, async (request, reply, segments) => {
     retire(reply, mount.retirement)
     refuseUnknownMethod(endpoints, segments, request)
     const [id = '', ...words] = segments.slice(splitPath(home).length)
@@ -34,7 +33,7 @@ export function mountUnknownPaths (
   })
   if (shared === undefined) return
   shared.endpoints.push(...endpoints.filter(({ isShared }) => isShared === true))
-  mountUnknown(app, `/rest/:parameter/${family.name}`, settings, async (request, _reply, [, version = '']) => {
+  mountUnknown(app, `/rest/:parameter/${family.name}`, async (request, _reply, [, version = '']) => {
     const here = [...shared.mounts].filter(each => each.family.name === family.name)
     const versions = (await keepOpen(here, request)).flatMap(({ version = [] }) => version)
     throw explainName(`version "${shorten(version)}" of ${family.name}`, version, versions)
@@ -43,7 +42,7 @@ export function mountUnknownPaths (
     ['/query', 'query', shared.queries],
     ['/command', 'command', shared.actions]
   ] as const) {
-    mountUnknown(app, path, settings, async (request, _reply, segments) => {
+    mountUnknown(app, path, async (request, _reply, segments) => {
       refuseUnknownMethod(shared.endpoints, segments, request)
       const owners = names.listOwners()
       const open = await keepOpen(owners.map(([, owner]) => owner), request)
@@ -53,7 +52,7 @@ export function mountUnknownPaths (
       throw explainName(name === '' ? `${what} without a name` : `${what} "${shorten(name)}"`, name, known)
     })
   }
-  mountUnknown(app, '/rest/commands', settings, async (request, _reply, segments) => {
+  mountUnknown(app, '/rest/commands', async (request, _reply, segments) => {
     refuseUnknownMethod(shared.endpoints, segments, request)
     await keepOpen([...shared.mounts], request)
     throw new Problem('not-found', 'A command is at /rest/commands/{command_id}')

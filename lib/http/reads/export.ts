@@ -1,30 +1,21 @@
-import { constants } from 'node:http2'
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { invalidQuery } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { Find } from '../../core/service/find-page.js'
 import { findFrom } from '../../core/service/find-page.js'
 import type { Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turn.js'
-import { measureAll } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
 import type { Rows } from '../../representations/representation.js'
-import { changeHold, isCrowded } from '../large-answers.js'
 import type { Exchange } from '../mount.js'
-import { setCaching, setRepresentation } from '../reply.js'
-import { endWhenStalled } from '../stalled.js'
-import { getStream } from '../streams.js'
+import { endStalled, setCaching, setRepresentation } from '../reply.js'
 import type { Listing } from './listing.js'
-import { refuseEmpty } from './listing.js'
-import { choosePart, partSize } from './page-parts.js'
+import { partSize, refuseEmpty } from './listing.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
-// The same where much is kept already, as of many exports at once.
-const shortBatch = 20_000
-// What waits for the client is one batch, and what is read ahead of it another; the items of each are there as long.
-const keptTimes = 4
-// Nobody knows how wide the rows are before the first.
+// How wide the rows are is not known before the first.
 const firstRows = 4
 const maxRows = 500
 
@@ -35,11 +26,7 @@ export interface FirstBatch {
 }
 
 /** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
-export async function loadExport (
-  listing: Listing,
-  parsed: ParsedQuery,
-  hold: (length: number) => void
-): Promise<FirstBatch> {
+export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<FirstBatch> {
   const { query: { order }, parameters, list, start } = parsed
   if (order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
     const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
@@ -48,14 +35,11 @@ export async function loadExport (
   if (start?.backwards === true) {
     throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
   }
-  const limit = Math.min(firstRows, choosePart(listing.lengths?.average ?? 0))
+  const limit = listing.hasLongItems ? 1 : firstRows
   const query = makeBatchQuery(parsed, limit)
   const find: Find = query => listing.find(query)
   const { items } = start === undefined ? await find(query) : await findFrom(find, list, query, start)
-  refuseEmpty(listing, items.length)
-  const length = measureAll(items)
-  listing.lengths?.add(items.length, length)
-  hold(keptTimes * length)
+  if (items.length === 0) refuseEmpty(listing)
   return { items, limit }
 }
 
@@ -67,18 +51,27 @@ export function exportRows (
 ): FastifyReply {
   setCaching(setRepresentation(reply, choice))
   if (request.method === 'HEAD') return reply.send()
-  endWhenStalled(reply, exportTimeout)
-  const keep = (length: number): void => { changeHold(reply, length) }
-  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first, keep)
-  return reply.send(Readable.from(breakWhereFailed(batches, request)))
+  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first)
+  return reply.send(Readable.from(watch(batches, reply, exportTimeout)))
 }
 
-/** Lets nobody take a part for the whole; over HTTP/1, the connection ends before the answer does. */
-async function * breakWhereFailed (batches: AsyncIterable<string>, request: FastifyRequest): AsyncGenerator<string> {
+/** Ends the response where the client takes nothing, or where reading fails: a part must not look like the whole. */
+async function * watch (batches: AsyncIterable<string>, reply: FastifyReply, timeout: number): AsyncGenerator<string> {
+  const { raw } = reply
+  let timer: NodeJS.Timeout | undefined
+  const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }
+  raw.once('close', () => { clearTimeout(timer) })
   try {
-    yield * batches
+    for await (const batch of batches) {
+      start()
+      yield batch
+      clearTimeout(timer)
+    }
+    // The last of it is still to be taken.
+    start()
   } catch (error) {
-    getStream(request)?.close(constants.NGHTTP2_INTERNAL_ERROR)
+    // Fastify would end a stream of HTTP/2 as if it were complete.
+    if (reply.request.raw.httpVersionMajor === 2) raw.destroy(error as Error)
     throw error
   }
 }
@@ -88,10 +81,9 @@ async function * writeBatches (
   rows: Rows,
   listing: Listing,
   parsed: ParsedQuery,
-  first: FirstBatch,
-  keep: (length: number) => void
+  first: FirstBatch
 ): AsyncGenerator<string> {
-  const { members, show, expand } = listing
+  const { members, show = makePicker(members), expand } = listing
   const head = rows.head(members)
   if (head !== '') yield head
   const find: Find = query => listing.find(query)
@@ -99,10 +91,9 @@ async function * writeBatches (
   while (items.length > 0) {
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
-    keep(keptTimes * text.length)
     yield text
     if (items.length < limit) return
-    const most = listing.lengths === undefined ? maxRows : partSize
+    const most = listing.hasLongItems ? partSize : maxRows
     limit = Math.min(most, chooseRows(limit, text.length / items.length))
     // A client may take everything as fast as it is read, and a storage may have everything there.
     await endLongTurn()
@@ -114,8 +105,7 @@ async function * writeBatches (
 
 /** As many as make a batch, if they are like those before, but not many more than were read so far. */
 function chooseRows (before: number, lengthOfRow: number): number {
-  const length = isCrowded() ? shortBatch : batchLength
-  return Math.max(1, Math.min(5 * before, Math.floor(length / lengthOfRow)))
+  return Math.max(1, Math.min(5 * before, Math.floor(batchLength / lengthOfRow)))
 }
 
 function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {

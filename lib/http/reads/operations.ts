@@ -6,12 +6,10 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
-import { describeLink, makeItemPath } from '../openapi/items.js'
-import { nameItem, nameSchema } from '../openapi/mark.js'
-import { describeFormat, describeIdParameter, readConditionHeaders } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeResource } from '../openapi/answers.js'
+import { describeFormat, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
 import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
 import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
@@ -103,23 +101,15 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
     reason: said('Why it does not')
   }))
-  return describeRoute(mount, 'operations', `list-${singular}-operations`, {
+  const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
+    items: Type.Array(operation),
+    links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+  }))
+  return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
     summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: describeFormat(mount),
-    headers: Type.Object(readConditionHeaders),
-    response: {
-      200: describeAnswer(mount, 'page', {
-        description: 'The operations',
-        schema: nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
-          items: Type.Array(operation),
-          links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
-        })),
-        headers: validatorHeaders
-      }),
-      304: notModified,
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
-    }
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'page', 'The operations', operations)
   })
 }
