@@ -33,8 +33,8 @@ const cases = [
 
 /**
  * The function that runs one named case: `test` of node:test, `t.test` of tap, or your own. The case fails by
- * rejecting. Where the storage lacks what it tests, it calls `skip` of the context that the runner passes to it; without
- * a context it does nothing.
+ * rejecting. Where the storage lacks what it tests, it calls `skip` of the context that the runner passes to it;
+ * without a context it does nothing.
  */
 export type ConformanceTest = (name: string, run: (context?: ConformanceContext) => Promise<void>) => unknown
 
