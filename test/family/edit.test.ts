@@ -258,8 +258,8 @@ t.test('what cannot be edited is an error at definition', async t => {
     [['id'], /edit has "id", which only the service gives/],
     [['revision'], /edit has "revision", which only the service gives/],
     [['createdAt'], /edit has "createdAt"/],
-    [['txet'], /edit has "txet", which is no field\. Did you mean "text"\?/],
-    [['constructor'], /edit has "constructor", which is no field/],
+    [['txet'], /edit has "txet", which is not a field\. Did you mean "text"\?/],
+    [['constructor'], /edit has "constructor", which is not a field/],
     [[7], /"edit" must be a list of names, or an object/],
     [['text', 'text'], /edit has "text" twice/],
     [[], /edit must have a field/],
@@ -272,7 +272,7 @@ t.test('what cannot be edited is an error at definition', async t => {
     [{ fields: ['text'], name: 'amend' }, /edit: unknown member "name"/],
     [{ fields: ['text'], verb: 'A' }, /the operation "edit" has the verb "A"/],
     [['done'], /edit has "done", which attributes has already/, { attributes: { fields: ['done'], read: () => ({}) } }],
-    [['text'], /the operation "edit" is what edit makes/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
+    [['text'], /edit makes the operation "edit"/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
   ]
   for (const [edit, message, more] of table) {
     const error = { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }

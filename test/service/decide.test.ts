@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { compileFamily } from '../../lib/core/family/family.js'
+import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Decision } from '../../lib/core/service/decide.js'
 import { decide, decideCreation } from '../../lib/core/service/decide.js'

@@ -276,7 +276,7 @@ t.test('mistakes of a host', async t => {
       }
     }
   })
-  t.throws(define({ others: Type.Optional(Type.String()) }), { message: /"grow" has with, and "others" is then/ })
+  t.throws(define({ others: Type.Optional(Type.String()) }), { message: /"grow" has with: apply may return "others"/ })
   const flawed = (other: unknown) => () => {
     const { definition } = define({})()
     const { operations } = definition as unknown as { operations: { grow: object } }

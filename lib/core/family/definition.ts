@@ -1,7 +1,6 @@
 import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
-import type { AnyFamily } from './compiled.js'
-import type { Context, Operation } from './operation.js'
+import type { AnyFamily, Context, Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
 // No interface, which could have further members: so an item fits where any fields may be.

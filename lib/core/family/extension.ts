@@ -1,12 +1,12 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { definitionRules, findFlawInEditMembers, findMemberFlaw } from './check-members.js'
+import { findFlaw } from '../values/rules.js'
 import { findFlawInObject } from './check-schema.js'
-import type { AnyFamily } from './compiled.js'
 import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
+import { extensionRule } from './definition-rules.js'
 import { readEdit } from './edit.js'
-import type { Context, Operation } from './operation.js'
+import type { AnyFamily, Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<
@@ -30,14 +30,13 @@ export interface FamilyExtension<
   readonly references?: { readonly [K in FieldName<P & NoInfer<X>>]?: AnyFamily | string }
 }
 
-const { name, singular, versioned, ...rules } = definitionRules
-
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
-/** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
+/** The definition with the additions. What exists already is refused here, other clashes are when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
+  const flaw = findFlaw(extensionRule, extension) ??
+    (extension.fields === undefined ? undefined : findFlawInObject('fields', extension.fields))
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
   const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension
   for (const field of create ?? []) {
@@ -86,12 +85,8 @@ function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinitio
   return { ...base, ...added, fields: [...base.fields, ...added.fields] }
 }
 
-function findFlawInFields ({ fields }: AnyExtension): string | undefined {
-  return fields === undefined ? undefined : findFlawInObject('fields', fields)
-}
-
 function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {
   const twice = Object.keys(added).find(name => Object.hasOwn(base, name))
   if (twice === undefined) return
-  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, `the ${what} "${twice}" is there already`)
+  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, `the ${what} "${twice}" exists already`)
 }

@@ -1,7 +1,11 @@
 import type { Static, TObject } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { AnyFamily } from './compiled.js'
+
+/** A family, whatever its fields and operations are. */
+export interface AnyFamily {
+  readonly definition: { readonly name: string }
+}
 
 /** What an operation may know besides the item and its parameters. */
 export interface Context {

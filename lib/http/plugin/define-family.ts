@@ -11,7 +11,7 @@ import type {
 import type { AnyExtension, FamilyExtension } from '../../core/family/extension.js'
 import { extendDefinition } from '../../core/family/extension.js'
 import type { Family } from '../../core/family/family.js'
-import { compileFamily } from '../../core/family/family.js'
+import { compileFamily } from '../../core/family/compile.js'
 import type { KnownFields } from '../../core/family/known-fields.js'
 import { makeService } from '../../core/service/make-service.js'
 import { checkMappedFamilies } from '../../core/service/mapped-families.js'
