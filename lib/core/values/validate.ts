@@ -22,7 +22,7 @@ const format: FuncKeywordDefinition = {
     const found = getFormat(name)
     if (found !== undefined) return found.test
     const hint = didYouMean(name, formatNames)
-    const known = `Known are ${formatNames.join(', ')}; for others there is pattern`
+    const known = `Known are ${formatNames.join(', ')}; for others, use pattern`
     throw new Error(`the format "${name}" is not known.${hint} ${known}`)
   }
 }
