@@ -1,3 +1,4 @@
+import type { TObject } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { listShapes } from '../family/keys.js'
@@ -10,8 +11,7 @@ import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import {
-  callOptions, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal,
-  parseQuery, readIds, refuseInCreation
+  callRules, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal, parseQuery, readIds
 } from './arguments.js'
 import type { Caller } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
@@ -58,9 +58,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   return {
     async create (fields, options = {}) {
       const { createAction, params } = family.lifecycle ?? refuseOperation('create')
-      refuseInCreation(options)
       const command = { action: createAction, target: undefined, params: checkParams(params, fields) }
-      return await run(command, options, callOptions.create)
+      return await run(command, options, callRules.create)
     },
 
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
@@ -76,7 +75,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async get (id, options = {}) {
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.get), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callRules.get), intendToRead(family, target))
       const item = await reader.get(target)
       if (item === undefined) throw notFound(family.singular, id)
       return pick(item) as never
@@ -84,7 +83,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async find (query = '', options = {}) {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intent)
+      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intent)
       const find: Find = query => reader.find(query)
       if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
       checkConditions(family, grammar, query)
@@ -95,7 +94,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intendToRead(family, target))
       const parsed = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
       const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
@@ -103,7 +102,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  async function run (command: Command, options: RunOptions, names = callOptions.run): Promise<Done<never>> {
+  async function run (command: Command, options: RunOptions, rule = callRules.run): Promise<Done<never>> {
     const precondition = ({ revision }: Stored) => {
       if (options.revision !== undefined && revision !== options.revision) {
         throw preconditionFailed(family.singular, revision)
@@ -112,7 +111,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     const { action, target, params } = command
     const { id, key } = readIds(options)
     const asked = { action, target, params, id, key, precondition }
-    const outcome = await execute(family, makeCaller(options, names), asked)
+    const outcome = await execute(family, makeCaller(options, rule), asked)
     const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
@@ -124,8 +123,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  function makeCaller (call: CallOptions, names: readonly string[]): Caller {
-    checkCall(family, call, names)
+  function makeCaller (call: CallOptions, rule: TObject): Caller {
+    checkCall(family, call, rule)
     return makeCallerOf(family, call, checkPrincipal(call.principal))
   }
 
