@@ -160,7 +160,7 @@ t.test('who may not', async t => {
   const missing = await send('nobody', 1, 'ann')
   t.strictSame(missing, [400, '/to names no account that is there'])
   t.strictSame(await send(hidden, 1, 'ann'), missing, 'what is hidden is as if not there')
-  t.strictSame(await send(to, 10, 'ann'), [403, 'You may not make the account this'], 'nor may it become such')
+  t.strictSame(await send(to, 10, 'ann'), [403, 'This change is not permitted'], 'nor may it become such')
   t.strictSame(await readRevisions(app, from, to, hidden), [1, 1, 1])
   asked.length = 0
   const form = transferForms['page']?.[1](from, { to, amount: 9, _key: 'k', _confirm: 'ask' }, '')

@@ -13,7 +13,7 @@ import { didYouMean } from '../values/nearest.js'
 import {
   callRules, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal, parseQuery, readIds
 } from './arguments.js'
-import type { Caller } from './caller.js'
+import type { Caller, Grant, Intent } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
@@ -39,6 +39,8 @@ const limits = {
   maxPatternLength: 1000,
   maxPatternSize: 5000
 }
+
+type Authorize = NonNullable<ServiceOptions['authorize']>
 
 /** Inside, a service is of no particular family; the types are for those who call it. */
 export function makeService (family: Family, options: ServiceOptions): Service {
@@ -130,12 +132,13 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
   function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
     const access = accesses.get(family) as StorageAccess
+    const own: Grant = claimed === undefined ? {} : { principal: claimed }
+    const askHost = async (authorize: Authorize, intent: Intent): Promise<Grant> => {
+      const grant = checkGrant(family, await authorize(call, intent))
+      return grant.principal === undefined ? { ...grant, ...own } : grant
+    }
     return {
-      async authorize (intent) {
-        const grant = checkGrant(family, await authorize?.(call, intent))
-        const principal = grant.principal ?? claimed
-        return principal === undefined ? grant : { ...grant, principal }
-      },
+      authorize: intent => authorize === undefined ? own : askHost(authorize, intent),
       other: family => ({ family, caller: makeCallerOf(family, call, claimed) }),
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,

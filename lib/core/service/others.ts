@@ -22,8 +22,13 @@ export interface OtherTarget {
 /** An item that was found. */
 export interface LoadedOther extends OtherTarget, NeededItem {}
 
+/** Whether the action of a command may need other items. */
+export function needsOthers ({ operations }: Family, { action }: Command): boolean {
+  return (operations.get(action ?? '')?.others.length ?? 0) > 0
+}
+
 /**
- * The other items that a command needs. Each is asked about for itself, before anything is read.
+ * The other items that a command needs. Each is authorized by itself, before anything is read.
  *
  * @param asked whether nothing is about to be done
  */

@@ -29,7 +29,7 @@ export async function findReplay (
   if (record === undefined) return undefined
   const { target, key } = command
   // An id of another family's item may be none here.
-  const isVisible = record.family !== family.name || await mayHear(storage, family, record, grant)
+  const isVisible = record.family !== family.name || await canSeeReplay(storage, family, record, grant)
   // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
@@ -44,7 +44,7 @@ export async function findReplay (
  * The record of a command that a rule has refused: another process may have done this very command meanwhile, and then
  * it is its own doing that is in the way. Throws the refusal where that is not so.
  */
-export async function findOvertaker (
+export async function findConcurrentReplay (
   refusal: unknown,
   asked: Asked,
   identity: CommandId | undefined
@@ -68,8 +68,8 @@ async function getRecord (
   return record as CommandRecord | undefined
 }
 
-// A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
-async function mayHear (
+// The conditions of a grant hold for replays too; where the item is gone, only its principal sees the replay.
+async function canSeeReplay (
   storage: Asked['storage'],
   family: Family,
   record: CommandRecord,
