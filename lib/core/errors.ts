@@ -27,7 +27,7 @@ export const errorCodes = makeErrors({
     'same storage', Error],
   // what a host's functions give back
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
-  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
+  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" returned no storage; where there is none, ' +
     'it should throw a problem', TypeError],
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],

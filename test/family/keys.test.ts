@@ -85,7 +85,7 @@ for (const { name, make } of storages) {
       ['/bills', `number=A-1&customer=${ann}`, /id="create-number-error">Number is taken already/],
       [`/bills/${id}/edits`, 'customer=99', /id="edit-customer-error">Customer must be an id of people/],
       [`/bills/${id}/renumberings`, 'to=A-1', /Number is taken already/],
-      [`/people/${ann}/deletions`, '', /cannot be deleted as long as there are bills that refer to it/]
+      [`/people/${ann}/deletions`, '', /cannot be deleted while bills refer to it/]
     ] as const) {
       t.match((await app.inject({ method: 'POST', url, payload, headers })).body, text, `the page of ${url}`)
     }

@@ -29,7 +29,7 @@ import type { StorageAccess } from './storage-access.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
-// A program may ask for as much at once as it likes.
+// A program may ask for as much as it likes.
 const limits = {
   pageSize: 50,
   maxPageSize: Number.MAX_SAFE_INTEGER,
@@ -42,7 +42,7 @@ const limits = {
 
 type Authorize = NonNullable<ServiceOptions['authorize']>
 
-/** Inside, a service is of no particular family; the types are for those who call it. */
+/** Makes the service of a family. Its types are for its callers: inside, it is of no particular family. */
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options

@@ -33,7 +33,7 @@ async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[])
     for (const shape of shapes) await storage.prepare(shape)
   } catch (error) {
     if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
-    // What is missing is told at once, and not one table after the other.
+    // The error shows all that is missing, not one table after the other.
     const names = shapes.map(({ name }) => name).join(', ')
     throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
   }

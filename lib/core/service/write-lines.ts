@@ -13,8 +13,8 @@ export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?
 }
 
 /**
- * Lets one writer of this process at a time work under a key, so that they do not cause each other conflicts. Writers
- * of other processes are told apart by the storage.
+ * Lets one writer of this process at a time work under a key, so that they do not cause each other conflicts. The
+ * storage tells writers of other processes apart.
  */
 export class WriteQueue {
   // By key, those that wait; undefined while a writer is alone.
