@@ -81,6 +81,20 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   apply (item: I, params: Static<T>, context: Context): I | ItemAndOthers<I>
 }
 
+/** Like `Operation`, but `apply` may add fields that the family will have. */
+export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
+  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  apply (item: I, params: Static<T>, context: Context): Opened<I> | ItemAndOthers<Opened<I>>
+}
+
+type Opened<I> = I | (I & { readonly [field: string]: unknown })
+
+/** An operation for every item that has the fields of `I`: what else an item has, it leaves as it is. */
+export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
+  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  apply<J extends I> (item: J, params: Static<T>, context: Context): J | ItemAndOthers<J>
+}
+
 /** line-item -> CreateLineItem */
 export function nameAction (verb: string, singular: string): string {
   return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
