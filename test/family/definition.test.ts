@@ -224,20 +224,20 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     /fields is a Type\.Intersect; Type\.Composite makes one object of several/
   ],
   ['a union', { fields: Type.Union([fields, fields]) as never }, /fields must be a Type\.Object/],
-  ['a field that is none', withField('string'), /fields: "due" is no schema, such as Type\.String\(\)/],
-  ['a field left empty', withField(undefined), /fields: "due" is no schema/],
+  ['a field that is none', withField('string'), /fields: "due" is not a schema, such as Type\.String\(\)/],
+  ['a field left empty', withField(undefined), /fields: "due" is not a schema/],
   [
     'a date',
     withField(Type.Date()),
-    /fields: "due" is a Date, which JSON has not; write Type\.String\(\{ format: 'date-time' \}\) or Type\.String/
+    /fields: "due" is a Date, which JSON does not have; write Type\.String\(\{ format: 'date-time' \}\) or Type\.String/
   ],
   ['one that may be left out', withField(Type.Optional(Type.Date())), /"due" is a Date/],
   ['one in a list', withField(Type.Array(Type.Date())), /"due" is a Date/],
   ['one in an object', withField(Type.Object({ default: Type.Date() })), /"due" is a Date/],
   ['one in a union', withField(Type.Union([Type.Null(), Type.Date()])), /"due" is a Date/],
-  ['a BigInt', withField(Type.BigInt()), /"due" is a bigint, which JSON has not; write Type\.Integer\(\)/],
+  ['a BigInt', withField(Type.BigInt()), /"due" is a bigint, which JSON does not have; write Type\.Integer\(\)/],
   ['a regular expression', withField(Type.RegExp(/a/)), /"due" is a RegExp, .* write Type\.String\(\{ pattern \}\)/],
-  ['a function', withField(Type.Function([], Type.String())), /"due" is a Function, which JSON has not$/],
+  ['a function', withField(Type.Function([], Type.String())), /"due" is a Function, which JSON does not have$/],
   [
     'a parameter that is a date',
     withOperation({ params: Type.Object({ on: Type.Date() }) }),
@@ -246,7 +246,7 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a transformed value',
     withField(Type.Transform(Type.String()).Decode(Number).Encode(String)),
-    /"due" is a Type\.Transform, but a value is kept as it is sent/
+    /"due" is a Type\.Transform, but values are stored as they are sent/
   ]
 ]
 

@@ -295,7 +295,7 @@ t.test('clashes are errors that say which', async t => {
     [
       'creation with what is sent already',
       { create: ['name'] },
-      /^extend "deals": a client sends "name" at creation already$/
+      /^extend "deals": the field of create "name" exists already$/
     ],
     [
       'a query by what is no field',

@@ -12,7 +12,7 @@ export function listOperations (definition: FamilyDefinition): Readonly<Record<s
   return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
 }
 
-/** What `edit` says, whichever way it is written. */
+/** The object form of `edit`. */
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
   return isList(edit) ? { fields: edit } : edit
 }
@@ -46,7 +46,7 @@ function makeEdit (
   }
 }
 
-// What is left out stays as it is, whatever a new item would have; what may be absent is taken away by null.
+// Without its default, since omitted fields stay as they are; null removes an optional one.
 function makeParam ({ default: _, ...schema }: TSchema, isOptional: boolean): TSchema {
   return Type.Optional(isOptional ? addNull(schema as TSchema) : schema as TSchema)
 }
