@@ -5,8 +5,8 @@ import type { Family } from './family.js'
 import { toStored } from './fields.js'
 
 /**
- * What is wrong with the members of an item that differ from those it had. Unchanged ones need not fit: a field may have
- * become stricter, or required, since the item was stored.
+ * What is wrong with the members of an item that were changed. Unchanged ones need not fit: a field may have become
+ * stricter, or required, since the item was stored.
  */
 export function findFlawsInChanges (
   { ownFields, validateMember }: Family,

@@ -1,4 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import { isReserved } from '../query/names.js'
 import { readOrder } from '../query/order.js'
 import type { Field } from '../storage/storage.js'
@@ -19,8 +19,8 @@ type Check = (definition: FamilyDefinition) => string | undefined
 
 /** What must hold between the members of a definition. Each check may rely on those before it. */
 const checks: readonly Check[] = [
-  checkMembers, checkNames, checkObjects, checkFields, checkQueries, checkClientFields, checkEdit, checkWords,
-  checkOthers, checkSchemas, checkDefaults, checkOrder, checkPresentation, checkUnique, checkReferences
+  checkMembers, checkNames, checkSchemas, checkFields, checkQueries, checkClientFields, checkEdit, checkWords,
+  checkOthers, checkDefaults, checkOrder, checkPresentation, checkUnique, checkReferences
 ]
 
 /** Names what is wrong with a definition; undefined where nothing is. */
@@ -53,12 +53,15 @@ function checkNames ({ name, singular }: FamilyDefinition): string | undefined {
   return undefined
 }
 
-function checkObjects ({ fields, operations = {} }: FamilyDefinition): string | undefined {
-  const flaw = findFlawInObject('fields', fields)
-  if (flaw !== undefined) return flaw
-  for (const [key, { params }] of Object.entries(operations)) {
-    const flaw = findFlawInObject(`params of the operation "${key}"`, params)
+/** Schemas that are no objects, or that no value can be checked with, such as one with a malformed pattern. */
+function checkSchemas ({ fields, operations = {} }: FamilyDefinition): string | undefined {
+  const schemas = new Map<string, TObject>([['fields', fields]])
+  for (const [key, { params }] of Object.entries(operations)) schemas.set(`params of the operation "${key}"`, params)
+  for (const [what, schema] of schemas) {
+    const flaw = findFlawInObject(what, schema)
     if (flaw !== undefined) return flaw
+    const unusable = findFlawInSchema(schema)
+    if (unusable !== undefined) return `${what} cannot be used: ${unusable}`
   }
   return undefined
 }
@@ -166,17 +169,6 @@ function checkOthers ({ name, fields, operations = {} }: FamilyDefinition): stri
         return `${what}: the family "${family}" is not this one; give another as defineFamily made it`
       }
     }
-  }
-  return undefined
-}
-
-/** Schemas that no value can be checked with, such as one with a malformed pattern. */
-function checkSchemas ({ fields, operations = {} }: FamilyDefinition): string | undefined {
-  const flaw = findFlawInSchema(fields)
-  if (flaw !== undefined) return `the fields have a schema that cannot be used: ${flaw}`
-  for (const { name, params } of Object.values(operations)) {
-    const flaw = findFlawInSchema(params)
-    if (flaw !== undefined) return `the operation "${name}" has params that cannot be used: ${flaw}`
   }
   return undefined
 }
