@@ -17,11 +17,11 @@ export function isIdempotencyKey (text: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(text)
 }
 
-/** The id as it stands in a path; undefined where no item can have it. */
+/** Reads the id from a path; undefined where no item can have it. */
 export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
   if (kind === 'string') return isTextId(text) ? text : undefined
   const value = Number(text)
-  // Only the one spelling that we write ourselves, so that an item has one address.
+  // Only in the spelling of our own links, so that an item has one address.
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined
 }
 
