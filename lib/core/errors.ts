@@ -40,7 +40,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
-  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, option "%s" of the storage: %s', TypeError],
+  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],
   FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
     'give the storage migrate: "auto":\n\n%s', Error],
   FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables to be made', TypeError],

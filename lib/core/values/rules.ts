@@ -30,7 +30,8 @@ function isMoment (value: unknown): boolean {
 
 /** The rule of a text that is one of these. */
 export function oneOf (...values: readonly string[]): TSchema {
-  const description = values.map(value => `"${value}"`).join(' or ')
+  const quoted = values.map(value => `"${value}"`)
+  const description = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
   return Type.Union(values.map(value => Type.Literal(value)), { description })
 }
 
