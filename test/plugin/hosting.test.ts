@@ -206,8 +206,8 @@ t.test('hooks of the host see our requests', async t => {
 t.test('options are validated at registration', async t => {
   const storage = memoryStorage()
   const table: [Record<string, unknown>, RegExp][] = [
-    [{}, /^fastify-dealbook, customers: the option "storage" is required$/],
-    [{ storage: undefined }, /the option "storage" is required/],
+    [{}, /^fastify-dealbook, customers: the option "storage" is missing; it must be a storage, such as memory/],
+    [{ storage: undefined }, /the option "storage" is missing/],
     [{ storage: {} }, /the option "storage" must be a storage/],
     [{ storage: null }, /the option "storage" must be a storage/],
     [{ storage, storag: 1 }, /unknown option "storag"\. Did you mean "storage"\?/],

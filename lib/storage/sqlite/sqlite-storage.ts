@@ -48,12 +48,13 @@ export function sqliteStorage (
 ): Storage {
   checkSource(options, ['file', 'database'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const { file = '', database, tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
+  const { file = '', database, tables, indexes, migrate }: AllOptions = options
+  const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate: options.migrate, place })
+  return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate, place })
 }
 
 interface AllOptions extends SqliteOptions {
