@@ -139,6 +139,8 @@ export class Reader {
 
 /** Authorizes the caller, and returns what it may read. */
 export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {
-  const grant = await caller.authorize(intent)
-  return new Reader(family, await caller.storage(), grant, caller.signal)
+  const granted = caller.authorize(intent)
+  const grant = granted instanceof Promise ? await granted : granted
+  const opened = caller.storage()
+  return new Reader(family, opened instanceof Promise ? await opened : opened, grant, caller.signal)
 }
