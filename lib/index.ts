@@ -4,17 +4,17 @@ export { customers } from './customers.js'
 export { dealbook, dealbook as default } from './dealbook.js'
 export type { DealbookOptions } from './dealbook.js'
 export { deals } from './deals/deals.js'
-export type { Deal } from './deals/fields.js'
-export { defineOperation } from './deals/operation.js'
-export type { DefinedOperation, OpenOperation } from './deals/operation.js'
+export { defineOperation } from './deals/deal.js'
+export type { Deal } from './deals/deal.js'
 export { errorCodes } from './core/errors.js'
-export type { AnyFamily } from './core/family/compiled.js'
 export type {
   AttributeForm, AttributeReading, EditDefinition, EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams,
   QueryDefinition, ServiceMembers
 } from './core/family/definition.js'
 export type { FamilyExtension } from './core/family/extension.js'
-export type { Context, ItemAndOthers, Operation, OtherItem } from './core/family/operation.js'
+export type {
+  AnyFamily, Context, DefinedOperation, ItemAndOthers, OpenOperation, Operation, OtherItem
+} from './core/family/operation.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './tools/copy-storage.js'

@@ -402,7 +402,7 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
     [{ principal: 'ann', where: undefined }, /"where" must be a list of conditions/],
     [{ principal: 7 }, /"principal" must be a string/],
     [{ principle: 'ann' }, /"principle"/],
-    [true, /must give back/],
+    [true, /must return/],
     // Alternatives are checked whole: what is wrong in one of them opens none.
     ...[
       {},
@@ -421,11 +421,11 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
       { of: [[{ field: 'owner', op: 'has', texts: [7] }]] }
     ].map((alternatives): Row => [
       { where: [{ op: 'any', ...alternatives }] },
-      /gave back (alternatives|an alternative|a condition on|conditions on)/
+      /returned (alternatives|an alternative|a condition on|conditions on)/
     ]),
     // What has no members of its own is no grant without limits.
     ...[[], new Map(), new Error('no'), new Date(), Object.create({ where: [] })].map((grant: unknown): Row =>
-      [grant, /must give back/]),
+      [grant, /must return/]),
     [{ principal: 'a\0' }, /principal that must not contain/],
     ...[
       { op: 'eq', values: [undefined] },
@@ -443,7 +443,7 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
       undefined
     ].map((condition: object | undefined): Row => [
       { where: [condition && { field: 'owner', ...condition }] },
-      /gave back (a condition on|the operator "|conditions on)/
+      /returned (a condition on|the operator "|conditions on)/
     ])
   ]
   const lines: string[] = []

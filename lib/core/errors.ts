@@ -27,7 +27,7 @@ export const errorCodes = makeErrors({
     'same storage', Error],
   // what a host's functions give back
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
-  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" gave back no storage; where there is none, ' +
+  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" returned no storage; where there is none, ' +
     'it should throw a problem', TypeError],
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
@@ -40,7 +40,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
-  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, option "%s" of the storage: %s', TypeError],
+  FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],
   FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
     'give the storage migrate: "auto":\n\n%s', Error],
   FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables to be made', TypeError],

@@ -1,6 +1,100 @@
+import { Type } from '@sinclair/typebox'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
-import { dealFields } from './fields.js'
-import { cancel, changeCompletionDate, changePrice, complete, hold, unhold } from './operations.js'
+import type { Deal } from './deal.js'
+import { amount, dealFields, defineOperation, text } from './deal.js'
+
+const isFree = (deal: Deal) => deal.status === 'open' && !deal.held
+
+const hold = defineOperation({
+  name: 'hold',
+  verb: 'hold',
+  participle: 'holded',
+  noun: 'holds',
+  action: 'HoldDeal',
+  summary: 'Hold a deal for a reason',
+  params: Type.Object({ reason: text('Why the deal is held', 4000, 'Papers are missing') }),
+  changes: ['held', 'holdReason'],
+  allowed: isFree,
+  apply: (deal, { reason }) => ({ ...deal, held: true, holdReason: reason })
+})
+
+const unhold = defineOperation({
+  name: 'unhold',
+  verb: 'unhold',
+  participle: 'unholded',
+  noun: 'unholds',
+  action: 'UnholdDeal',
+  summary: 'Let a held deal go on',
+  params: Type.Object({}),
+  changes: ['held', 'holdReason'],
+  allowed: deal => deal.status === 'open' && deal.held,
+  apply: deal => release(deal)
+})
+
+const complete = defineOperation({
+  name: 'complete',
+  verb: 'complete',
+  participle: 'completed',
+  noun: 'completions',
+  action: 'CompleteDeal',
+  summary: 'Complete a deal',
+  final: true,
+  params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000, 'Delivered in full')) }),
+  changes: ['status'],
+  allowed: isFree,
+  apply: deal => ({ ...deal, status: 'completed' as const })
+})
+
+const cancel = defineOperation({
+  name: 'cancel',
+  verb: 'cancel',
+  participle: 'cancelled',
+  noun: 'cancellations',
+  action: 'CancelDeal',
+  summary: 'Cancel a deal for an amercement',
+  danger: true,
+  final: true,
+  params: Type.Object({
+    amercement: amount('What cancelling costs', 60),
+    reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')
+  }),
+  changes: ['status', 'amercement'],
+  allowed: deal => deal.status === 'open',
+  apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled' as const, amercement })
+})
+
+const changePrice = defineOperation({
+  name: 'change-price',
+  verb: 'change-price',
+  participle: 'price-changed',
+  noun: 'price-changes',
+  action: 'ChangeDealPrice',
+  summary: 'Agree on another price',
+  params: Type.Object({
+    newPrice: amount('The price from now on', 1100),
+    reason: text('Why the price is changed', 4000, 'A discount was agreed on')
+  }),
+  changes: ['price'],
+  allowed: isFree,
+  apply: (deal, { newPrice }) => ({ ...deal, price: newPrice })
+})
+
+const changeCompletionDate = defineOperation({
+  name: 'change-completion-date',
+  verb: 'change-completion-date',
+  participle: 'completion-date-changed',
+  noun: 'completion-date-changes',
+  action: 'ChangeDealCompletionDate',
+  summary: 'Agree on another completion date',
+  params: Type.Object({
+    newDate: Type.String({ format: 'date', description: 'The completion date from now on', examples: ['2030-04-30'] }),
+    amercement: amount('What the change costs', 25),
+    whyChanged: text('Why the date is changed', 4000, 'The carrier is late')
+  }),
+  changes: ['completionDate', 'amercement'],
+  allowed: isFree,
+  apply: (deal, { newDate, amercement }) => ({ ...deal, completionDate: newDate, amercement })
+})
 
 /**
  * The deals: created, deleted, and driven by business operations, each in every URL form.
@@ -45,3 +139,8 @@ export const deals = defineFamily({
     'deals-by-status': defineQuery({ field: 'status' })
   }
 })
+
+// The deal without its hold.
+function release ({ holdReason, ...deal }: Deal): Deal {
+  return { ...deal, held: false }
+}

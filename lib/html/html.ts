@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import type { Members } from '../core/values/json.js'
-import { didYouMean } from '../core/values/nearest.js'
+import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import type { Crumb, Link, PageAffordances, Site } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
 import { nameForm } from './form.js'
@@ -115,37 +116,23 @@ export interface HtmlOptions {
   readonly texts?: Partial<Texts>
 }
 
-const kinds: Readonly<Record<keyof HtmlOptions, string>> =
-  { title: 'a string', home: 'a string', documentation: 'a string', css: 'a string', texts: 'an object' }
+const { callback, word } = rules
+const textRules = Object.entries(english).map(([name, text]) => [name, typeof text === 'function' ? callback : word])
+const optionsRule = membersOf({
+  title: word, home: word, documentation: word, css: word, texts: membersOf(Object.fromEntries(textRules))
+} satisfies Record<keyof HtmlOptions, TSchema>)
 
-/** Refuses what is no such option. */
+/** Refuses an unknown or wrong option. */
 function checkOptions (options: HtmlOptions): void {
-  for (const [name, value] of Object.entries(options) as [keyof HtmlOptions, unknown][]) {
-    if (!Object.hasOwn(kinds, name)) fail(`unknown option "${name}"; there are ${Object.keys(kinds).join(', ')}`)
-    const isRight = value === undefined || (value !== null && kinds[name].endsWith(` ${typeof value}`))
-    if (!isRight) fail(`the option "${name}" must be ${kinds[name]}`)
-  }
-  // It would end the style element, and the rest would be markup.
-  if (/<\/style/i.test(options.css ?? '')) fail('the option "css" must not contain "</style"')
+  const flaw = findFlaw(optionsRule, options, 'option') ??
+    // It would end the style element, and the rest would be markup.
+    (/<\/style/i.test(options.css ?? '') ? 'the option "css" must not contain "</style"' : undefined)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }
 
-/** The texts with those of a host in their places; one that is unknown or no such text is an error that names it. */
+/** The texts, with those of a host in place of ours. */
 function replaceTexts (own: Partial<Texts> = {}): Texts {
-  for (const [name, text] of Object.entries(own)) {
-    if (!Object.hasOwn(english, name)) {
-      const known = Object.keys(english)
-      fail(`unknown text "${name}".${didYouMean(name, known)} There are ${known.join(', ')}`)
-    }
-    const kind: string = typeof english[name as keyof Texts]
-    const given: string = typeof text
-    if (text !== undefined && given !== kind) fail(`the text "${name}" must be a ${kind}`)
-  }
-  const given = Object.entries(own).filter(([, text]) => text !== undefined)
-  return { ...english, ...Object.fromEntries(given) }
-}
-
-function fail (flaw: string): never {
-  throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
+  return { ...english, ...Object.fromEntries(Object.entries(own).filter(([, text]) => text !== undefined)) }
 }
 
 interface PageParts {

@@ -64,17 +64,17 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a change of what is no field',
     withOperation({ changes: ['colour'] }),
-    /"lend" changes "colour", which is no field/
+    /"lend" changes "colour", which is not a field/
   ],
   ['a field that is a place', field('after'), /"after" is named like a query parameter/],
   ['a field that is a group', field('or2'), /"or2" is named like a query parameter/],
   [
     'an order by no field',
     { order: ['-titel'] },
-    /the order names "titel", which is no field to order by. Did you mean "title"\?/
+    /the order names "titel", which is not a field. Did you mean "title"\?/
   ],
   ['a title that is none', { title: 'titel' }, /the title is "titel", .* Did you mean "title"\?/],
-  ['a title that is nested', { title: 'tags' }, /the title is "tags", which is no field that is a word/],
+  ['a title that is nested', { title: 'tags' }, /the title is "tags", which is not a field that is a text/],
   ['a title that is no text', { title: 1 as never }, /"title" must be a text/],
   ['a list of what is none', { list: ['title', 'page'] }, /the list names "page", .* Did you mean "pages"\?/],
   ['a list of the same twice', { list: ['title', 'title'] }, /the list names "title" twice/],
@@ -104,28 +104,28 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { fields: Type.Object({ id: Type.Boolean(), title: Type.String() }) as TObject },
     /must have an id/
   ],
-  ['creation with an id', { create: ['id' as never, 'title'] }, /"id" is no field that a client can send/],
-  ['creation with what is no field', { create: ['titel' as never] }, /"titel" is no field/],
+  ['creation with an id', { create: ['id' as never, 'title'] }, /"id", which is not a field that a client/],
+  ['creation with what is no field', { create: ['titel' as never] }, /create has "titel", which is not a field/],
   ['creation without what is needed', { create: [] }, /"title" needs a default/],
   [
     'a query by what is no field',
     { queries: { 'books-by-colour': defineQuery({ field: 'colour' }) } },
-    /"colour", which is no field/
+    /"colour", which is not a field/
   ],
   [
     'a query by what cannot be filtered',
     { queries: { 'books-by-tags': defineQuery({ field: 'tags' }) } },
-    /"tags", which is no field that can be filtered/
+    /"tags", which is not a field that can be filtered/
   ],
   [
     'a field whose pattern is none',
     { fields: Type.Object({ ...fields.properties, isbn: Type.Optional(Type.String({ pattern: '(' })) }) as TObject },
-    /the fields have a schema that cannot be used: .*\(/
+    /fields cannot be used: .*\(/
   ],
   [
     'a parameter whose pattern is none',
     withOperation({ params: Type.Object({ to: Type.String({ pattern: '[' }) }) }),
-    /the operation "lend" has params that cannot be used: .*\[/
+    /params of the operation "lend" cannot be used: .*\[/
   ],
   [
     'a default that does not fit',
@@ -142,7 +142,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { fields: Type.Object({ ...fields.properties, id: Type.String({ default: 'a' }) }) as TObject },
     /the id cannot have a default/
   ],
-  ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" is there already/]
+  ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" exists already/]
 ]
 
 /** Members that are unknown, missing or of another kind, as only JavaScript lets people write them. */
@@ -174,8 +174,8 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   ['a query by name', { queries: { 'by-title': 'title' } }, /the query "by-title": must be an object with field/],
   ['a query without a field', { queries: { 'by-title': {} } }, /the query "by-title": "field" is missing/],
   ['attributes without a reader', { attributes: { fields: [] } }, /attributes: "read" is missing/],
-  ['a field that is nearly one', { create: ['titel'] }, /"titel" is no field .*\. Did you mean "title"\?/],
-  ['a change of what is nearly one', withOperation({ changes: ['titel'] }), /no field\. Did you mean "title"\?/],
+  ['a field that is nearly one', { create: ['titel'] }, /"titel", which is not a field .*\. Did you mean "title"\?/],
+  ['a change of what is nearly one', withOperation({ changes: ['titel'] }), /not a field\. Did you mean "title"\?/],
   ['a query by what is nearly one', { queries: { q: { field: 'titel' } } }, /filtered\. Did you mean "title"\?/]
 ]
 
@@ -224,20 +224,20 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     /fields is a Type\.Intersect; Type\.Composite makes one object of several/
   ],
   ['a union', { fields: Type.Union([fields, fields]) as never }, /fields must be a Type\.Object/],
-  ['a field that is none', withField('string'), /fields: "due" is no schema, such as Type\.String\(\)/],
-  ['a field left empty', withField(undefined), /fields: "due" is no schema/],
+  ['a field that is none', withField('string'), /fields: "due" is not a schema, such as Type\.String\(\)/],
+  ['a field left empty', withField(undefined), /fields: "due" is not a schema/],
   [
     'a date',
     withField(Type.Date()),
-    /fields: "due" is a Date, which JSON has not; write Type\.String\(\{ format: 'date-time' \}\) or Type\.String/
+    /fields: "due" is a Date, which JSON does not have; write Type\.String\(\{ format: 'date-time' \}\) or Type\.String/
   ],
   ['one that may be left out', withField(Type.Optional(Type.Date())), /"due" is a Date/],
   ['one in a list', withField(Type.Array(Type.Date())), /"due" is a Date/],
   ['one in an object', withField(Type.Object({ default: Type.Date() })), /"due" is a Date/],
   ['one in a union', withField(Type.Union([Type.Null(), Type.Date()])), /"due" is a Date/],
-  ['a BigInt', withField(Type.BigInt()), /"due" is a bigint, which JSON has not; write Type\.Integer\(\)/],
+  ['a BigInt', withField(Type.BigInt()), /"due" is a bigint, which JSON does not have; write Type\.Integer\(\)/],
   ['a regular expression', withField(Type.RegExp(/a/)), /"due" is a RegExp, .* write Type\.String\(\{ pattern \}\)/],
-  ['a function', withField(Type.Function([], Type.String())), /"due" is a Function, which JSON has not$/],
+  ['a function', withField(Type.Function([], Type.String())), /"due" is a Function, which JSON does not have$/],
   [
     'a parameter that is a date',
     withOperation({ params: Type.Object({ on: Type.Date() }) }),
@@ -246,7 +246,7 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a transformed value',
     withField(Type.Transform(Type.String()).Decode(Number).Encode(String)),
-    /"due" is a Type\.Transform, but a value is kept as it is sent/
+    /"due" is a Type\.Transform, but values are stored as they are sent/
   ]
 ]
 

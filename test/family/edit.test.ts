@@ -239,7 +239,7 @@ t.test('an extension edits more, and may use other words', async t => {
   await book.run('complete', id)
   t.match(await edit('Silk'), { status: 409, operation: 'edit', state: 'completed' })
 
-  t.throws(() => ours.extend({ edit: ['name'] }), { message: 'extend "deals": a client edits "name" already' })
+  t.throws(() => ours.extend({ edit: ['name'] }), { message: /the field of edit "name" exists already/ })
   t.throws(() => ours.extend({ edit: 'name' as never }), {
     message: /^extend "deals": "edit" must be a list of names, or an object/
   })
@@ -258,8 +258,8 @@ t.test('what cannot be edited is an error at definition', async t => {
     [['id'], /edit has "id", which only the service gives/],
     [['revision'], /edit has "revision", which only the service gives/],
     [['createdAt'], /edit has "createdAt"/],
-    [['txet'], /edit has "txet", which is no field\. Did you mean "text"\?/],
-    [['constructor'], /edit has "constructor", which is no field/],
+    [['txet'], /edit has "txet", which is not a field\. Did you mean "text"\?/],
+    [['constructor'], /edit has "constructor", which is not a field/],
     [[7], /"edit" must be a list of names, or an object/],
     [['text', 'text'], /edit has "text" twice/],
     [[], /edit must have a field/],
@@ -272,7 +272,7 @@ t.test('what cannot be edited is an error at definition', async t => {
     [{ fields: ['text'], name: 'amend' }, /edit: unknown member "name"/],
     [{ fields: ['text'], verb: 'A' }, /the operation "edit" has the verb "A"/],
     [['done'], /edit has "done", which attributes has already/, { attributes: { fields: ['done'], read: () => ({}) } }],
-    [['text'], /the operation "edit" is what edit makes/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
+    [['text'], /edit makes the operation "edit"/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
   ]
   for (const [edit, message, more] of table) {
     const error = { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }

@@ -259,17 +259,17 @@ t.test('clashes are errors that say which', async t => {
     [
       'a field of deals',
       { fields: Type.Object({ price: Type.String() }) },
-      /^extend "deals": the field "price" is there already$/
+      /^extend "deals": the field "price" exists already$/
     ],
     [
       'an operation of deals',
       { operations: { hold: { ...words, name: 'hold' } } },
-      /^extend "deals": the operation "hold" is there already$/
+      /^extend "deals": the operation "hold" exists already$/
     ],
     [
       'a query of deals',
       { queries: { 'deals-by-name': { field: 'price' } } },
-      /^extend "deals": the query "deals-by-name" is there already$/
+      /^extend "deals": the query "deals-by-name" exists already$/
     ],
     [
       'a word of an operation of deals',
@@ -291,16 +291,16 @@ t.test('clashes are errors that say which', async t => {
       { fields: Type.Object({ region: Type.String() }) },
       /the field "region" needs a default, or must be optional, nullable, in create or set by initial/
     ],
-    ['creation with what is no field', { create: ['regoin'] }, /"regoin" is no field that a client can send/],
+    ['creation with what is no field', { create: ['regoin'] }, /"regoin", which is not a field that a client can send/],
     [
       'creation with what is sent already',
       { create: ['name'] },
-      /^extend "deals": a client sends "name" at creation already$/
+      /^extend "deals": the field of create "name" exists already$/
     ],
     [
       'a query by what is no field',
       { queries: { 'deals-by-colour': { field: 'colour' } } },
-      /by "colour", which is no field/
+      /by "colour", which is not a field/
     ],
     ['a member that is none', { feilds: free }, /^extend "deals": unknown member "feilds"\. Did you mean "fields"\?$/],
     ['another name', { name: 'offers' }, /^extend "deals": unknown member "name"/]

@@ -85,7 +85,7 @@ for (const { name, make } of storages) {
       ['/bills', `number=A-1&customer=${ann}`, /id="create-number-error">Number is taken already/],
       [`/bills/${id}/edits`, 'customer=99', /id="edit-customer-error">Customer must be an id of people/],
       [`/bills/${id}/renumberings`, 'to=A-1', /Number is taken already/],
-      [`/people/${ann}/deletions`, '', /cannot be deleted as long as there are bills that refer to it/]
+      [`/people/${ann}/deletions`, '', /cannot be deleted while bills refer to it/]
     ] as const) {
       t.match((await app.inject({ method: 'POST', url, payload, headers })).body, text, `the page of ${url}`)
     }
@@ -217,18 +217,18 @@ t.test('what is wrong with a rule is told at definition', async t => {
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{ unique: ['number'] }, /"unique" must be a list of rows of fields, such as \[\["number"\]\]/],
     [{ unique: [[]] }, /unique has a row without a field/],
-    [{ unique: [['numbr']] }, /unique has "numbr", which is no field\. Did you mean "?number/],
-    [{ unique: [['createdAt']] }, /unique has "createdAt", which is no field/],
-    [{ unique: [['tags']] }, /unique has "tags", which is kept whole/],
+    [{ unique: [['numbr']] }, /unique has "numbr", which is not a field\. Did you mean "?number/],
+    [{ unique: [['createdAt']] }, /unique has "createdAt", which is not a field/],
+    [{ unique: [['tags']] }, /unique has "tags", which is stored as JSON/],
     [{ unique: [['id', 'number']] }, /unique has "id", which is unique in any case/],
-    [{ unique: [['number', 'number']] }, /unique has "number" twice in one row/],
+    [{ unique: [['number', 'number']] }, /a row of unique has "number" twice/],
     [{ unique: [['number', 'customer'], ['customer', 'number']] }, /unique has the row customer, number twice/],
     [{ references: [['customer']] }, /"references" must be an object/],
-    [{ references: { custommer: people } }, /references has "custommer", which is no field.*Did you mean "?customer/],
+    [{ references: { custommer: people } }, /references has "custommer", which is not a field.* "customer"/],
     [{ references: { id: people } }, /references has "id"/],
-    [{ references: { customer: 'people' } }, /"customer" for what is no family; .*"orders" for this one/],
-    [{ references: { customer: {} } }, /for what is no family/],
-    [{ references: { customer: undefined } }, /for what is no family/],
+    [{ references: { customer: 'people' } }, /"customer" for something that is not a family; .*"orders" for this one/],
+    [{ references: { customer: {} } }, /for something that is not a family/],
+    [{ references: { customer: undefined } }, /for something that is not a family/],
     [{ references: { number: people } }, /"number", which is of the kind string; ids of people are integer/],
     [{ references: { number: 'orders' } }, /"number", which is of the kind string; ids of orders are integer/]
   ]
@@ -237,10 +237,10 @@ t.test('what is wrong with a rule is told at definition', async t => {
       { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }, JSON.stringify(members))
   }
   const orders = defineFamily({ ...base, references: { customer: people }, unique: [['number']] })
-  t.throws(() => orders.extend({ references: { customer: people } }), { message: /"customer" is there already/ })
+  t.throws(() => orders.extend({ references: { customer: people } }), { message: /"customer" exists already/ })
   t.throws(() => orders.extend({ unique: [['number']] }), { message: /unique has the row number twice/ })
   t.throws(() => orders.extend({ fields: Type.Object({ next: Type.Integer() }), references: { next: orders } }),
-    { message: /for a family of the same name; for this one, say "orders"/ })
+    { message: /for a family of the same name; for this one, write "orders"/ })
   const more = orders.extend({
     fields: Type.Object({ next: Type.Optional(Type.Integer()) }), references: { next: 'orders' }, unique: [['next']]
   })

@@ -317,12 +317,12 @@ t.test('what a host sets', async t => {
   for (const [options, message] of [
     [{ css: 'a {} </style><script>' }, /"css" must not contain "<\/style"/],
     [{ css: '</STYLE >' }, /must not contain/],
-    [{ css: 1 }, /"css" must be a string/],
+    [{ css: 1 }, /"css" must be a text/],
     [{ titel: 'x' }, /unknown option "titel"/],
     [{ texts: 'x' }, /"texts" must be an object/],
-    [{ texts: { yess: 'ja' } }, /unknown text "yess"\. Did you mean "yes"\?/],
-    [{ texts: { yes: () => 'ja' } }, /the text "yes" must be a string/],
-    [{ texts: { label: 'Name' } }, /the text "label" must be a function/]
+    [{ texts: { yess: 'ja' } }, /texts: unknown member "yess"\. Did you mean "yes"\?/],
+    [{ texts: { yes: () => 'ja' } }, /texts: "yes" must be a text/],
+    [{ texts: { label: 'Name' } }, /texts: "label" must be a function/]
   ] as const) t.throws(() => html(options as object), { code: 'FST_DEALBOOK_INVALID_HTML_OPTION', message })
 
   await t.test('its CSS is let in by the policy', needsBrowser, async t => {

@@ -206,8 +206,8 @@ t.test('hooks of the host see our requests', async t => {
 t.test('options are validated at registration', async t => {
   const storage = memoryStorage()
   const table: [Record<string, unknown>, RegExp][] = [
-    [{}, /^fastify-dealbook, customers: the option "storage" is required$/],
-    [{ storage: undefined }, /the option "storage" is required/],
+    [{}, /^fastify-dealbook, customers: the option "storage" is missing; it must be a storage, such as memory/],
+    [{ storage: undefined }, /the option "storage" is missing/],
     [{ storage: {} }, /the option "storage" must be a storage/],
     [{ storage: null }, /the option "storage" must be a storage/],
     [{ storage, storag: 1 }, /unknown option "storag"\. Did you mean "storage"\?/],
@@ -276,9 +276,9 @@ t.test('definitions are checked', async t => {
     [{ fields: Type.Object({ id: Type.Integer(), revision: Type.Integer() }) }, /"revision" belongs to the service/],
     [{ fields: Type.Object({ id: Type.Integer(), links: Type.Integer() }) }, /"links" belongs to the service/],
     [{ queries: { 'by year': { field: 'year' } } }, /the query "by year" must be lower-case/],
-    [{ queries: { books: { field: 'year' } } }, /the query "books" is there already/],
-    [{ queries: { 'by-title': { field: 'title' } } }, /by "title", which is no field/],
-    [{ queries: { 'by-tags': { field: 'tags' } } }, /by "tags", which is no field that can be filtered/]
+    [{ queries: { books: { field: 'year' } } }, /the query "books" exists already/],
+    [{ queries: { 'by-title': { field: 'title' } } }, /by "title", which is not a field/],
+    [{ queries: { 'by-tags': { field: 'tags' } } }, /by "tags", which is not a field that can be filtered/]
   ]
   for (const [part, message] of table) {
     t.throws(

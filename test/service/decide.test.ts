@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import { compileFamily } from '../../lib/core/family/family.js'
+import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Decision } from '../../lib/core/service/decide.js'
 import { decide, decideCreation } from '../../lib/core/service/decide.js'
@@ -137,8 +137,8 @@ t.test('given an initial, when an item is created, then it completes it', async 
   t.throws(() => create((item: object) => item), fault(/notes, create: .*: \/owner is required/))
   t.throws(() => create((item: object) => ({ ...item, owner: 7 })), fault(/\/owner must be a string/))
   t.throws(() => create((item: object) => ({ ...item, owner: 'a', onwer: 'b' })), fault(/\/onwer is unknown/))
-  t.throws(() => create(() => undefined), fault(/it must be an object, and no promise/))
-  t.throws(() => create(async (item: object) => item), fault(/no promise/))
+  t.throws(() => create(() => undefined), fault(/it must be an object, not a promise/))
+  t.throws(() => create(async (item: object) => item), fault(/not a promise/))
   t.throws(() => create((item: { owner: string }) => { item.owner = 'ann'; return item }), /not extensible/)
   const problem = new Problem('forbidden', 'Not you')
   t.throws(() => create(() => { throw problem }), problem)

@@ -62,10 +62,10 @@ t.test('an id of the option counts in place of the next integer', async t => {
 t.test('what they give back must be usable', async t => {
   const storage = memoryStorage()
   const table: [Omit<ServiceOptions, 'storage'>, RegExp][] = [
-    [{ clock: (() => '2030-01-01') as never }, /^fastify-dealbook, deals: the option "clock" gave back something else/],
-    [{ clock: () => new Date('never') }, /the option "clock" gave back something else than a valid Date/],
-    [{ makeCommandId: () => 'a/b' }, /the option "makeCommandId" gave back "a\/b"; a command id has 1 to 100 of/],
-    [{ makeCommandId: (() => 7) as never }, /the option "makeCommandId" gave back 7/]
+    [{ clock: (() => '2030-01-01') as never }, /^fastify-dealbook, deals: the option "clock" did not return/],
+    [{ clock: () => new Date('never') }, /the option "clock" did not return a valid Date/],
+    [{ makeCommandId: () => 'a/b' }, /the option "makeCommandId" returned "a\/b"; a command id has 1 to 100 of/],
+    [{ makeCommandId: (() => 7) as never }, /the option "makeCommandId" returned 7/]
   ]
   for (const [options, message] of table) {
     const error = await refusal(openBook(storage, options).create({ name: 'a', price: 1 }))

@@ -89,7 +89,7 @@ for (const { name, make } of storages) {
       t.not(others.items.at(-1)?.id, 'c-1')
       await t.rejects(book.run('transfer-money', from, { to: 'nobody', amount: 1 }), {
         code: 'invalid-body',
-        message: '/to names no account that is there'
+        message: '/to names no account that exists'
       })
       await t.rejects(book.run('transfer-money', from, { to: from, amount: 1 }), { code: 'invalid-body' })
       await t.rejects(book.run('transfer-money', from, { to, amount: 999 }), { code: 'wrong-state' })
@@ -158,9 +158,9 @@ t.test('who may not', async t => {
   t.strictSame(asked.map(({ family, action, id, params }) => ({ family, action, id, params })), [from, to].map(id =>
     ({ family: 'accounts', action: 'TransferMoney', id, params: { to, amount: 1 } })), 'each is asked about')
   const missing = await send('nobody', 1, 'ann')
-  t.strictSame(missing, [400, '/to names no account that is there'])
+  t.strictSame(missing, [400, '/to names no account that exists'])
   t.strictSame(await send(hidden, 1, 'ann'), missing, 'what is hidden is as if not there')
-  t.strictSame(await send(to, 10, 'ann'), [403, 'You may not make the account this'], 'nor may it become such')
+  t.strictSame(await send(to, 10, 'ann'), [403, 'This change is not permitted'], 'nor may it become such')
   t.strictSame(await readRevisions(app, from, to, hidden), [1, 1, 1])
   asked.length = 0
   const form = transferForms['page']?.[1](from, { to, amount: 9, _key: 'k', _confirm: 'ask' }, '')
@@ -276,7 +276,7 @@ t.test('mistakes of a host', async t => {
       }
     }
   })
-  t.throws(define({ others: Type.Optional(Type.String()) }), { message: /"grow" has with, and "others" is then/ })
+  t.throws(define({ others: Type.Optional(Type.String()) }), { message: /"grow" has with: apply may return "others"/ })
   const flawed = (other: unknown) => () => {
     const { definition } = define({})()
     const { operations } = definition as unknown as { operations: { grow: object } }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileFamily } from '../../lib/core/family/family.js'
+import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Command } from '../../lib/core/service/command.js'
 import { digestParams } from '../../lib/core/service/command.js'

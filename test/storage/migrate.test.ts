@@ -164,7 +164,7 @@ for (const [name, make] of Object.entries(databases)) {
     t.equal(await writeMigration(chosen, [deals, customers]), '')
     t.equal((await writeMigration(open(), [customers])).match(/CREATE INDEX/g)?.length, 2)
     const wrong: Record<string, readonly [fields: unknown, message: RegExp]> = {
-      unknown: [['statu'], /"indexes.deals" of the storage: there is no field "statu". Did you mean "status"\?/],
+      unknown: [['statu'], /"indexes.deals": there is no field "statu". Did you mean "status"\?/],
       'far from all': [['colour'], /there is no field "colour"\.$/],
       id: [['id'], /"id" has an index in any case/],
       JSON: [['parts'], /"parts" is JSON/],
@@ -177,7 +177,7 @@ for (const [name, make] of Object.entries(databases)) {
     }
     await t.rejects(boot(t, open({ indexes: { deal: [] } }), deals), { code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY' })
     const mapped = open({ indexes, tables: { customers: { table: 'deals' } } })
-    await t.rejects(boot(t, mapped, customers), /"indexes.customers" of the storage: it is in a table of yours/)
+    await t.rejects(boot(t, mapped, customers), /"indexes.customers": it is in a table of yours/)
   })
 
   t.test(`${name}: a mapped table is never asked for`, async t => {
@@ -192,7 +192,7 @@ for (const [name, make] of Object.entries(databases)) {
 t.test('what cannot be is refused', async t => {
   t.throws(() => sqliteStorage({ file: 'x.db', migrate: 'never' as never }), {
     code: 'FST_DEALBOOK_INVALID_STORAGE_OPTION',
-    message: /"migrate" of the storage: it must be one of "auto", "check", "off"/
+    message: /the option "migrate" must be "auto", "check" or "off"/
   })
   t.throws(() => postgresStorage({ connectionString: 'postgres://nowhere', migrate: true as never }), /"migrate"/)
   await t.rejects(writeMigration(memoryStorage(), [deals]), { code: 'FST_DEALBOOK_NO_MIGRATIONS' })

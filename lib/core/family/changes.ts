@@ -5,8 +5,8 @@ import type { Family } from './family.js'
 import { toStored } from './fields.js'
 
 /**
- * What is wrong with the members of an item that differ from those it had. What is as it was need not fit: a field may
- * have become stricter, or required, since the item was stored.
+ * What is wrong with the members of an item that were changed. Unchanged ones need not fit: a field may have become
+ * stricter, or required, since the item was stored.
  */
 export function findFlawsInChanges (
   { ownFields, validateMember }: Family,
@@ -22,13 +22,13 @@ export function findFlawsInChanges (
   })
 }
 
-/** Members that were changed, with their values before and after; what was or is absent has none. */
+/** Members that were changed, with their values before and after, where they had one. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
-// What is longer is kept in the item, and need not be in its log twice more.
+// Longer values are in the item, and need not be in its log twice more.
 const maxKept = 200
 
-/** What an operation changed, so that a log can say it. Of long values it is only said that they were changed. */
+/** What an operation changed, for the log. Of long values, it has only the names. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
   for (const { name, kind } of fields) {

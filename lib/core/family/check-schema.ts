@@ -5,7 +5,7 @@ type AnySchema = Readonly<Record<string | symbol, unknown>>
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
-// What is meant in JSON, by the types that it has not.
+// What to write for types that JSON does not have.
 const instead: Readonly<Record<string, string>> = {
   Date: "Type.String({ format: 'date-time' }) or Type.String({ format: 'date' })",
   bigint: 'Type.Integer(), or Type.String({ pattern }) for more than fifteen digits',
@@ -17,18 +17,18 @@ const instead: Readonly<Record<string, string>> = {
 const origin = 'take Type from fastify-dealbook, which is that of @sinclair/typebox 0.34'
 
 /**
- * Says why something is no schema of an object whose members we could know; undefined where it is one.
+ * Says why a value is not the schema of an object with known members; undefined where it is one.
  *
- * @param what how it is called in a definition
+ * @param what its name in a definition
  */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
   if (!isSchema(schema)) return `${what} must be a Type.Object({ … })`
   if (isOfAnotherPackage(schema)) return explainOrigin(what)
   if (schema[Kind] === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
-  // Without its mark nobody knows which of its members are optional.
+  // Without this mark, its optional members cannot be recognized.
   if (schema[Kind] !== 'Object') return `${what} must be a Type.Object({ … }); ${origin}`
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
-    const flaw = isSchema(member) ? findFlawInMember(name, member) : `"${name}" is no schema, such as Type.String()`
+    const flaw = isSchema(member) ? findFlawInMember(name, member) : `"${name}" is not a schema, such as Type.String()`
     if (flaw !== undefined) return `${what}: ${flaw}`
   }
   return undefined
@@ -38,7 +38,7 @@ function isSchema (value: unknown): value is AnySchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-// typebox 1.x marks its schemas so, and what is optional in a way that 0.34 does not see.
+// typebox 1.x marks its schemas like this, and optional members in a way that 0.34 does not see.
 function isOfAnotherPackage (schema: AnySchema): boolean {
   return '~kind' in schema
 }
@@ -47,16 +47,16 @@ function explainOrigin (what: string): string {
   return `${what} is made by the package "typebox" (1.x); ${origin}`
 }
 
-// What is in these is no schema.
+// These hold values, not schemas.
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 
 function findFlawInMember (name: string, schema: AnySchema): string | undefined {
   if (isOfAnotherPackage(schema)) return explainOrigin(`"${name}"`)
-  if (TransformKind in schema) return `"${name}" is a Type.Transform, but a value is kept as it is sent`
+  if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored as they are sent`
   const { type } = schema
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
-    return `"${name}" is a ${type}, which JSON has not${hint}`
+    return `"${name}" is a ${type}, which JSON does not have${hint}`
   }
   for (const [key, value] of Object.entries(schema)) {
     if (data.includes(key) || typeof value !== 'object' || value === null) continue
@@ -68,7 +68,7 @@ function findFlawInMember (name: string, schema: AnySchema): string | undefined 
   return undefined
 }
 
-// Where schemas stand by names, which may be any.
+// Keywords that hold schemas by name.
 function isNamed (key: string): boolean {
   return key === 'properties' || key === 'patternProperties' || key === '$defs'
 }

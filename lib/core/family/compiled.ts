@@ -1,12 +1,10 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from './family.js'
+import type { AnyFamily } from './operation.js'
 
-/** A family, whatever its fields and operations are. */
-export interface AnyFamily {
-  readonly definition: { readonly name: string }
-}
+export type { AnyFamily } from './operation.js'
 
-// The compiled families are nobody's business outside.
+// By plugin: the compiled families are internal.
 const families = new WeakMap<object, Family>()
 
 export function keepFamily (plugin: AnyFamily, family: Family): void {
@@ -20,7 +18,7 @@ export function getFamily (plugin: AnyFamily): Family {
   return family
 }
 
-/** The same, where it may be anything. */
+/** The same of any value; undefined where it is not the plugin of a family. */
 export function findFamily (value: unknown): Family | undefined {
   return value instanceof Object ? families.get(value) : undefined
 }

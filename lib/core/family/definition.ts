@@ -1,7 +1,6 @@
 import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
-import type { AnyFamily } from './compiled.js'
-import type { Context, Operation } from './operation.js'
+import type { AnyFamily, Context, Operation } from './operation.js'
 
 /** The members that the service itself gives to every item of a family that can be written. */
 // No interface, which could have further members: so an item fits where any fields may be.
@@ -25,11 +24,11 @@ export type AttributeReading =
   | { readonly operation: string, readonly params: Readonly<Record<string, unknown>> }
   | { readonly field: string, readonly detail: string }
 
-/** Fields that a client may also change by writing them, and the operation that this stands for. */
+/** Fields that a client may also change by writing them, and the operation that this means. */
 export interface AttributeForm<I> {
-  /** The fields that it is about; every other one must be sent as it is. */
+  /** The fields; every other one must be sent as it is. */
   readonly fields: readonly string[]
-  /** Called where one of the fields differs; answers the operation, or which field is wrong. Pure. */
+  /** Called where one of the fields differs; returns the operation, or which field is wrong. Pure. */
   read (wanted: I, current: I): AttributeReading
 }
 
@@ -39,10 +38,10 @@ type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembe
 /** A field to order by, with `-` before it for descending. */
 type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 
-/** Fields that a client may change plainly, with the words of the operation that this is, where they are others. */
+/** Fields that a client may change plainly, and the words of the operation, where they differ from the usual ones. */
 export interface EditDefinition<I, F extends string = string>
   extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
-  /** Those that may be changed. */
+  /** The fields that may be changed. */
   readonly fields: readonly F[]
 }
 
@@ -52,7 +51,7 @@ export type FieldName<P> = Exclude<keyof P, 'id'> & string
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 
-/** What is sent with an edit of these fields: null takes one away that is optional. */
+/** What is sent with an edit of these fields: null removes an optional one. */
 export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
@@ -61,8 +60,8 @@ export type EditOf<P extends TProperties, F extends string> = {
  * What a family is: its names and fields and, where it can be written, what clients send and what they can do.
  *
  * Field types become columns, filters and documentation: integers, numbers, strings, booleans, enumerations (unions of
- * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is kept whole and not
- * filtered.
+ * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is stored as JSON
+ * and cannot be filtered.
  */
 export interface FamilyDefinition<
   P extends TProperties = TProperties,
@@ -78,13 +77,13 @@ export interface FamilyDefinition<
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
   /**
-   * Completes a new item, which has its defaults and what the client sent, with the fields that nobody sends. Pure; it
-   * may throw a problem, and then nothing is created.
+   * Completes a new item, which has its defaults and what the client sent, with the fields that no client sends. Pure;
+   * it may throw a problem, and then nothing is created.
    */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
-  /** What can be done with an item, by names. */
+  /** What can be done with an item, by name. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
-  /** The fields that a client may change plainly, by an operation that is called `edit`. */
+  /** The fields that a client may change plainly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   /** Fields that can also be changed by writing them, and which operation that is. */
   readonly attributes?: AttributeForm<ItemOf<P>>
@@ -94,25 +93,25 @@ export interface FamilyDefinition<
   readonly makeId?: () => Id
   /**
    * The order of a list where a client asks for none, as in `['-createdAt']`: `-` for descending. The id breaks ties,
-   * upwards unless it is named. By id unless given.
+   * ascending unless it is named. Default: by id.
    */
   readonly order?: readonly OrderTerm<P>[]
   /**
-   * Rows of fields whose values together no two items have, as in `[['number']]`. An item that has nothing in one of
-   * them is not compared. The storage keeps it: of two who ask for one value at once, one gets it.
+   * Rows of fields whose values together no two items have, as in `[['number']]`. An item without a value in one
+   * of them is not compared. The storage enforces it, also for two requests at once.
    */
   readonly unique?: readonly (readonly FieldName<P>[])[]
   /**
-   * Fields that hold the id of an item of another family, by its plugin; of this family, by its name. What is referred
-   * to must be there, in the same storage, and cannot be deleted as long as something refers to it.
+   * Fields that hold the id of an item of another family, by its plugin; of this family, by its name. The other
+   * item must exist, in the same storage, and cannot be deleted while it is referred to.
    */
   readonly references?: { readonly [K in FieldName<P>]?: AnyFamily | string }
-  /** The field that says which item it is, in pages. Default: `name`, `title` or `label`, or the id. */
+  /** The field that identifies an item in pages. Default: `name`, `title` or `label`, or the id. */
   readonly title?: MemberName<P>
-  /** The fields that a list shows in pages, in this order. Default: a few that tell most. */
+  /** The fields that a list shows in pages, in this order. Default: the most telling few. */
   readonly list?: readonly MemberName<P>[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
-  /** Results of `/query/`, by their names. The items by id are there without saying so, under the family's name. */
+  /** Results of `/query/`, by name. The items by id are always included, under the family's name. */
   readonly queries?: Readonly<Record<string, QueryDefinition>>
 }

@@ -1,9 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Members } from '../values/json.js'
-import { didYouMean } from '../values/nearest.js'
 import type { EditDefinition, FamilyDefinition } from './definition.js'
-import { ServiceFields } from './fields.js'
 import type { Operation } from './operation.js'
 import { nameAction } from './operation.js'
 
@@ -14,7 +12,7 @@ export function listOperations (definition: FamilyDefinition): Readonly<Record<s
   return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
 }
 
-/** What `edit` says, whichever way it is written. */
+/** The object form of `edit`. */
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
   return isList(edit) ? { fields: edit } : edit
 }
@@ -48,7 +46,7 @@ function makeEdit (
   }
 }
 
-// What is left out stays as it is, whatever a new item would have; what may be absent is taken away by null.
+// Without its default, since omitted fields stay as they are; null removes an optional one.
 function makeParam ({ default: _, ...schema }: TSchema, isOptional: boolean): TSchema {
   return Type.Optional(isOptional ? addNull(schema as TSchema) : schema as TSchema)
 }
@@ -56,23 +54,4 @@ function makeParam ({ default: _, ...schema }: TSchema, isOptional: boolean): TS
 function addNull (schema: TSchema): TSchema {
   const options: TSchema[] | undefined = schema.anyOf
   return options === undefined ? Type.Union([schema, Type.Null()]) : { ...schema, anyOf: [...options, Type.Null()] }
-}
-
-/** Says what cannot be edited of what `edit` names. */
-export function findFlawInEdit (definition: FamilyDefinition): string | undefined {
-  const { edit, fields: { properties }, attributes, operations = {} } = definition
-  if (edit === undefined) return undefined
-  if (Object.hasOwn(operations, 'edit')) return 'the operation "edit" is what edit makes; name the other one otherwise'
-  const { fields } = readEdit(edit)
-  if (fields.length === 0) return 'edit must have a field'
-  const known = Object.keys(properties).filter(name => name !== 'id')
-  for (const [index, name] of fields.entries()) {
-    if (name === 'id' || Object.hasOwn(ServiceFields.properties, name)) {
-      return `edit has "${name}", which only the service gives`
-    }
-    if (!known.includes(name)) return `edit has "${name}", which is no field.${didYouMean(name, known)}`
-    if (attributes?.fields.includes(name) === true) return `edit has "${name}", which attributes has already`
-    if (fields.indexOf(name) !== index) return `edit has "${name}" twice`
-  }
-  return undefined
 }

@@ -1,12 +1,12 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { definitionRules, findFlawInEditMembers, findMemberFlaw } from './check-members.js'
+import { findFlaw } from '../values/rules.js'
 import { findFlawInObject } from './check-schema.js'
-import type { AnyFamily } from './compiled.js'
 import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
+import { extensionRule } from './definition-rules.js'
 import { readEdit } from './edit.js'
-import type { Context, Operation } from './operation.js'
+import type { AnyFamily, Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<
@@ -14,84 +14,71 @@ export interface FamilyExtension<
 > extends Partial<
     Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
   > {
-  /** Fields that its items have besides. */
+  /** Further fields. */
   readonly fields?: TObject<X>
-  /** Fields that a client sends at creation, besides those that the family has for it. */
+  /** Further fields that a client sends at creation. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
   /** Completes a new item after the family's own `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
-  /** What can be done with an item besides. */
+  /** Further operations. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
-  /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
+  /** Further fields that can be edited; words, or `allowed`, replace those of the family. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
-  /** Rows of fields whose values together no two items have, besides those of the family. */
+  /** Further rows of fields whose values together no two items have. */
   readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
-  /** Fields that hold the id of another item, besides those of the family. */
+  /** Further fields that hold the id of another item. */
   readonly references?: { readonly [K in FieldName<P & NoInfer<X>>]?: AnyFamily | string }
 }
-
-const { name, singular, versioned, ...rules } = definitionRules
 
 /** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
-/** The definition with the additions. What is there already is refused here, other clashes when it is compiled. */
+/** The definition with the additions. Names that exist already are refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
+  const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension ?? {}
+  const baseEdit = readEdit(base.edit ?? [])
+  const flaw = findFlaw(extensionRule, extension) ??
+    (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
+    findRepeated('field', base.fields.properties, fields?.properties) ??
+    findRepeated('field of create', base.create, create) ??
+    findRepeated('operation', base.operations, operations) ??
+    findRepeated('field of edit', baseEdit.fields, edit && readEdit(edit).fields) ??
+    findRepeated('reference', base.references, references) ??
+    findRepeated('query', base.queries, queries)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
-  const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension
-  for (const field of create ?? []) {
-    if (base.create?.includes(field) === true) {
-      throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
-    }
-  }
-  refuseTwice(base.name, 'field', base.fields.properties, fields?.properties)
-  refuseTwice(base.name, 'operation', base.operations, operations)
-  refuseTwice(base.name, 'reference', base.references, references)
-  refuseTwice(base.name, 'query', base.queries, queries)
+  const added = edit && readEdit(edit)
   return {
     ...base,
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
-    ...(create === undefined ? {} : { create: [...base.create ?? [], ...create] }),
-    ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
+    ...(create && { create: [...base.create ?? [], ...create] }),
+    ...(initial && { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
-    ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
-    ...(unique === undefined ? {} : { unique: [...base.unique ?? [], ...unique] }),
-    ...(references === undefined ? {} : { references: { ...base.references, ...references } }),
-    ...extendList(base, extension),
+    ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
+    ...(unique && { unique: [...base.unique ?? [], ...unique] }),
+    ...(references && { references: { ...base.references, ...references } }),
+    // Fields that a host adds are shown, unless it says which are.
+    ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
     queries: { ...base.queries, ...queries }
   }
 }
 
-// What a host adds is seen, unless it says which fields are.
-function extendList ({ list }: FamilyDefinition, { fields, list: own }: AnyExtension): Pick<FamilyDefinition, 'list'> {
-  if (list === undefined || own !== undefined || fields === undefined) return {}
-  return { list: [...list, ...Object.keys(fields.properties)] }
-}
-
 type Initial = NonNullable<FamilyDefinition['initial']>
 
-// What the family makes of a new item is what the extension begins with.
+// The extension begins with what the family makes of a new item.
 function chainInitial (base: Initial | undefined, added: Initial): Initial {
   return base === undefined ? added : (item, context) => added(base(item, context), context)
 }
 
-function extendEdit ({ name, edit = [] }: FamilyDefinition, added: EditDefinition<unknown>): EditDefinition<unknown> {
-  const base = readEdit(edit)
-  const twice = added.fields.find(field => base.fields.includes(field))
-  if (twice !== undefined) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(name, `a client edits "${twice}" already`)
-  }
-  return { ...base, ...added, fields: [...base.fields, ...added.fields] }
+/** @param base names, or an object that has them */
+function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
+  const names = listNames(base)
+  const repeated = listNames(added).find(name => names.includes(name))
+  return repeated === undefined ? undefined : `the ${what} "${repeated}" exists already`
 }
 
-function findFlawInFields ({ fields }: AnyExtension): string | undefined {
-  return fields === undefined ? undefined : findFlawInObject('fields', fields)
-}
+type Names = readonly string[] | Readonly<Record<string, unknown>>
 
-function refuseTwice (family: string, what: string, base: object = {}, added: object = {}): void {
-  const twice = Object.keys(added).find(name => Object.hasOwn(base, name))
-  if (twice === undefined) return
-  throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family, `the ${what} "${twice}" is there already`)
+function listNames (names: Names): readonly string[] {
+  return Array.isArray(names) ? names : Object.keys(names)
 }

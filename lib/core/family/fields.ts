@@ -32,7 +32,7 @@ export function listFields (schema: TObject): Field[] {
   })
 }
 
-/** What a new item has where nothing is said: the defaults, and null where that may be. */
+/** What a new item has by default: the defaults, and null where that is allowed. */
 export function listDefaults (properties: TProperties): Members {
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
@@ -44,7 +44,7 @@ export function listDefaults (properties: TProperties): Members {
 
 /** A value as it is stored: moments in UTC and no negative zero. */
 export function toStored (kind: Kind, value: unknown): unknown {
-  // What was stored when the field was another is no moment, and stays.
+  // What was stored when the field had a different type stays as it is.
   if (kind === 'date-time' && typeof value === 'string') return readDateTime(value) ?? value
   return value === 0 ? 0 : value
 }
@@ -62,7 +62,7 @@ export function declaresNull ({ type, const: literal, enum: values = [], anyOf =
     (anyOf as TSchema[]).some(declaresNull)
 }
 
-// What says nothing of its type takes anything, as Type.Any() does.
+// A schema without a type accepts anything, such as Type.Any().
 function acceptsNull (schema: TSchema): boolean {
   const { type, const: literal, enum: values, anyOf } = schema
   return declaresNull(schema) || [type, literal, values, anyOf].every(word => word === undefined)

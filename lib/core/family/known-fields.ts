@@ -1,9 +1,8 @@
 import type { ItemAndOthers, Operation } from './operation.js'
 
 /**
- * What operations must also be, for TypeScript to notice what it lets pass otherwise: fields of the object that `apply`
- * gives back which the items `I` do not have, and members which no operation has. In the place of each stands a type
- * that nothing fits, and whose name says what is wrong.
+ * Lets TypeScript refuse what it would accept otherwise: fields that `apply` returns and the items `I` do not have, and
+ * members that no operation has. Each gets a type that nothing fits, and whose name says what is wrong.
  */
 export type KnownFields<R, I> = { readonly [K in keyof R]: CheckMembers<R[K]> & CheckResult<R[K], I> }
 
@@ -24,9 +23,9 @@ type CheckFields<K extends PropertyKey> = [K] extends [never]
 
 type ItemIn<A> = A extends ItemAndOthers<infer I> ? I : A
 
-// Of what may have any members, as `any` may, nothing is known.
+// Types with any members, such as `any`, tell nothing.
 type UnknownKeys<A, I> =
   A extends unknown ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
 
-// Of two literals TypeScript gives to each what the other has, as optional and never there.
+// TypeScript gives each of two literals the members of the other, as optional and undefined.
 type AbsentKeys<A> = A extends { item?: undefined, others?: undefined } ? keyof ItemAndOthers<unknown> : never

@@ -1,18 +1,5 @@
-import { readOrder, toTotalOrder } from '../query/order.js'
+import { toTotalOrder } from '../query/order.js'
 import type { Field, Order } from '../storage/storage.js'
-import { didYouMean } from '../values/nearest.js'
-
-/** Names what is wrong with the order of a family; undefined where nothing is. */
-export function findFlawInOrder (fields: readonly Field[], order: readonly string[]): string | undefined {
-  const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
-  const names = order.map(term => readOrder(term).field)
-  const unknown = names.find(name => !sortable.includes(name))
-  if (unknown !== undefined) {
-    return `the order names "${unknown}", which is no field to order by.${didYouMean(unknown, sortable)}`
-  }
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  return twice === undefined ? undefined : `the order names "${twice}" twice`
-}
 
 /**
  * The indexes of a family: one for each field that can be filtered, and one for its order, along which one page comes

@@ -8,11 +8,11 @@ import type { MemberFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
-/** What is sent with a command: strict, and the same content always in the same form. */
+/** The parameters of a command: checked strictly, with one form for equal content. */
 export interface Params {
   readonly schema: TObject
   readonly fields: readonly Field[]
-  /** Whether these are members of the item as they are wanted: those that are left out stay as they are. */
+  /** Whether these are members of the item, of which those that are left out stay as they are. */
   readonly isPartial: boolean
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
@@ -50,16 +50,16 @@ export function canonicalizeItem (fields: readonly Field[], item: Members): Memb
   return written
 }
 
-/** Whether canonical members are the same; only what is nested takes the long way. */
+/** Whether canonical members are the same; only nested values are compared deeply. */
 export function haveSameContent (fields: readonly Field[], a: Members, b: Members): boolean {
   return fields.every(({ name, kind }) =>
     a[name] === b[name] || (kind === 'json' && isDeepStrictEqual(a[name], b[name])))
 }
 
 /**
- * Reads what is sent with a command, or throws the problem that names all that is wrong with it.
+ * Reads the parameters of a command, or throws the problem that names all that is wrong with them.
  *
- * @param pointer where in the body it stands
+ * @param pointer their position in the body
  */
 export function readParams (params: Params, sent: unknown, pointer = ''): Members {
   const read = params.read(sent)

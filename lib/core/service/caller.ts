@@ -20,15 +20,15 @@ export interface Intent {
    * `command`.
    */
   readonly params: Readonly<Record<string, unknown>>
-  /** Where nothing is about to be done: it is asked whether to offer it, and `params` are not known yet. */
+  /** Whether it is only about offering the action: nothing is done, and `params` are not known yet. */
   readonly tentative?: true
 }
 
-/** What `authorize` may give back. */
+/** What `authorize` may return. */
 export interface Grant {
   /** Who asks: replays of commands are bound to this name. */
   readonly principal?: string
-  /** Conditions that every read and write of this request obeys: what does not meet them is not there. */
+  /** Conditions for every read and write of this request: items that do not meet them do not exist for it. */
   readonly where?: readonly Condition[]
   /**
    * Of `read` and `list`: the actions that a page, or `…/operations`, offers to the caller. Where it is left out, each
@@ -37,20 +37,20 @@ export interface Grant {
   readonly offers?: readonly string[]
 }
 
-/** What a function `authorize` gives back: nothing, where the caller may do all. */
+/** What a function `authorize` returns: nothing, where the caller may do everything. */
 export type Granted = Grant | undefined | void
 
 /** A change that was made to an item `I`, for `onCommitted`. */
 export interface Committed<I = Stored> {
-  /** The name of the family, as `deals`. */
+  /** The name of the family, such as `deals`. */
   readonly family: string
-  /** What was done, as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
+  /** What was done, such as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
   readonly action: string
   /** The id of the item. */
   readonly id: Id
   /** The id of the command. */
   readonly command: string
-  /** What was sent along. */
+  /** The parameters of the command. */
   readonly params: Readonly<Record<string, unknown>>
   /** Who asked, as `authorize` said. */
   readonly principal: string | undefined
@@ -68,11 +68,11 @@ export interface Committed<I = Stored> {
 export interface Caller {
   /** What the caller may do; a refusal is thrown. */
   authorize (intent: Intent): Grant | Promise<Grant>
-  /** The same caller where another family is, which this one needs or refers to; undefined where that is not here. */
+  /** The same caller at another family, which this one needs or refers to; undefined where that is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
   /** Where the items are, prepared for the family. */
   storage (): GuardedStorage | Promise<GuardedStorage>
-  /** Ends reads, and waiting to write: a deadline has passed, or nobody is there any more. */
+  /** Ends reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
   /** How many may wait before its writes. */
   readonly waiting: WaitingLimits
@@ -80,7 +80,7 @@ export interface Caller {
   readonly makers: Makers
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
-  /** Hears of every change once it is durable. */
+  /** Called with every change once it is durable. */
   readonly committed?: ((change: Committed) => void) | undefined
 }
 
@@ -91,7 +91,7 @@ export function intendToRead ({ name }: Family, id: Id | undefined, params: Memb
 
 const members = ['principal', 'where', 'offers']
 
-/** What `authorize` gave back. A mistake in it must not show anybody too much, so it is an error and not a guess. */
+/** Checks what `authorize` returned. A mistake in it must not show too much, so it is an error and not a guess. */
 export function checkGrant (family: Family, granted: unknown): Grant {
   if (granted === undefined || granted === null) return {}
   const flaw = findFlawInGrant(family, granted)
@@ -100,24 +100,24 @@ export function checkGrant (family: Family, granted: unknown): Grant {
 }
 
 function findFlawInGrant (family: Family, granted: {}): string | undefined {
-  // What has no members of its own, as a list, a Map or an error, would be a grant without limits.
+  // A list, a Map or an error has no such members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
-    return 'must give back nothing, or { principal, where, offers }'
+    return 'must return nothing, or { principal, where, offers }'
   }
   const { principal, where, offers } = granted as Grant
   const unknown = Object.keys(granted).find(name => !members.includes(name))
-  if (unknown !== undefined) return `gave back "${unknown}"; it may give back "principal", "where" and "offers"`
+  if (unknown !== undefined) return `returned "${unknown}"; it may return "principal", "where" and "offers"`
   if (offers !== undefined && !(Array.isArray(offers) && offers.every(action => typeof action === 'string'))) {
-    return 'gave back offers that are no actions: "offers" must be a list of strings'
+    return 'returned offers that are not actions: "offers" must be a list of strings'
   }
   if (principal !== undefined && typeof principal !== 'string') {
-    return 'gave back a principal that is no text: "principal" must be a string'
+    return 'returned a principal that is not a text: "principal" must be a string'
   }
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
-  if (flawOfName !== undefined) return `gave back a principal that ${flawOfName}`
-  // As a rule that was looked up and is not there; to show all is to leave it out, or to give no conditions.
+  if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
+  // Such as a rule that was looked up and not found; to show everything, leave it out or return an empty list.
   if (where === undefined && !Object.hasOwn(granted, 'where')) return undefined
-  if (!Array.isArray(where)) return 'gave back conditions that are no list: "where" must be a list of conditions'
+  if (!Array.isArray(where)) return 'returned conditions that are not a list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)
-  return flaw === undefined ? undefined : `gave back ${flaw}`
+  return flaw === undefined ? undefined : `returned ${flaw}`
 }

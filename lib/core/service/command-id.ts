@@ -10,7 +10,7 @@ export interface CommandId {
 /** The id of a command that is to be done once; undefined where the caller gave neither id nor key. */
 export function identifyCommand ({ id, key }: Command, principal: string | undefined): CommandId | undefined {
   if (key !== undefined) {
-    // Already nobody else's, so the row is shown by it.
+    // No other principal can have it, so the row is shown by it.
     const derived = deriveId([principal ?? null, key])
     return { id: derived, row: derived }
   }
@@ -18,14 +18,14 @@ export function identifyCommand ({ id, key }: Command, principal: string | undef
 }
 
 /**
- * The row of a command by the id that its principal chose: always the same for one principal, and no other principal's.
- * Those without a name share their ids, which are rows as they are, but for such as would be somebody's row.
+ * The row of a command by the id that its principal chose: the same for one principal, different for every other. Where
+ * there is no principal, the id itself is the row, unless it looks like a derived one.
  */
 export function nameRow (id: string, principal: string | undefined): string {
   return principal === undefined && !derivedId.test(id) ? id : deriveId([principal ?? null, 'command', id])
 }
 
-/** The row of a command in the log of another item than its own. @param row that of the command itself */
+/** The row of a command in the log of a different item than its own. @param row that of the command itself */
 export function nameOtherRow (row: string, family: string, target: string): string {
   return deriveId([row, 'with', family, target])
 }

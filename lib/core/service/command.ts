@@ -5,7 +5,7 @@ import type { ProblemCode, ProblemOptions } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
-/** What a caller wants done, whichever form said it. */
+/** What a caller wants done, in whichever form it was sent. */
 export interface Command {
   /** The action of an operation, or that of creating or deleting; undefined where nothing is to be changed. */
   readonly action: string | undefined
@@ -32,29 +32,29 @@ export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 
   readonly members: Members
 }
 
-/** A command as it stands in the log. Its revision is that of the item after it. */
+/** A command as it is in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {
   /** That of its row. */
   readonly id: string
-  /** The id by which its principal knows it, where that is another. */
+  /** The id by which its principal knows it, where that is a different one. */
   readonly chosenId?: string
   readonly family: string
   /** The id of the item, as text. */
   readonly target: string
-  /** In the log of another item that it changed: the item that it was for. */
+  /** In the log of another item that it changed: its own item. */
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   /** Of a command that changed something. */
   readonly params?: Members
-  /** Of any other in their place: enough to know them again, however large they were. */
+  /** Of any other: enough to recognize its parameters, however large they were. */
   readonly digest?: string
   readonly outcome: CommandOutcome
-  /** What it changed of an item that was there; entries from before this was kept have none. */
+  /** What it changed of an existing item; old entries may have none. */
   readonly changes?: Changes
   readonly principal?: string
   /** Why it was refused. */
   readonly problem?: KeptProblem
-  /** The created item, where the answer may have to be given again. */
+  /** The created item, where the response may be replayed. */
   readonly result?: Stored
 }
 

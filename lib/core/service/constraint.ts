@@ -1,14 +1,14 @@
 import { Problem } from '../problems.js'
 import type { ConstraintError, ConstraintRule } from '../storage/constraint-error.js'
 
-// What is said of a field, and where none is known. Names and texts of the database itself are nobody else's business.
+// For a field, and for the item where no field is known. Names and texts of the database itself are never shown.
 const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
-  unique: { field: 'is taken already', whole: 'there is such a one already' },
-  required: { field: 'must be given', whole: 'something is missing that must be given' },
-  reference: { field: 'refers to something that is not there', whole: 'it refers to something that is not there' },
+  unique: { field: 'is taken already', whole: 'it already exists' },
+  required: { field: 'must be given', whole: 'a required value is missing' },
+  reference: { field: 'refers to something that does not exist', whole: 'it refers to something that does not exist' },
   'in-use': { field: 'is referred to by something else', whole: 'something else refers to it' },
   value: { field: 'has a value that is not allowed', whole: 'it has a value that is not allowed' },
-  other: { field: 'is not allowed', whole: 'one of its own rules is against it' }
+  other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
 }
 
 /** The problem of a change that a rule refuses: of the family, or of the database itself. */
@@ -16,11 +16,11 @@ export function refuseByConstraint (error: ConstraintError): Problem {
   const { rule, other, declared } = error
   if (!declared) return refuseByDatabase(error)
   if (rule === 'in-use') {
-    const detail = `It cannot be deleted as long as there are ${other} that refer to it. Nothing was done`
+    const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
     return new Problem('in-use', detail, { members: { family: other }, cause: error })
   }
   const isDangling = rule === 'reference'
-  const errors = listErrors(error, isDangling ? `must be an id of ${other}, and there is none of this id` : undefined)
+  const errors = listErrors(error, isDangling ? `must be an id of ${other}, and none has this id` : undefined)
   const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
   return isDangling
     ? new Problem('invalid-body', detail, { errors, cause: error })
@@ -36,7 +36,7 @@ function refuseByDatabase (error: ConstraintError): Problem {
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
 }
 
-/** What is wrong with each field; they are those of the item, whatever the parameters are that they come from. */
+/** What is wrong with each field of the item, whatever parameters its value came from. */
 function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): PointerFlaw[] {
   const pointers = fields.map(field => `/${field}`)
   return pointers.map(pointer => {

@@ -10,7 +10,7 @@ import { checkNew, compareItem, completeItem, openItem } from './item-after.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
 /**
- * What a command comes to. `after` is the item after it, undefined where it was deleted; `others` are those beside it
+ * The outcome of a command. `after` is the item after it, undefined where it was deleted; `others` are those beside it
  * that it changed, by their names.
  */
 export type Decision =
@@ -49,7 +49,7 @@ export function decide (
   try {
     return workOut(family, current, command, context, others)
   } catch (error) {
-    // What a host says about the state is an outcome, as what we say about it is; anything else is wrong in itself.
+    // A refusal by the state is an outcome, the host's as well as ours; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
   }
@@ -80,7 +80,7 @@ function workOut (
   const reason = explainForbidden(operation, own.known, params, informed)
   if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
   const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
-  // The command stands in the log of its own item, which has one more revision whichever of them it changed.
+  // The command is in the log of its own item, which has one more revision even if only others changed.
   const done = { outcome: 'done', after: complete(after) } as const
   if (changed.size === 0) return done
   return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
@@ -96,7 +96,7 @@ function informOf (opened: ReadonlyMap<string, OpenItem>, { now, command, princi
   return { now, command, principal, items }
 }
 
-/** What `apply` gave back: the item, or where there may be others the item and them. */
+/** What `apply` returned: the item, or the item and others. */
 function readMade (
   { name: family }: Family,
   { name, with: needed }: Operation<Members>,
@@ -108,6 +108,6 @@ function readMade (
   const { item, others } = made as ItemAndOthers<unknown>
   const unknown = Object.entries(others ?? {}).find(([other, its]) => its !== undefined && !names.includes(other))
   if (unknown === undefined) return { item, others: others ?? {} }
-  const flaw = names.length === 0 ? 'is not there' : `is not there; there is ${names.join(', ')}`
+  const flaw = names.length === 0 ? 'is unknown' : `is unknown; there is ${names.join(', ')}`
   throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, name, `others.${unknown[0]}`, flaw)
 }

@@ -1,25 +1,24 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/match.js'
 import type { Id, Stored } from '../storage/storage.js'
+import { ConflictError, DuplicateError } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import type { CommandId } from './command-id.js'
 import { identifyCommand } from './command-id.js'
-import { getCounters } from './counters.js'
+import type { Counters } from './counters.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
 import { isCounted, makeNewId } from './new-id.js'
 import type { LoadedOther, OtherTarget } from './others.js'
-import { authorizeOthers, loadOthers } from './others.js'
+import { authorizeOthers, loadOthers, needsOthers } from './others.js'
 import { Reader } from './reader.js'
 import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
-import { findOvertaker, findReplay } from './replay.js'
-import { retryConflicts } from './retry.js'
+import { findConcurrentReplay, findReplay } from './replay.js'
 import { BoundStorage } from './storage-access.js'
-import { tellCaller } from './tell-caller.js'
-import { getWriteLines } from './write-lines.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -35,12 +34,6 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
-interface CommitProgress {
-  isUnderWay: boolean
-  /** Called when it has ended, where nobody waits for it any more. */
-  onEnded?: (outcome: CommandRecord['outcome'], error: unknown) => void
-}
-
 /** A command under way. */
 interface Execution {
   readonly family: Family
@@ -49,99 +42,156 @@ interface Execution {
   /** Under which it is done once, where the client has one for it. */
   readonly identity: CommandId | undefined
   readonly grant: Grant
-  /** What it needs besides its own item. */
+  /** The other items that it needs. */
   readonly others: readonly OtherTarget[]
   readonly storage: BoundStorage
-  readonly commit: CommitProgress
+  readonly counters: Counters
+  isCommitting: boolean
+  /** Whether the caller waits no longer, though the commit has not ended. */
+  isAbandoned: boolean
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  const grant = await caller.authorize(intendCommand(family, command))
-  const others = await authorizeOthers({ family, caller }, command)
-  const storage = await caller.storage()
-  const identity = identifyCommand(command, grant.principal)
-  const commit: CommitProgress = { isUnderWay: false }
-  const bound = new BoundStorage(storage, caller.signal)
-  const execution = { family, caller, command, identity, grant, others, storage: bound, commit }
-  const counters = getCounters(storage)
-  const work = () => retryConflicts(() => attempt(execution), counters)
+  // Values that are there already are not awaited: a command alone takes as few turns as it can.
+  const granted = caller.authorize(intendCommand(family, command))
+  const grant = granted instanceof Promise ? await granted : granted
+  const others = needsOthers(family, command) ? await authorizeOthers({ family, caller }, command) : noOthers
+  const opened = caller.storage()
+  const storage = opened instanceof Promise ? await opened : opened
+  const { writers, counters } = storage
+  const execution: Execution = {
+    family,
+    caller,
+    command,
+    identity: identifyCommand(command, grant.principal),
+    grant,
+    others,
+    storage: new BoundStorage(storage, caller.signal),
+    counters,
+    isCommitting: false,
+    isAbandoned: false
+  }
+  const keys = listKeys(execution)
   try {
-    const outcome = await getWriteLines(storage).run(nameLines(execution), caller.waiting, caller.signal, work)
-    if (outcome.replayed) counters.replays++
-    else counters.outcomes[outcome.record.outcome]++
-    return outcome
+    const turn = writers.enter(keys, caller.waiting, caller.signal)
+    if (turn !== undefined) await turn
+    try {
+      return await attemptUntilDone(execution)
+    } finally {
+      writers.leave(keys)
+    }
   } catch (error) {
-    // Of a commit that outlasts its deadline nobody knows yet what becomes of it.
-    if (commit.isUnderWay) {
-      commit.onEnded = (outcome, error) => {
-        if (error === undefined) counters.outcomes[outcome]++
-        else counters.countFailure(error)
-      }
-    } else counters.countFailure(error)
+    // Of a commit that outlasts its deadline, the outcome is counted when it ends.
+    if (execution.isCommitting) execution.isAbandoned = true
+    else counters.countFailure(error)
     throw error
   }
 }
 
-// Writers of one item wait for each other, and so do creations whose ids are counted, or that have one id.
-function nameLines ({ family, caller, command: { target }, others, identity }: Execution): string[] {
+// Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
+function listKeys ({ family, caller, command: { target }, others, identity }: Execution): string[] {
   if (target === undefined) {
-    const line = isCounted(family, caller.makers) ? family.name : identity?.row
-    return line === undefined ? [] : [line]
+    const key = isCounted(family, caller.makers) ? family.name : identity?.row
+    return key === undefined ? [] : [key]
   }
   const own = `${family.name}/${target}`
   return others.length === 0 ? [own] : [own, ...others.map(({ family, id }) => `${family.name}/${id}`)].sort()
 }
 
+// Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
+const maxAttempts = 150
+
+/** Decides again from what is stored now, as long as another process was faster. */
+async function attemptUntilDone (execution: Execution): Promise<Outcome> {
+  for (let failures = 0; failures < maxAttempts; failures++) {
+    try {
+      return await attempt(execution)
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+      execution.counters.retries++
+      if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
+    }
+  }
+  const detail = 'Others kept changing it at the same time; nothing was done'
+  throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+}
+
 async function attempt (execution: Execution): Promise<Outcome> {
-  const { family, caller, storage, identity, command: { target } } = execution
+  const { family, caller, storage, counters, identity, command: { target } } = execution
   if (identity !== undefined) {
     const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const loaded: Loaded = target === undefined ? { ...execution, others: [] } : await load(execution, target)
-  const { current, command, grant, others } = loaded
   const { makers } = caller
-  const name = identity?.id ?? makers.makeCommandId()
-  const now = makers.clock().toISOString()
-  const context: Context = { now, command: name, principal: grant.principal, items: {} }
-  const decision = await trace(caller, 'decide', async (): Promise<Decision> => current === undefined
-    ? {
-        outcome: 'done',
-        after: decideCreation(family, await makeNewId(family, makers, storage), command.params, context)
-      }
-    : decide(family, current, command, context, others))
+  const loaded = target === undefined ? undefined : await load(execution, target)
+  const newId = loaded === undefined ? await makeNewId(family, makers, storage) : undefined
+  const { command, grant } = loaded ?? execution
+  const { current, others } = loaded ?? { current: undefined, others: noOthers }
+  const context: Context = {
+    now: makers.clock().toISOString(),
+    command: identity?.id ?? makers.makeCommandId(),
+    principal: grant.principal,
+    items: {}
+  }
+  const settle = (): Decision => current === undefined
+    ? { outcome: 'done', after: decideCreation(family, newId as Id, command.params, context) }
+    : decide(family, current, command, context, others)
+  const decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
   const item = decision.outcome === 'done' ? decision.after : current
   const decided = { command, context, current, others, decision }
   const record = makeRecord(family, decided, identity?.row)
   const changedOthers = listChangedOthers(family, decided, record)
-  refuseUngranted(family, grant, item)
-  for (const { other, after } of changedOthers) refuseUngranted(other.family, other.grant, after)
-  // Without an id of the client's there is nothing to be replayed, so only changes are recorded.
-  const recorded = decision.outcome === 'done' || identity !== undefined
-  const { commit } = execution
+  refuseUngranted(grant, item)
+  for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
+  const problem = decision.outcome === 'refused' ? decision.problem : undefined
+  // Without an id of the client's there is nothing to replay, so only changes are recorded.
+  if (decision.outcome !== 'done' && identity === undefined) {
+    counters.outcomes[decision.outcome]++
+    return { record, id: undefined, item, replayed: false, problem }
+  }
   const ended = (error?: unknown): void => {
-    commit.isUnderWay = false
-    commit.onEnded?.(decision.outcome, error)
-    if (error !== undefined || decision.outcome !== 'done') return
-    tellCaller(family, caller, record, { before: current, after: item })
+    execution.isCommitting = false
+    if (error !== undefined) {
+      if (execution.isAbandoned) counters.countFailure(error)
+      return
+    }
+    counters.outcomes[decision.outcome]++
+    if (decision.outcome !== 'done') return
+    notifyCommitted(family, caller, record, current, item)
     for (const { other, after, record } of changedOthers) {
-      tellCaller(other.family, other.caller, record, { before: other.current, after })
+      notifyCommitted(other.family, other.caller, record, other.current, after)
     }
   }
-  if (recorded) {
-    const earlier = await trace(caller, 'commit', () => {
-      const changes = makeChanges(family, decided, record, changedOthers)
-      commit.isUnderWay = true
-      return storage.commit(changes, ended)
-    }).catch(error => findOvertaker(error, execution, identity))
-    if (earlier !== undefined) return replay(execution, earlier)
+  const changes = makeChanges(family, decided, record, changedOthers)
+  const commit = (): Promise<void> => storage.commit(changes, ended)
+  execution.isCommitting = true
+  try {
+    await (caller.trace === undefined ? commit() : caller.trace('commit', commit))
+  } catch (error) {
+    return replay(execution, await findConcurrentReplay(error, execution, identity))
   }
-  const problem = decision.outcome === 'refused' ? decision.problem : undefined
-  return { record, id: recorded ? context.command : undefined, item, replayed: false, problem }
+  return { record, id: context.command, item, replayed: false, problem }
 }
 
-function replay ({ family, storage, grant }: Execution, record: CommandRecord): Outcome {
+/** Calls `onCommitted` for a change that is durable now. */
+function notifyCommitted (
+  family: Family,
+  caller: Caller,
+  record: CommandRecord,
+  before: Stored | undefined,
+  after: Stored | undefined
+): void {
+  if (caller.committed === undefined) return
+  const { action, params = {}, principal, revision, createdAt: at } = record
+  const id = readTarget(family, record)
+  const command = nameRecord(record, principal)
+  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, before, after })
+}
+
+/** An outcome that was recorded before. */
+function replay ({ family, storage, grant, counters }: Execution, record: CommandRecord): Outcome {
+  counters.replays++
   return {
     record,
     id: nameRecord(record, grant.principal),
@@ -154,20 +204,25 @@ function replay ({ family, storage, grant }: Execution, record: CommandRecord): 
 
 /** The item as it is, what the command means for it, and what the caller may do with it. */
 interface Loaded extends Pick<Execution, 'command' | 'grant'> {
-  /** Undefined where the command creates it. */
-  readonly current?: Stored
+  readonly current: Stored
   readonly others: readonly LoadedOther[]
 }
+
+const noOthers: readonly never[] = []
 
 async function load (execution: Execution, target: Id): Promise<Loaded> {
   const { family, caller, command, grant, others, storage } = execution
   const current = await storage.get(family.name, target)
   if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
   command.precondition?.(current)
-  if (command.interpret === undefined) return { current, command, grant, others: await loadOthers(others, storage) }
-  const meant = { ...command, ...command.interpret(current) }
-  if (meant.action === undefined) return { current, command: meant, grant, others: [] }
-  // Reading was asked for at first; changing is another matter, with conditions of its own.
+  if (command.interpret === undefined) {
+    return { current, command, grant, others: others.length === 0 ? noOthers : await loadOthers(others, storage) }
+  }
+  const { action, params } = command.interpret(current)
+  const { id, key } = command
+  const meant: Command = { action, target, params, id, key }
+  if (action === undefined) return { current, command: meant, grant, others: noOthers }
+  // So far, reading was authorized; changing may be granted under different conditions.
   const granted = await caller.authorize(intendCommand(family, meant))
   if (!isGranted(granted, current)) throw notFound(family.singular, target)
   const needed = await authorizeOthers({ family, caller }, meant)
@@ -178,16 +233,12 @@ function isGranted ({ where }: Grant, item: Stored): boolean {
   return where === undefined || matcher(where)(item)
 }
 
-function refuseUngranted ({ singular }: Family, grant: Grant, item: Stored | undefined): void {
+function refuseUngranted (grant: Grant, item: Stored | undefined): void {
   if (item === undefined || isGranted(grant, item)) return
-  throw new Problem('forbidden', `You may not make the ${singular} this`)
+  throw new Problem('forbidden', 'This change is not permitted')
 }
 
-function trace<T> (caller: Caller, step: string, work: () => Promise<T>): Promise<T> {
-  return caller.trace === undefined ? work() : caller.trace(step, work)
-}
-
-// A command whose meaning only the item shows is to read it first.
+// A command whose meaning only the item shows has to read it first.
 function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
   return { family: name, action, id: target, params }
 }

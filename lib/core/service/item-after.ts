@@ -45,7 +45,7 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
   const given = readMade(family, operation, made)
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
-  // What is changed is checked when it is known to be allowed.
+  // A change is checked once it is known to be allowed.
   if (!isChanged) checkChanges(open, operation, given)
   return { open, given, after, isChanged }
 }
@@ -54,23 +54,27 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
 export function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
   checkChanges(open, operation, given)
-  return { ...foreign, ...after, id, createdAt, revision: revision + 1, updatedAt: now }
+  // Member by member: a literal that begins with a spread takes several times as long.
+  const completed: Record<string, unknown> = { id, revision: revision + 1, createdAt, updatedAt: now }
+  for (const name in foreign) completed[name] = foreign[name]
+  for (const name in after) if (name !== 'id') completed[name] = after[name]
+  return completed as Stored
 }
 
-// What is left as it was need not fit: a field may have become stricter since then.
+// Unchanged values need not fit: a field may have become stricter since they were stored.
 function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
   if (family.validate(given).length > 0) refuseFlaw(family, operation, findFlawsInChanges(family, given, content))
 }
 
-/** What a creation made of an item, which must be one. */
+/** What a creation made of an item, if it is valid. */
 export function checkNew (family: Family, operation: string, made: unknown): Members {
   const given = readMade(family, operation, made)
   refuseFlaw(family, operation, family.validate(given))
   return canonicalizeItem(family.ownFields, given)
 }
 
-// What an operation or `initial` makes of an item must still be one: a mistake there is a bug to be seen, not data to
-// be stored.
+// What an operation or `initial` makes of an item must be valid: a mistake there is a bug to be seen, not data to be
+// stored.
 function refuseFlaw (
   { name }: Family,
   operation: string,
@@ -79,13 +83,14 @@ function refuseFlaw (
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 
-/** The fields of what an operation gave back. */
+/** The fields of what an operation returned. */
 function readMade ({ name: family }: Family, operation: string, made: unknown): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, and no promise')
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, not a promise')
   }
   const given: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(made)) {
+  for (const name of Object.keys(made)) {
+    const value = (made as Members)[name]
     if (value !== undefined && !serviceMembers.has(name)) given[name] = value
   }
   return given

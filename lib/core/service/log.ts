@@ -5,8 +5,8 @@ import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { CommandRecord } from './command.js'
 
 /**
- * The conditions under which a command stands in the log of an item or, for an operation, in the part of it that its
- * noun names: what was refused is no part of that, since a refused hold is no hold.
+ * The conditions of the commands in the log of an item or, for an operation, in the part of it that its noun names.
+ * Refused commands are not in that part: a refused hold is not a hold.
  */
 export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
   return [
@@ -26,7 +26,7 @@ export function isInLog (record: CommandRecord, { name }: Family, id: Id, operat
     (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
 }
 
-/** Whether there is anything in the log of an item, which need not be there any more. */
+/** Whether the log of an item, which may be gone, has an entry. */
 export async function hasLog (storage: Pick<Storage, 'find'>, family: Family, id: Id): Promise<boolean> {
   const order = [...logOrder, { field: 'id', descending: false }]
   const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }

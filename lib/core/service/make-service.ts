@@ -1,3 +1,4 @@
+import type { TObject } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { listShapes } from '../family/keys.js'
@@ -10,10 +11,9 @@ import type { Members } from '../values/json.js'
 import { makePicker } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'
 import {
-  callOptions, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal,
-  parseQuery, readIds, refuseInCreation
+  callRules, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal, parseQuery, readIds
 } from './arguments.js'
-import type { Caller } from './caller.js'
+import type { Caller, Grant, Intent } from './caller.js'
 import { checkGrant, intendToRead } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
@@ -29,7 +29,7 @@ import type { StorageAccess } from './storage-access.js'
 import { guardOpening, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-lines.js'
 
-// A program may ask for as much at once as it likes.
+// A program may ask for as much as it likes.
 const limits = {
   pageSize: 50,
   maxPageSize: Number.MAX_SAFE_INTEGER,
@@ -40,7 +40,9 @@ const limits = {
   maxPatternSize: 5000
 }
 
-/** Inside, a service is of no particular family; the types are for those who call it. */
+type Authorize = NonNullable<ServiceOptions['authorize']>
+
+/** Makes the service of a family. Its types are for its callers: inside, it is of no particular family. */
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
@@ -58,9 +60,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   return {
     async create (fields, options = {}) {
       const { createAction, params } = family.lifecycle ?? refuseOperation('create')
-      refuseInCreation(options)
       const command = { action: createAction, target: undefined, params: checkParams(params, fields) }
-      return await run(command, options, callOptions.create)
+      return await run(command, options, callRules.create)
     },
 
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
@@ -76,7 +77,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async get (id, options = {}) {
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.get), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callRules.get), intendToRead(family, target))
       const item = await reader.get(target)
       if (item === undefined) throw notFound(family.singular, id)
       return pick(item) as never
@@ -84,7 +85,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async find (query = '', options = {}) {
       const intent = { family: family.name, action: 'list', id: undefined, params: {} }
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intent)
+      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intent)
       const find: Find = query => reader.find(query)
       if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
       checkConditions(family, grammar, query)
@@ -95,7 +96,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callOptions.find), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intendToRead(family, target))
       const parsed = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
       const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
@@ -103,7 +104,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  async function run (command: Command, options: RunOptions, names = callOptions.run): Promise<Done<never>> {
+  async function run (command: Command, options: RunOptions, rule = callRules.run): Promise<Done<never>> {
     const precondition = ({ revision }: Stored) => {
       if (options.revision !== undefined && revision !== options.revision) {
         throw preconditionFailed(family.singular, revision)
@@ -112,7 +113,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     const { action, target, params } = command
     const { id, key } = readIds(options)
     const asked = { action, target, params, id, key, precondition }
-    const outcome = await execute(family, makeCaller(options, names), asked)
+    const outcome = await execute(family, makeCaller(options, rule), asked)
     const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
@@ -124,19 +125,20 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  function makeCaller (call: CallOptions, names: readonly string[]): Caller {
-    checkCall(family, call, names)
+  function makeCaller (call: CallOptions, rule: TObject): Caller {
+    checkCall(family, call, rule)
     return makeCallerOf(family, call, checkPrincipal(call.principal))
   }
 
   function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
     const access = accesses.get(family) as StorageAccess
+    const own: Grant = claimed === undefined ? {} : { principal: claimed }
+    const askHost = async (authorize: Authorize, intent: Intent): Promise<Grant> => {
+      const grant = checkGrant(family, await authorize(call, intent))
+      return grant.principal === undefined ? { ...grant, ...own } : grant
+    }
     return {
-      async authorize (intent) {
-        const grant = checkGrant(family, await authorize?.(call, intent))
-        const principal = grant.principal ?? claimed
-        return principal === undefined ? grant : { ...grant, principal }
-      },
+      authorize: intent => authorize === undefined ? own : askHost(authorize, intent),
       other: family => ({ family, caller: makeCallerOf(family, call, claimed) }),
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,

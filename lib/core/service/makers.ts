@@ -4,13 +4,13 @@ import type { Family } from '../family/family.js'
 import type { Id } from '../storage/storage.js'
 import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
 
-/** Where moments and ids come from, which are another each time unless a host has its own. */
+/** Where moments and ids come from; a host may have its own. */
 export interface Makers {
   /** The time, for decisions and for the end of a version. */
   clock (): Date
   /** The id of a new item; undefined where it is the next integer, or a UUID. */
   readonly makeId: (() => Id) | undefined
-  /** The id of a command that its caller gave none. */
+  /** The id of a command without one. */
   makeCommandId (): string
 }
 
@@ -20,7 +20,7 @@ interface MakerOptions {
   readonly makeCommandId?: (() => string) | undefined
 }
 
-/** Those that a host gave, or the usual ones. */
+/** Those of the host, or the usual ones. */
 export function readMakers (family: Family, { clock, makeId = family.makeId, makeCommandId }: MakerOptions): Makers {
   return {
     clock: clock === undefined ? () => new Date() : () => checkMoment(family, clock()),
@@ -31,12 +31,12 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
 
 function checkMoment ({ name }: Family, moment: unknown): Date {
   if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
-  const flaw = 'the option "clock" gave back something else than a valid Date'
+  const flaw = 'the option "clock" did not return a valid Date'
   throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }
 
 function checkCommandId ({ name }: Family, id: unknown): string {
   if (typeof id === 'string' && isTextId(id)) return id
-  const flaw = `the option "makeCommandId" gave back ${JSON.stringify(id)}; a command id ${textIdRule}`
+  const flaw = `the option "makeCommandId" returned ${JSON.stringify(id)}; a command id ${textIdRule}`
   throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }

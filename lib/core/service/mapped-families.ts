@@ -2,7 +2,7 @@ import { errorCodes } from '../errors.js'
 import type { FamilyShape, Storage } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 
-// The families that each storage is to keep, whoever asks it to.
+// The families that each storage is to keep.
 const kept = new WeakMap<Storage, Set<string>>()
 
 /** Notes what a storage is to keep. */
@@ -12,7 +12,7 @@ export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): v
   for (const { name } of shapes) names.add(name)
 }
 
-/** Refuses a table for a family that there is not: the name is misspelt, and the family has another table. */
+/** Refuses a table for an unknown family: its name is misspelt, and the family would get a different table. */
 export function checkMappedFamilies (storage: Storage): void {
   const names = [...kept.get(storage) ?? []]
   const unknown = storage.mappedFamilies?.find(name => !names.includes(name))

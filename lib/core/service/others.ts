@@ -22,10 +22,15 @@ export interface OtherTarget {
 /** An item that was found. */
 export interface LoadedOther extends OtherTarget, NeededItem {}
 
+/** Whether the action of a command may need other items. */
+export function needsOthers ({ operations }: Family, { action }: Command): boolean {
+  return (operations.get(action ?? '')?.others.length ?? 0) > 0
+}
+
 /**
- * The other items that a command needs. Each is asked about for itself, before anything is read.
+ * The other items that a command needs. Each is authorized by itself, before anything is read.
  *
- * @param asked whether nothing is about to be done
+ * @param asked whether it is only a preview
  */
 export async function authorizeOthers (
   own: { readonly family: Family, readonly caller: Caller },
@@ -59,7 +64,7 @@ function requireOther ({ family: { name }, caller }: Parameters<typeof authorize
   return found
 }
 
-/** The items as they are. One that is not there for the caller is a flaw of the parameters. */
+/** Loads the items. One that does not exist for the caller is a flaw of the parameters. */
 export async function loadOthers (
   targets: readonly OtherTarget[],
   storage: Pick<Storage, 'get'>
@@ -67,7 +72,7 @@ export async function loadOthers (
   if (targets.length === 0) return []
   return await Promise.all(targets.map(async target => {
     const { family, caller, id, grant: { where = [] }, pointer } = target
-    // Prepared for its family too, it is the same one.
+    // The same storage, prepared for this family too.
     await caller.storage()
     const current = await storage.get(family.name, id)
     if (current === undefined || !matcher(where)(current)) throw refuseMissing(family, pointer)
@@ -75,12 +80,12 @@ export async function loadOthers (
   }))
 }
 
-// Mostly it is called like the item itself; else it is the one that has the id.
+// Usually it is named like the item; otherwise it is the one that has the id.
 function findParameter (params: Members, name: string, id: Id): string {
   if (Object.hasOwn(params, name)) return name
   return Object.keys(params).find(parameter => params[parameter] === id) ?? name
 }
 
 function refuseMissing ({ singular }: Family, pointer: string): Error {
-  return invalidBody([{ pointer, detail: `names no ${singular} that is there` }])
+  return invalidBody([{ pointer, detail: `names no ${singular} that exists` }])
 }

@@ -17,7 +17,7 @@ export class Reader {
   readonly #storage: Source
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
-  /** Who reads, and finds his own commands by the ids that he chose. */
+  /** Who reads: their own commands are found by the ids that they chose. */
   readonly principal: string | undefined
   /** The actions that are offered to the reader; undefined where each is to be asked for. */
   readonly offers: readonly string[] | undefined
@@ -37,7 +37,7 @@ export class Reader {
     return this.#where.length > 0
   }
 
-  /** Begins the time anew that a read may take, for reads of many parts. */
+  /** Restarts the deadline, for reads of many parts. */
   renewTime (): void {
     if (this.#signal instanceof Patience) this.#signal.renew()
   }
@@ -50,7 +50,7 @@ export class Reader {
       findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 
-  /** The item; undefined where it is not there for this caller. */
+  /** The item; undefined where it does not exist for this caller. */
   async get (id: Id): Promise<Stored | undefined> {
     const item = await this.#storage.get(this.#family.name, id, this.#signal)
     if (item === undefined || this.#where.length === 0) return item
@@ -61,27 +61,27 @@ export class Reader {
     return await this.#storage.find(this.#family.name, this.#narrow(query), this.#signal)
   }
 
-  /** Part of the log of an item that `checkLog` has let through. */
+  /** Part of the log of an item, after `checkLog`. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.#family, id, operation), ...asked]
     return await this.#storage.find('commands', { ...query, where }, this.#signal)
   }
 
-  /** A command in the log of an item that `checkLog` has let through. */
+  /** A command in the log of an item, after `checkLog`. */
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
     return await this.#getRecord(this.#listRows(command, id), record => isInLog(record, this.#family, id, operation))
   }
 
-  /** A command of the family by its id alone, whatever item it is about. */
+  /** A command of the family by its id alone. */
   async getCommand (command: string): Promise<CommandRecord | undefined> {
     return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
   }
 
   /**
-   * The rows that a command may have: of the reader's own, or by the row itself.
+   * The rows that a command may have: by the id that the reader chose, or by the row itself.
    *
-   * @param target in the log of which it is looked for, where it may stand though it was for another item
+   * @param target the item in whose log it is, which may be a different one than that of the command
    */
   #listRows (command: string, target?: Id): string[] {
     const rows = [...new Set([nameRow(command, this.principal), command])]
@@ -89,7 +89,7 @@ export class Reader {
     return [...rows, ...rows.map(row => nameOtherRow(row, this.#family.name, String(target)))]
   }
 
-  /** A command that the reader gave himself, whatever became of its item. Without a name, nobody is known again. */
+  /** A command of the reader's own, even if its item is gone. A reader without a name has none. */
   async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
     if (this.principal === undefined && this.#where.length > 0) return undefined
     const record = await this.getCommand(command)
@@ -120,8 +120,8 @@ export class Reader {
   }
 
   /**
-   * The item, undefined where it was deleted; refuses where it is not there for this caller. A log outlives its item,
-   * but no condition can judge that.
+   * The item, undefined where it was deleted; refuses where it does not exist for this caller. A log outlives its item,
+   * but not for a caller with conditions, which nothing can be tested against then.
    */
   async checkLog (id: Id): Promise<Stored | undefined> {
     const item = await this.get(id)
@@ -129,19 +129,21 @@ export class Reader {
     throw notFound(this.#family.singular, id)
   }
 
-  /** Whether there is a log of what need not be there any more. */
+  /** Whether an item that may be gone has a log. */
   async hasLog (id: Id): Promise<boolean> {
     return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id)
   }
 
-  // Before the client's: how long a pattern of a client's takes would tell of what the grant excludes.
+  // Before the client's: the time that a client's pattern takes would reveal what the grant excludes.
   #narrow (query: Query): Query {
     return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
 }
 
-/** Asks whether the caller may, and answers what may be read then. */
+/** Authorizes the caller, and returns what it may read. */
 export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {
-  const grant = await caller.authorize(intent)
-  return new Reader(family, await caller.storage(), grant, caller.signal)
+  const granted = caller.authorize(intent)
+  const grant = granted instanceof Promise ? await granted : granted
+  const opened = caller.storage()
+  return new Reader(family, opened instanceof Promise ? await opened : opened, grant, caller.signal)
 }

@@ -21,10 +21,10 @@ export interface Decided<O extends NeededItem = NeededItem> {
 }
 
 /**
- * The entry of a command in the log. What changed nothing can be said by anybody at any length and any number of times,
- * so of that only as much is kept as is needed to answer it again.
+ * The entry of a command in the log. Commands that change nothing can be sent any number of times and of any size, so
+ * only as much of them is kept as a replay needs.
  *
- * @param row its id in the storage; unless given, the one by which its caller knows it
+ * @param row its id in the storage; default: the one by which its caller knows it
  */
 export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
   const { command, context, current, decision } = decided
@@ -58,7 +58,7 @@ export interface ChangedOther<O extends NeededItem = NeededItem> {
   readonly record: CommandRecord
 }
 
-/** The other items that a command has changed. @param own its entry in the log of its own item */
+/** The other items that a command has changed. @param own the entry of the command */
 export function listChangedOthers<O extends NeededItem> (
   family: Family,
   { others, decision }: Decided<O>,
@@ -102,7 +102,7 @@ export function makeChanges (
   return others.length === 0 ? [change, entry] : [change, ...changeOthers(others, changedOthers), entry]
 }
 
-// Who was only read must still be what the decision was made on.
+// Items that were only read must still be as they were for the decision.
 function changeOthers (others: readonly NeededItem[], changed: readonly ChangedOther[]): Change[] {
   const read = others.filter(other => !changed.some(each => each.other === other))
   return [
@@ -138,7 +138,7 @@ export function readTarget (family: Family, { target }: CommandRecord): Id {
   return family.idKind === 'integer' ? Number(target) : target
 }
 
-/** The id by which somebody finds an entry: the one that he chose himself, or that of its row. */
+/** The id by which a reader finds an entry: the one that its principal chose, or that of its row. */
 export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, reader: string | undefined): string {
   return principal === reader ? chosenId : id
 }

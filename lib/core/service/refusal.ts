@@ -7,7 +7,7 @@ import { replaceUnsupported } from '../values/json.js'
 /**
  * Says why an item does not allow an operation, if only by an empty text; undefined where it does.
  *
- * @param params undefined, as is the context, where nobody asks for the operation yet
+ * @param params undefined, as is the context, where the operation is only offered
  */
 export function explainForbidden (
   operation: Operation<Members>,
@@ -20,10 +20,10 @@ export function explainForbidden (
 }
 
 /**
- * Says, to who has not asked for an operation yet, why an item does not allow it now; undefined where it does. What
- * `allowed` throws means no.
+ * Says why an item does not allow an operation that might be offered; undefined where it does. What `allowed` throws
+ * means no.
  *
- * @param report called with what is no problem but a mistake
+ * @param report called with an error that is not a problem but a mistake
  */
 export function explainNow (
   family: Family,
@@ -41,7 +41,7 @@ export function explainNow (
   return reason === '' ? explainState(operation.name, family, readState(family, item)) : reason && cut(reason)
 }
 
-/** What a refusal knows where the state alone is against an operation. */
+/** The members of a refusal by the state alone. */
 export interface InState {
   readonly operation: string
   readonly state?: string
@@ -49,7 +49,7 @@ export interface InState {
   readonly allowed: readonly string[]
 }
 
-/** The problem of an operation that the state of an item does not allow. @param reason empty where there is none */
+/** The problem of an operation that the state of an item does not allow. @param reason may be empty */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item) === undefined)
@@ -71,7 +71,7 @@ export function readState (family: Family, item: Members): string | undefined {
   return called === undefined ? undefined : cut(called, 100)
 }
 
-/** Why it is not allowed, where nobody has asked for it yet. */
+/** Why an operation that might be offered is not allowed. */
 export function explainState (name: string, { singular }: Family, state: string | undefined): string {
   const when = state === undefined ? `for this ${singular} now` : `while the ${singular} is ${state}`
   return `${name} is not allowed ${when}`
@@ -79,7 +79,7 @@ export function explainState (name: string, { singular }: Family, state: string 
 
 const maxFlaws = 20
 
-/** A host's own refusal, as it can be kept and given again. */
+/** A host's own refusal, as it can be recorded and replayed. */
 export function copyRefusal (problem: Problem): Problem {
   const { code, message, statusCode: status, errors, members, headers } = problem
   return new Problem(code, cut(message), {
@@ -96,7 +96,7 @@ function copy<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }
 
-// A refusal may have to be kept, whatever a host says in it.
+// A refusal may be recorded, whatever texts a host puts into it.
 function cut (text: string, max = 1000): string {
   return replaceUnsupported(text.slice(0, max))
 }

@@ -18,8 +18,8 @@ interface Asked {
 }
 
 /**
- * The record of a command that was settled under this id before, so that it is not done again. An id that stands for
- * something else is a problem.
+ * The record of a command that was settled under this id before, so that it is not done again. An id that was used for
+ * a different command is a problem.
  */
 export async function findReplay (
   { storage, family, command, grant }: Asked,
@@ -28,9 +28,9 @@ export async function findReplay (
   const record = await getRecord(storage, identity, grant.principal)
   if (record === undefined) return undefined
   const { target, key } = command
-  // An id of another family's item may be none here.
-  const isVisible = record.family !== family.name || await mayHear(storage, family, record, grant)
-  // What the request names and may not see is not there; of what it only guesses by a key, it learns nothing.
+  // The id of an item of another family may not be valid here.
+  const isVisible = record.family !== family.name || await canSeeReplay(storage, family, record, grant)
+  // An item that the caller names and may not see does not exist; a guessed key reveals nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
     throw new Problem('id-reused', key === undefined
@@ -41,10 +41,10 @@ export async function findReplay (
 }
 
 /**
- * The record of a command that a rule has refused: another process may have done this very command meanwhile, and then
- * it is its own doing that is in the way. Throws the refusal where that is not so.
+ * The record of a command that a constraint has refused because another process did the same command meanwhile. Throws
+ * the refusal where that is not so.
  */
-export async function findOvertaker (
+export async function findConcurrentReplay (
   refusal: unknown,
   asked: Asked,
   identity: CommandId | undefined
@@ -55,21 +55,21 @@ export async function findOvertaker (
   return earlier
 }
 
-/** The record of a command by the id of its principal; what others did under the same id is not there. */
+/** The record of a command by the id of its principal; commands of others under the same id are not found. */
 async function getRecord (
   storage: Asked['storage'],
   { id, row }: CommandId,
   principal: string | undefined
 ): Promise<CommandRecord | undefined> {
   if (row === id) return await storage.get('commands', row) as CommandRecord | undefined
-  // An id was once its row's for all; what a principal did then is still done.
+  // Rows of old databases have the id itself, for every principal.
   const [own, shared] = await Promise.all([storage.get('commands', row), storage.get('commands', id)])
   const record = own ?? (shared?.principal === principal ? shared : undefined)
   return record as CommandRecord | undefined
 }
 
-// A grant's conditions hold for repeated answers too; of what is gone, only who made the command may hear.
-async function mayHear (
+// The conditions of a grant hold for replays too; where the item is gone, only its principal sees the replay.
+async function canSeeReplay (
   storage: Asked['storage'],
   family: Family,
   record: CommandRecord,

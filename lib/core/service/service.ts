@@ -4,17 +4,17 @@ import type { ItemOf, OperationParams } from '../family/definition.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { Granted, Intent } from './caller.js'
 
-/** Where a service keeps its items, and who may do what. */
+/** The storage of a service, and what its callers may do. */
 export interface ServiceOptions {
   readonly storage: Storage
   /**
-   * As the option of a mount, with the options of the call in the place of the request: called before anything is read
-   * or written, and what it throws is the refusal. A principal that it gives back counts in place of the call's.
+   * Like the option of a mount, with the options of the call instead of the request: called before anything is read or
+   * written; what it throws is the refusal. A principal that it returns replaces that of the call.
    */
   readonly authorize?: (call: CallOptions, intent: Intent) => Granted | Promise<Granted>
   /** Writers that may wait for one item; one more is refused. Default 100. */
   readonly maxWaitingPerItem?: number
-  /** Writers that may wait in all, whoever shares the storage. Default 1000. */
+  /** Writers that may wait in all, over everything that shares the storage. Default 1000. */
   readonly maxWaiting?: number
   /** The time of what is decided, for tests. Default: that of the machine. */
   readonly clock?: () => Date
@@ -24,9 +24,9 @@ export interface ServiceOptions {
   readonly makeCommandId?: () => string
 }
 
-/** Who asks. */
+/** The options of every call. */
 export interface CallOptions {
-  /** For the log, for operations (`context.principal`), and for replays, which are bound to this name. */
+  /** Who calls: for the log, for operations (`context.principal`), and for replays, which are bound to this name. */
   readonly principal?: string
   /**
    * Ends the call: a read, or waiting to write. It is then rejected with the signal's reason, and nothing was changed.
@@ -37,7 +37,7 @@ export interface CallOptions {
 
 /** How a creation is made safe to repeat. */
 export interface CreateOptions extends CallOptions {
-  /** Makes it safe to repeat, as the header Idempotency-Key does: the first outcome is given again. */
+  /** Makes it safe to repeat, as the header Idempotency-Key does: the first outcome is returned again. */
   readonly key?: string
 }
 
@@ -45,7 +45,7 @@ export interface CreateOptions extends CallOptions {
 export interface RunOptions extends CreateOptions {
   /** The id of the command: under it, the command is done once. In place of `key`. */
   readonly command?: string
-  /** The revision that the caller knows; another one is the problem `precondition-failed`. */
+  /** The revision that the caller knows; a different one is the problem `precondition-failed`. */
   readonly revision?: number
 }
 
@@ -65,7 +65,7 @@ export interface FindOptions extends CallOptions {
   readonly before?: string
 }
 
-/** A command as it stands in the log; the member named like the family's singular holds the id of the item. */
+/** A command as it is in the log; the member named like the family's singular holds the id of the item. */
 export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown }
 
 type CommandEntry = Static<typeof CommandMembers>

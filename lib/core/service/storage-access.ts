@@ -5,25 +5,26 @@ import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
 import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
+import { Counters } from './counters.js'
 import { noteShapes } from './mapped-families.js'
+import { WriteQueue } from './write-lines.js'
 
-/** Prepares a storage before its first use, and answers it as `guardStorage` makes it. */
-export type StorageAccess = (storage: Storage) => Promise<GuardedStorage>
+/** Prepares a storage before its first use, and returns it as `guardStorage` makes it. */
+export type StorageAccess = (storage: Storage) => GuardedStorage | Promise<GuardedStorage>
 
 /** Prepares storages for what they are to keep. */
 export function makeStorageAccess (shapes: readonly FamilyShape[]): StorageAccess {
-  const prepared = new WeakMap<Storage, Promise<GuardedStorage>>()
+  const prepared = new WeakMap<Storage, GuardedStorage | Promise<GuardedStorage>>()
 
   return storage => {
-    let ready = prepared.get(storage)
-    if (ready === undefined) {
-      noteShapes(storage, shapes)
-      ready = prepareStorage(storage, shapes)
-      prepared.set(storage, ready)
-      // What failed once may succeed the next time.
-      ready.catch(() => prepared.delete(storage))
-    }
-    return ready
+    const ready = prepared.get(storage)
+    if (ready !== undefined) return ready
+    noteShapes(storage, shapes)
+    const preparing = prepareStorage(storage, shapes)
+    prepared.set(storage, preparing)
+    // What failed once may succeed the next time.
+    preparing.then(guarded => prepared.set(storage, guarded), () => prepared.delete(storage))
+    return preparing
   }
 }
 
@@ -32,72 +33,79 @@ async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[])
     for (const shape of shapes) await storage.prepare(shape)
   } catch (error) {
     if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
-    // What is missing is told at once, and not one table after the other.
+    // The error shows all that is missing, not one table after the other.
     const names = shapes.map(({ name }) => name).join(', ')
     throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
   }
   return guardStorage(storage)
 }
 
-// One for all who use a storage, so that what is kept by storage (as locks are) is shared by them.
+// One for all mounts and services of a storage, which share its queue and its counters.
 const guarded = new WeakMap<Storage, GuardedStorage>()
 
-/** A storage whose failures are problems, and for which nobody waits longer than the signal says. */
+/** A storage whose failures are problems, and whose reads end when the signal is aborted. */
 export interface GuardedStorage extends Storage {
+  /** The writers of this process. */
+  readonly writers: WriteQueue
+  readonly counters: Counters
   /**
    * The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting.
    *
-   * @param ended called when it is durable, or with why it is not, whether or not somebody still waits for it
+   * @param ended called when it is durable, or with why it is not, also after the waiting has ended
    */
   commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
 
 export function guardStorage (storage: Storage): GuardedStorage {
   let safe = guarded.get(storage)
-  if (safe === undefined) {
-    const { findText, nextId } = storage
-    safe = {
-      prepare: shape => storage.prepare(shape),
-      find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
-      ...(findText !== undefined && {
-        findText: (family, query, members, signal) =>
-          read(signal, signal => findText.call(storage, family, query, members, signal))
-      }),
-      get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
-      ...(nextId !== undefined && {
-        nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
-      }),
-      async commit (changes, signal, ended) {
-        if (signal?.aborted === true) {
-          ended?.(signal.reason)
-          throw signal.reason
-        }
-        const committing = commit(changes, ended)
-        await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
-      },
-      close: () => storage.close()
-    }
-    guarded.set(storage, safe)
-  }
+  if (safe === undefined) guarded.set(storage, safe = makeGuarded(storage))
   return safe
+}
 
-  async function commit (changes: readonly Change[], ended: ((error?: unknown) => void) | undefined): Promise<void> {
+function makeGuarded (storage: Storage): GuardedStorage {
+  const { findText, nextId } = storage
+  return {
+    writers: new WriteQueue(),
+    counters: new Counters(),
+    prepare: shape => storage.prepare(shape),
+    find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
+    ...(findText !== undefined && {
+      findText: (family, query, members, signal) =>
+        read(signal, signal => findText.call(storage, family, query, members, signal))
+    }),
+    get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+    ...(nextId !== undefined && {
+      nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
+    }),
+    commit (changes, signal, ended) {
+      const committing = commit(changes, signal, ended)
+      return signal instanceof Patience ? signal.waitForCommit(committing) : committing
+    },
+    close: () => storage.close()
+  }
+
+  async function commit (
+    changes: readonly Change[],
+    signal: AbortSignal | undefined,
+    ended: ((error?: unknown) => void) | undefined
+  ): Promise<void> {
     try {
+      if (signal?.aborted === true) throw signal.reason
       await storage.commit(changes)
     } catch (error) {
-      const refusal = toRefusal(error)
+      const refusal = signal?.aborted === true && error === signal.reason ? error : toRefusal(error)
       ended?.(refusal)
       throw refusal
     }
     ended?.()
   }
 
-  // Who waits for a storage that does not heed the signal is told when it is over, whatever the storage does then.
+  // A storage that does not heed the signal is not waited for any longer, whatever it does then.
   async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
     try {
-      // Many who have left at once, as streams that are reset, are not worth a look.
-      signal?.throwIfAborted()
-      if (signal === undefined || isHeeding(storage)) return await work(signal)
+      if (signal === undefined) return await work()
+      signal.throwIfAborted()
+      if (isHeeding(storage)) return await work(signal)
       return await raceSignal(signal, work(signal instanceof Patience ? signal.signal : signal))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
@@ -105,7 +113,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
   }
 }
 
-/** A storage for one caller: what is read and committed through it heeds his signal. */
+/** A storage for one caller: what is read and committed through it heeds the caller's signal. */
 export class BoundStorage {
   readonly #storage: GuardedStorage
   readonly #signal: AbortSignal | undefined
@@ -132,13 +140,13 @@ export class BoundStorage {
   }
 }
 
-/** At opening, a table that does not fit is a mistake of the host's; anything else may be better the next time. */
-export async function guardOpening<T> (open: () => Promise<T>): Promise<T> {
-  try {
-    return await open()
-  } catch (error) {
+/** At opening, a table that does not fit is a mistake of the host's; anything else may succeed the next time. */
+export function guardOpening<T> (open: () => T | Promise<T>): T | Promise<T> {
+  const opened = open()
+  if (!(opened instanceof Promise)) return opened
+  return opened.catch(error => {
     throw toRefusal(error, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
-  }
+  })
 }
 
 /** Whatever fails in a storage, but for conflicts and duplicates, means that it cannot serve now. */

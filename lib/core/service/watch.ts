@@ -1,20 +1,16 @@
 import { commandsShape } from '../family/command-schema.js'
 import type { Storage } from '../storage/storage.js'
-import { getCounters } from './counters.js'
 import { guardStorage, makeStorageAccess } from './storage-access.js'
-import { getWriteLines } from './write-lines.js'
 
 /**
- * What this process has done with a storage, and what it is at, as plain numbers by their names. A name that ends with
- * `_total` counts since the process began; any other is how much of it there is now. What the storage itself shows
- * stands among them.
+ * Metrics of this process for a storage, as plain numbers by name. A name that ends with `_total` counts since the
+ * process began; any other is a current value. The metrics of the storage itself are included.
  *
  * @example
  * for (const [name, value] of Object.entries(readMetrics(storage))) console.log(`dealbook_${name} ${value}`)
  */
 export function readMetrics (storage: Storage): Readonly<Record<string, number>> {
-  const owner = guardStorage(storage)
-  const { outcomes, replays, retries } = getCounters(owner)
+  const { writers, counters: { outcomes, replays, retries } } = guardStorage(storage)
   return {
     commands_done_total: outcomes.done,
     commands_unchanged_total: outcomes.unchanged,
@@ -22,7 +18,7 @@ export function readMetrics (storage: Storage): Readonly<Record<string, number>>
     commands_failed_total: outcomes.failed,
     replays_total: replays,
     retries_total: retries,
-    writers_waiting: getWriteLines(owner).waiting,
+    writers_waiting: writers.waiting,
     ...storage.metrics?.()
   }
 }
@@ -30,17 +26,17 @@ export function readMetrics (storage: Storage): Readonly<Record<string, number>>
 /** Whether a storage answers. */
 export interface Health {
   readonly healthy: boolean
-  /** Milliseconds until it answered, or until nobody waited any more. */
+  /** Milliseconds until it answered, or until the timeout. */
   readonly duration: number
-  /** Why it is not healthy: for the log, and for nobody else. */
+  /** Why it is not healthy: for the log only. */
   readonly error?: unknown
 }
 
-// Prepared once, and after that only asked.
+// It is prepared once, then only asked.
 const open = makeStorageAccess([commandsShape])
 
 /**
- * Asks a storage for something that is not there, which is as cheap as a read can be.
+ * Checks whether a storage answers, by the cheapest read: one of a command that does not exist.
  *
  * @param options timeout: milliseconds to wait for it; 1000 unless given
  * @example

@@ -6,100 +6,83 @@ export interface WaitingLimits {
   readonly maxWaiting: number
 }
 
-const defaults: WaitingLimits = { maxWaitingPerItem: 100, maxWaiting: 1000 }
-
 /** The limits that a host gave, or the usual ones. */
 export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?: number | undefined }): WaitingLimits {
-  const { maxWaitingPerItem = defaults.maxWaitingPerItem, maxWaiting = defaults.maxWaiting } = given
+  const { maxWaitingPerItem = 100, maxWaiting = 1000 } = given
   return { maxWaitingPerItem, maxWaiting }
 }
 
 /**
- * Where the writers of a storage wait for each other, a line for each key, so that those of one process do not run into
- * each other. Writers of other processes are told apart by the storage itself.
+ * Lets one writer of this process at a time work under a key, so that they do not cause each other conflicts. The
+ * storage tells writers of other processes apart.
  */
-export class WriteLines {
-  // Those that wait. An empty line: somebody is at work, and nobody waits.
-  readonly #lines = new Map<string, (() => void)[]>()
-  #waiting = 0
-
+export class WriteQueue {
+  // By key, those that wait; undefined while a writer is alone.
+  readonly #queues = new Map<string, (() => void)[] | undefined>()
   /** How many wait now. */
-  get waiting (): number {
-    return this.#waiting
-  }
+  waiting = 0
 
   /**
-   * Does the work when nobody else works under any of these keys; without a key, at once. Refuses where too many wait.
+   * Begins to work under these keys; undefined where it can begin at once. `leave` ends it. Too many waiting writers
+   * are a problem.
    *
-   * @param keys in one order for all, so that no two wait for each other
-   * @param signal ends the waiting; the work is then not done
+   * @param keys in one order for all writers, so that no two wait for each other
+   * @param signal ends the waiting
    */
-  async run<T> (
-    [key, ...keys]: readonly string[],
-    limits: WaitingLimits,
-    signal: AbortSignal | undefined,
-    work: () => Promise<T>
-  ): Promise<T> {
-    if (key === undefined) return await work()
-    const turn = this.#enter(key, limits, signal)
-    if (turn !== undefined) await turn
-    try {
-      return await (keys.length === 0 ? work() : this.run(keys, limits, signal, work))
-    } finally {
-      this.#leave(key)
+  enter (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
+    if (keys.length > 1) return this.#enterAll(keys, limits, signal)
+    return keys[0] === undefined ? undefined : this.#enterOne(keys[0], limits, signal)
+  }
+
+  leave (keys: readonly string[]): void {
+    for (const key of keys) {
+      const next = this.#queues.get(key)?.shift()
+      if (next === undefined) this.#queues.delete(key)
+      else next()
     }
   }
 
-  /** Fulfilled when the turn has come; undefined where nobody is before. */
-  #enter (
-    key: string,
-    { maxWaitingPerItem, maxWaiting }: WaitingLimits,
-    signal: AbortSignal | undefined
-  ): Promise<void> | undefined {
-    const line = this.#lines.get(key)
-    if (line === undefined) {
-      this.#lines.set(key, [])
+  async #enterAll (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> {
+    const entered: string[] = []
+    try {
+      for (const key of keys) {
+        await this.#enterOne(key, limits, signal)
+        entered.push(key)
+      }
+    } catch (error) {
+      this.leave(entered)
+      throw error
+    }
+  }
+
+  #enterOne (key: string, limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
+    if (!this.#queues.has(key)) {
+      this.#queues.set(key, undefined)
       return undefined
     }
-    if (line.length >= maxWaitingPerItem || this.#waiting >= maxWaiting) throw refuse(line.length)
+    const queue = this.#queues.get(key) ?? []
+    if (queue.length >= limits.maxWaitingPerItem || this.waiting >= limits.maxWaiting) throw refuse(queue.length)
     signal?.throwIfAborted()
-    this.#waiting++
+    this.#queues.set(key, queue)
+    this.waiting++
     return new Promise((resolve, reject) => {
       const start = (): void => {
-        signal?.removeEventListener('abort', leave)
+        this.waiting--
+        signal?.removeEventListener('abort', abort)
         resolve()
       }
-      const leave = (): void => {
-        line.splice(line.indexOf(start), 1)
-        this.#waiting--
+      const abort = (): void => {
+        this.waiting--
+        queue.splice(queue.indexOf(start), 1)
         reject((signal as AbortSignal).reason)
       }
-      line.push(start)
-      signal?.addEventListener('abort', leave, { once: true })
+      queue.push(start)
+      signal?.addEventListener('abort', abort, { once: true })
     })
-  }
-
-  #leave (key: string): void {
-    const next = this.#lines.get(key)?.shift()
-    if (next === undefined) {
-      this.#lines.delete(key)
-      return
-    }
-    this.#waiting--
-    next()
   }
 }
 
 function refuse (before: number): Problem {
-  const detail = `Too many wait to change something, ${before} of them for this; nothing was done`
+  const detail = `Too many writers are waiting, ${before} of them for this item; nothing was done`
   return new Problem('busy', detail, { headers: { 'retry-after': '1' } })
-}
-
-const lines = new WeakMap<object, WriteLines>()
-
-/** The lines of a storage, which all who write to it share. */
-export function getWriteLines (storage: object): WriteLines {
-  let those = lines.get(storage)
-  if (those === undefined) lines.set(storage, those = new WriteLines())
-  return those
 }

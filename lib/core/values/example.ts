@@ -5,8 +5,8 @@ type Schema = Readonly<Record<string, unknown>>
 type Resolve = (schema: Schema) => Schema
 
 /**
- * A value that a schema allows, as somebody could send it: one that it names itself, or else one made of its members.
- * Undefined where none is known that would be valid.
+ * A value that a schema allows, as a client could send it: an example of the schema, or one made of its members.
+ * Undefined where no valid one is known.
  */
 export function makeExample (schema: Schema, resolve: Resolve = itself => itself): unknown {
   const known = readKnown(schema)
@@ -30,7 +30,7 @@ function readExample ({ example, examples }: Schema): unknown {
   return example ?? (examples as unknown[] | undefined)?.[0]
 }
 
-/** What a schema itself says. */
+/** A value that the schema itself names. */
 function readKnown (schema: Schema): unknown {
   const { default: given, const: literal, enum: values } = schema
   return readExample(schema) ?? given ?? literal ?? (values as unknown[] | undefined)?.[0]
@@ -41,7 +41,7 @@ function makeList ({ items = {} }: Schema, resolve: Resolve): unknown[] | undefi
   return item === undefined ? undefined : [item]
 }
 
-// Of what may be left out there is only what has an example of its own: the others may not fit together.
+// Optional members are included only if they have an example: others may not fit together.
 function makeObject ({ properties = {}, required = [] }: Schema, resolve: Resolve): object | undefined {
   const made: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(properties as Record<string, Schema>)) {

@@ -17,11 +17,11 @@ export function isIdempotencyKey (text: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(text)
 }
 
-/** The id as it stands in a path; undefined where no item can have it. */
+/** Reads the id from a path; undefined where no item can have it. */
 export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
   if (kind === 'string') return isTextId(text) ? text : undefined
   const value = Number(text)
-  // Only the one spelling that we write ourselves, so that an item has one address.
+  // Only in the spelling of our own links, so that an item has one address.
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined
 }
 
@@ -32,20 +32,19 @@ export function hashText (text: string): string {
 
 let last = 0
 let counter = 0
+let prefix = ''
 
 /**
  * Makes a UUID of version 7, ordered by time and, within one process, by the order of the calls. By hand: Node cannot
  * make them, and the packages that can are larger than these lines.
  */
 export function uuidv7 (now = Date.now()): string {
-  if (now > last) {
-    last = now
+  if (now > last || ++counter > 0xfff) {
+    last = Math.max(now, last + 1)
     counter = 0
-  } else if (++counter > 0xfff) {
-    last++
-    counter = 0
+    const time = last.toString(16).padStart(12, '0')
+    prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`
   }
-  const time = last.toString(16).padStart(12, '0')
   // Node keeps randomness for its own UUIDs ready, so variant and random digits are cheapest from there.
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`
+  return `${prefix}${counter.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`
 }

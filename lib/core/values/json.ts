@@ -7,7 +7,7 @@ export interface MemberFlaw {
   readonly detail: string
 }
 
-// Deeper nesting could exhaust the stack of whoever walks through it.
+// Deeper nesting could exhaust the stack.
 const deepest = 64
 
 // PostgreSQL cannot store U+0000; XML and HTML cannot show the others.
@@ -15,7 +15,7 @@ const deepest = 64
 const unsupported = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
 const allUnsupported = new RegExp(unsupported, 'g')
 
-/** The first thing that is wrong with a value of a program's, which may also hold itself. */
+/** The first thing that is wrong with a value of a program, which may also contain itself. */
 export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
   return findJsonFlaws(value, deepest, 1)[0]
 }
@@ -23,7 +23,7 @@ export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
 /**
  * What is wrong with a parsed JSON value, whatever its schema: text, numbers or nesting that we could not store.
  *
- * @param enough after so many flaws it looks no further
+ * @param enough it stops after so many flaws
  */
 export function findJsonFlaws (value: unknown, maxDepth: number, enough = Infinity): MemberFlaw[] {
   const flaws: MemberFlaw[] = []
@@ -78,14 +78,14 @@ export function findTextFlaw (text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must not contain a lone surrogate'
 }
 
-/** Puts U+FFFD for what cannot be shown. Only a problem that quotes what it refuses has such text. */
+/** Replaces what cannot be shown by U+FFFD. Only problems that quote what they refuse have such text. */
 export function replaceUnsupported (text: string): string {
   return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
 
 /** Escapes a name as a part of a JSON pointer (RFC 6901). */
 export function escapePointer (name: string): string {
-  // Hardly any name has them, and to look is far cheaper than to replace.
+  // Hardly any name has them, and a test is far cheaper than replacing.
   return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
 }
 
@@ -107,7 +107,7 @@ export function makeListWriter (members: readonly string[]): (items: readonly Me
   return items => JSON.stringify(items.map(pick)).slice(1, -1)
 }
 
-/** About how many characters of text these items hold, whatever is nested in them. */
+/** About how many characters these items hold, nested values included. */
 export function measureAll (items: readonly object[]): number {
   let length = 0
   for (const item of items) length += measure(item)
@@ -120,7 +120,7 @@ function measure (members: object): number {
     const value = (members as Members)[name]
     if (typeof value === 'string') length += value.length
     else if (typeof value === 'object' && value !== null) length += measure(value)
-    // A number, or a name, is some characters too: of very many that are nested, they are all there is.
+    // Numbers and names count too: a large nested value may have nothing else.
     length += 8
   }
   return length

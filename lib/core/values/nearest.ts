@@ -4,12 +4,12 @@ export function didYouMean (name: string, known: Iterable<string>): string {
   return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`
 }
 
-// More than this is no typing error, and to look for more takes longer.
+// More than this is not a typing error, and takes longer to look for.
 const maxEdits = 4
 
 /** The known name most like the given one, if one is close enough to be a typing error. */
 function nearest (name: string, known: Iterable<string>): string | undefined {
-  // The distance takes quadratic time, and no name of ours is that long.
+  // The distance takes quadratic time, and known names are shorter.
   if (name.length > 50) return undefined
   const given = name.toLowerCase()
   let best: string | undefined
@@ -25,7 +25,7 @@ function nearest (name: string, known: Iterable<string>): string | undefined {
   return best
 }
 
-// Levenshtein's distance, one row at a time; two swapped letters are one edit. What is too many is not counted.
+// Levenshtein's distance, one row at a time; two swapped letters are one edit. It stops where they are too many.
 function countEdits (a: string, b: string, tooMany: number): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -9,7 +9,7 @@ export interface BodyLimits {
   readonly maxDepth: number
 }
 
-/** An object or a list that is open at a place of the text. */
+/** An object or a list that is open at a position of the text. */
 interface Level {
   /** The names so far; undefined in a list. */
   readonly names: Set<string> | undefined
@@ -20,8 +20,8 @@ interface Level {
 const codes = { quote: 0x22, comma: 0x2c, openList: 0x5b, escape: 0x5c, closeList: 0x5d, open: 0x7b, close: 0x7d }
 
 /**
- * What is wrong with a JSON text before it is parsed: too much of it, or a name that is given twice, of which only the
- * last would be left. One pass that stops at the first flaw; whether it is JSON at all is left to the parser.
+ * What is wrong with a JSON text before it is parsed: too many members, or a name that is given twice, of which only
+ * the last would be left. One pass that stops at the first flaw; whether it is JSON at all is left to the parser.
  */
 export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimits): MemberFlaw | undefined {
   const levels: Level[] = []
@@ -59,12 +59,12 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
   return undefined
 }
 
-/** The flaw of a body of more members than it may have. */
+/** The flaw of a body with too many members. */
 export function explainMembers (maxMembers: number): MemberFlaw {
   return { pointer: '', detail: `must have at most ${maxMembers} members, those of all levels together` }
 }
 
-// Answers whether its name is new.
+// Returns whether its name is new.
 function beginMember (level: Level, text: string, start: number, end: number): boolean {
   const { names } = level
   if (names === undefined) {
@@ -83,12 +83,12 @@ function readName (text: string, start: number, end: number): string {
   try {
     return JSON.parse(text.slice(start, end + 1))
   } catch {
-    // It is no JSON, which the parser will say.
+    // Not JSON: the parser will refuse it.
     return name
   }
 }
 
-// The place of the closing quote; -1 where there is none.
+// The position of the closing quote; -1 if it is missing.
 function findEndOfString (text: string, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     const code = text.charCodeAt(index)

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import type { ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
+import type { ErrorObject, FuncKeywordDefinition, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
 import { formatNames, getFormat } from './formats.js'
 import type { MemberFlaw } from './json.js'
@@ -10,33 +10,25 @@ import { didYouMean } from './nearest.js'
 /** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
-// In the place of Ajv's own, which passes over a format that it does not know.
+// Replaces Ajv's own, which ignores unknown formats.
 const format: FuncKeywordDefinition = {
   keyword: 'format',
   type: 'string',
   schemaType: 'string',
   errors: false,
   compile (name: string, _schema, { opts }) {
-    // Of a schema itself Ajv says better what is wrong with it.
+    // For schemas themselves, Ajv's own message says more.
     if (opts.validateFormats === false) return () => true
     const found = getFormat(name)
     if (found !== undefined) return found.test
     const hint = didYouMean(name, formatNames)
-    const known = `Known are ${formatNames.join(', ')}; for others there is pattern`
+    const known = `Known are ${formatNames.join(', ')}; for others, use pattern`
     throw new Error(`the format "${name}" is not known.${hint} ${known}`)
   }
 }
 
-// Our own instances: the host's settings (coercion, removal of members) must not reach our bodies.
-const ajv = makeAjv({})
-const thoroughAjv = makeAjv({ allErrors: true })
-
-function makeAjv (options: Options): Ajv {
-  return new Ajv({ strict: false, verbose: true, ...options }).removeKeyword('format').addKeyword(format)
-}
-
-// To name all that is wrong takes time for each of it: with more members than this, the first flaw is enough.
-const maxExplained = 1000
+// Our own instance: the host's settings (coercion, removal of members) must not reach our bodies.
+const ajv = new Ajv({ strict: false, verbose: true, allErrors: true }).removeKeyword('format').addKeyword(format)
 
 /**
  * Makes a strict validator: nothing is coerced, nothing is removed, no unknown member passes. It is compiled when it is
@@ -44,43 +36,26 @@ const maxExplained = 1000
  */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
-  let explain: ValidateFunction | undefined
   return value => {
     validate ??= ajv.compile({ ...schema })
-    if (validate(value)) return []
-    if (countMembers(value, maxExplained) > maxExplained) return toFlaws(validate.errors ?? [])
-    explain ??= thoroughAjv.compile({ ...schema })
-    explain(value)
-    return toFlaws(explain.errors ?? [])
+    return validate(value) ? [] : toFlaws(validate.errors ?? [])
   }
 }
 
 /** Returns all that is wrong with one member of an object, which may be missing. */
 export type MemberValidator = (name: string, value: unknown) => MemberFlaw[]
 
-/** The same for the members of an object, each by itself. */
+/** Makes a validator of single members of an object. */
 export function makeMemberValidator ({ properties }: TObject): MemberValidator {
   const validators = new Map<string, Validator>()
   return (name, value) => {
     const known = Object.hasOwn(properties, name) ? { [name]: properties[name] as TSchema } : {}
-    // One for all names that nothing is known of: there may be any number of them.
+    // One for all unknown names: there may be any number of them.
     const key = Object.keys(known).join()
     const validate = validators.get(key) ?? makeValidator(Type.Object(known, { additionalProperties: false }))
     validators.set(key, validate)
     return validate(value === undefined ? {} : { [name]: value })
   }
-}
-
-// Of all levels; no further than is asked.
-function countMembers (value: unknown, enough: number): number {
-  if (typeof value !== 'object' || value === null) return 0
-  const members = Object.values(value)
-  let count = members.length
-  for (const member of members) {
-    if (count > enough) return count
-    count += countMembers(member, enough - count)
-  }
-  return count
 }
 
 /** Says why a schema cannot be used for validation; undefined where it can. */
@@ -93,12 +68,12 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
   }
 }
 
-// To look for a name that is nearly the same takes time, and in a text that is all wrong it helps nobody.
+// To look for a similar name takes time, and does not help where everything is wrong.
 const maxHints = 5
 
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
-  // Of a union, Ajv reports every branch and then the whole: the last error of a member says most.
+  // Of a union, Ajv reports every branch and then the whole: the last error of a member says the most.
   for (const error of dropVague(errors)) byPointer.set(locate(error), error)
   const listed = new Set<unknown>()
   let unknown = 0
@@ -106,7 +81,7 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
     if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
-    // What is allowed in one place is said once.
+    // The allowed names of one object are listed once.
     const list = listed.has(error.parentSchema) ? '' : listAllowed(allowed)
     listed.add(error.parentSchema)
     return { pointer, detail: `is unknown.${hint}${list}` }
@@ -115,7 +90,7 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
 
 const vague = ['type', 'const', 'enum', 'anyOf']
 
-// What may be null or one other thing, and is of the type of that, has a flaw that says more than the union does.
+// Where a value may be null or one other thing, the flaw of the other thing says more than that of the union.
 function dropVague (errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const isVague = ({ instancePath, keyword }: ErrorObject, at: string) => instancePath === at && vague.includes(keyword)
   const dropped = errors.filter(({ keyword, schema }) => keyword === 'anyOf' && isNullOrElse(schema as TSchema[]))

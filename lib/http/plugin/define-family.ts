@@ -3,6 +3,7 @@ import type {
   FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
+import { compileFamily } from '../../core/family/compile.js'
 import type { AnyFamily } from '../../core/family/compiled.js'
 import { keepFamily } from '../../core/family/compiled.js'
 import type {
@@ -11,7 +12,6 @@ import type {
 import type { AnyExtension, FamilyExtension } from '../../core/family/extension.js'
 import { extendDefinition } from '../../core/family/extension.js'
 import type { Family } from '../../core/family/family.js'
-import { compileFamily } from '../../core/family/family.js'
 import type { KnownFields } from '../../core/family/known-fields.js'
 import { makeService } from '../../core/service/make-service.js'
 import { checkMappedFamilies } from '../../core/service/mapped-families.js'

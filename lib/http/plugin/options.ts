@@ -1,12 +1,12 @@
-import type { FastifyRequest } from 'fastify'
+import type { TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest, RegisterOptions } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import type { Committed, Granted, Intent } from '../../core/service/caller.js'
 import { isStorage } from '../../core/service/storage-access.js'
 import type { Id, Storage, Stored } from '../../core/storage/storage.js'
-import type { Check } from '../../core/values/checks.js'
-import { checkBoolean, checkDate, checkFunction, checkSize, checkTime } from '../../core/values/checks.js'
-import { didYouMean } from '../../core/values/nearest.js'
+import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
 import type { Representation } from '../../representations/representation.js'
 import type { FormName } from '../forms/forms.js'
 import { forms } from '../forms/forms.js'
@@ -105,77 +105,72 @@ export interface FamilyOptions<I = Stored> {
   readonly publicUrl?: string
 }
 
-const formNames: readonly unknown[] = forms.map(({ name }) => name)
+const { callback, date, flag, size, text, time } = rules
+const formNames: readonly string[] = forms.map(({ name }) => name)
 
-const checks: Record<keyof FamilyOptions, Check> = {
-  storage: value => typeof value === 'function' || isStorage(value)
-    ? undefined
-    : 'must be a storage, such as memoryStorage(), or a function that gives one',
-  prefix: value => typeof value === 'string' ? undefined : 'must be a string',
-  version: value => typeof value === 'string' && /^(?!\.+$)[A-Za-z0-9._~-]+$/.test(value) && value !== 'commands'
-    ? undefined
-    : 'must be a URL-safe word, such as "v1", and not "commands"',
-  forms: value => Array.isArray(value) && value.every(name => formNames.includes(name))
-    ? undefined
-    : `must be a list of these: ${formNames.join(', ')}`,
-  pageSize: checkSize,
-  maxPageSize: checkSize,
-  maxSkipped: checkSize,
-  timeout: checkTime,
-  exportTimeout: checkTime,
-  emptyList: value => value === 'page' || value === 'not-found' ? undefined : 'must be "page" or "not-found"',
-  preconditions: value => value === 'optional' || value === 'required' ? undefined : 'must be "optional" or "required"',
-  trustedOrigins: value => Array.isArray(value) && value.every(isOrigin)
-    ? undefined
-    : 'must be a list of origins, such as "https://example.org"',
-  unversioned: checkBoolean,
-  home: checkBoolean,
-  authorize: checkFunction,
-  onCommitted: checkFunction,
-  clock: checkFunction,
-  makeId: checkFunction,
-  makeCommandId: checkFunction,
-  maxWaitingPerItem: checkSize,
-  maxWaiting: checkSize,
-  maxValues: checkSize,
-  maxPatterns: checkSize,
-  maxPatternLength: checkSize,
-  maxPatternSize: checkSize,
-  bodyLimit: checkSize,
-  maxMembers: checkSize,
-  maxDepth: checkSize,
-  maxFlaws: checkSize,
-  deprecation: checkDate,
-  sunset: checkDate,
-  successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
-  representations: findRepresentationsFlaw,
-  publicUrl: value => typeof value === 'string' && /^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(value)
-    ? undefined
-    : 'must be an http or https URL without a query, such as "https://example.org" or "https://example.org/api"'
-}
-
-// Fastify's own options of register.
-const fastifyOptions = ['logLevel', 'logSerializers']
+const optionsRule = membersOf({
+  storage: Type.Unsafe({
+    holds: (value: unknown) => typeof value === 'function' || isStorage(value),
+    description: 'a storage, such as memoryStorage(), or a function that returns one'
+  }),
+  prefix: Type.String({ description: 'a string' }),
+  version: Type.String({
+    pattern: '^(?!\\.+$|commands$)[A-Za-z0-9._~-]+$',
+    description: 'a URL-safe word, such as "v1", and not "commands"'
+  }),
+  forms: Type.Array(oneOf(...formNames), { description: `a list of these: ${formNames.join(', ')}` }),
+  pageSize: size,
+  maxPageSize: size,
+  maxSkipped: size,
+  timeout: time,
+  exportTimeout: time,
+  emptyList: oneOf('page', 'not-found'),
+  preconditions: oneOf('optional', 'required'),
+  trustedOrigins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$' }), {
+    description: 'a list of origins, such as "https://example.org"'
+  }),
+  unversioned: flag,
+  home: flag,
+  authorize: callback,
+  onCommitted: callback,
+  clock: callback,
+  makeId: callback,
+  makeCommandId: callback,
+  maxWaitingPerItem: size,
+  maxWaiting: size,
+  maxValues: size,
+  maxPatterns: size,
+  maxPatternLength: size,
+  maxPatternSize: size,
+  bodyLimit: size,
+  maxMembers: size,
+  maxDepth: size,
+  maxFlaws: size,
+  deprecation: date,
+  sunset: date,
+  successor: text,
+  // Checked below.
+  representations: rules.any,
+  publicUrl: Type.String({
+    pattern: '^https?://[^/?#\\s]+(?:/[^?#\\s]*)?$',
+    description: 'an http or https URL without a query, such as "https://example.org" or "https://example.org/api"'
+  })
+} satisfies Record<keyof FamilyOptions, TSchema>, ['storage'])
 
 /** Checks a mount's options; an unknown or wrong one is an error that names it. */
 export function checkOptions (family: Family, prefix: string, options: FamilyOptions): void {
-  const flaw = findFlaw(family, options) ?? findFlawInPrefix(prefix)
+  const flaw = findFlawInOptions(family, options) ?? findFlawInPrefix(prefix)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
-function findFlaw (family: Family, options: FamilyOptions): string | undefined {
-  for (const [name, value] of Object.entries(options)) {
-    if (fastifyOptions.includes(name) || value === undefined) continue
-    if (!Object.hasOwn(checks, name)) return `unknown option "${name}".${didYouMean(name, Object.keys(checks))}`
-    const flaw = checks[name as keyof FamilyOptions](value)
-    if (flaw !== undefined) return `the option "${name}" ${flaw}`
-  }
-  if (options.storage === undefined) return 'the option "storage" is required'
-  if (family.versioned && options.version === undefined) return 'the option "version" is required, such as "v1"'
-  const { pageSize = 1, maxPageSize = 1000 } = options
+function findFlawInOptions (family: Family, options: FamilyOptions & RegisterOptions): string | undefined {
+  // These are Fastify's own.
+  const { logLevel, logSerializers, ...ours } = options
+  const { pageSize = 1, maxPageSize = 1000, version, representations } = ours
+  const flaw = findFlaw(optionsRule, ours, 'option')
+  if (flaw !== undefined) return flaw
+  const wrong = representations === undefined ? undefined : findRepresentationsFlaw(representations)
+  if (wrong !== undefined) return `the option "representations" ${wrong}`
+  if (family.versioned && version === undefined) return 'the option "version" is required, such as "v1"'
   return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
-}
-
-function isOrigin (value: unknown): boolean {
-  return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
 }

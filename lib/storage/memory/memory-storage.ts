@@ -8,7 +8,7 @@ import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored 
 import { ConflictError, DuplicateError } from '../../core/storage/storage.js'
 import { Turn } from '../../core/storage/turn.js'
 import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
-import { checkStorageOptions, lineChecks } from '../check-options.js'
+import { checkStorageOptions, lineRules } from '../check-options.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
@@ -28,7 +28,7 @@ export interface MemoryOptions {
  * app.register(customers, { storage: memoryStorage() })
  */
 export function memoryStorage (options: MemoryOptions = {}): Storage {
-  checkStorageOptions(options, lineChecks)
+  checkStorageOptions(options, lineRules)
   const families = new Map<string, MemoryFamily>()
   const line = new WaitingLine(readLineLimits(options))
   const rules = new KeyRules()

@@ -1,11 +1,11 @@
+import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
 import { readLineLimits } from '../../core/storage/waiting-line.js'
-import { checkBoolean, checkSize, checkText, checkTime } from '../../core/values/checks.js'
-import type { OptionChecks } from '../check-options.js'
+import { rules } from '../../core/values/rules.js'
+import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
-import { readMigrate } from '../sql/migrate.js'
 import type { SqlOptions } from '../sql/options.js'
-import { sqlChecks } from '../sql/options.js'
+import { sqlRules } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import { openConnection } from './connection.js'
 import type { PostgresPool } from './driver.js'
@@ -48,7 +48,7 @@ export function postgresStorage (
   options: PostgresOptions & ({ readonly connectionString: string } | { readonly pool: PostgresPool })
 ): Storage {
   checkSource(options, ['connectionString', 'pool'])
-  checkStorageOptions<AllOptions>(options, optionChecks)
+  checkStorageOptions<AllOptions>(options, optionRules)
   const settings = {
     schema: options.schema,
     statementTimeout: options.statementTimeout ?? 10_000,
@@ -60,10 +60,9 @@ export function postgresStorage (
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
   const { tables, indexes, connectionString = '', pool }: AllOptions = options
-  const migrate = readMigrate(options.migrate)
   const source = pool === undefined ? { connectionString } : { pool }
   const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
-  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate, place })
+  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate: options.migrate, place })
 }
 
 // Host and database, and never who connects by which password.
@@ -78,14 +77,14 @@ interface AllOptions extends PostgresOptions {
   readonly pool?: PostgresPool
 }
 
-const optionChecks: OptionChecks<AllOptions> = {
-  ...sqlChecks,
-  connectionString: checkText,
-  pool: value => typeof (Object(value) as PostgresPool).connect === 'function' ? undefined : 'must be a pool of pg',
-  schema: checkText,
-  statementTimeout: checkTime,
-  migrationTimeout: checkTime,
-  connectionTimeout: checkTime,
-  poolSize: checkSize,
-  preparedStatements: checkBoolean
+const optionRules: OptionRules<AllOptions> = {
+  ...sqlRules,
+  connectionString: rules.text,
+  pool: Type.Object({ connect: rules.callback }, { description: 'a pool of pg' }),
+  schema: rules.text,
+  statementTimeout: rules.time,
+  migrationTimeout: rules.time,
+  connectionTimeout: rules.time,
+  poolSize: rules.size,
+  preparedStatements: rules.flag
 }

@@ -35,5 +35,5 @@ function checkField (shape: FamilyShape, name: unknown): void {
 }
 
 function refuse ({ name }: FamilyShape, flaw: string): Error {
-  return new errorCodes.FST_DEALBOOK_INVALID_STORAGE_OPTION(`indexes.${name}`, flaw)
+  return new errorCodes.FST_DEALBOOK_INVALID_STORAGE_OPTION(`the option "indexes.${name}": ${flaw}`)
 }

@@ -1,5 +1,5 @@
-import { checkObject, checkSize } from '../../core/values/checks.js'
-import { lineChecks } from '../check-options.js'
+import { oneOf, rules } from '../../core/values/rules.js'
+import { lineRules } from '../check-options.js'
 import type { IndexedFields } from './choose-indexes.js'
 import type { TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
@@ -20,11 +20,11 @@ export interface SqlOptions {
   readonly maxWaitingCommits?: number
 }
 
-/** Some of it is looked at more closely where it is read. */
-export const sqlChecks = {
-  ...lineChecks,
-  tables: checkObject,
-  indexes: checkObject,
-  migrate: () => undefined,
-  maxWaitingCommits: checkSize
+/** Tables and indexes are checked further where they are read. */
+export const sqlRules = {
+  ...lineRules,
+  tables: rules.object,
+  indexes: rules.object,
+  migrate: oneOf('auto', 'check', 'off'),
+  maxWaitingCommits: rules.size
 }

@@ -1,11 +1,11 @@
+import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
 import { readLineLimits } from '../../core/storage/waiting-line.js'
-import { checkCount, checkText } from '../../core/values/checks.js'
-import type { OptionChecks } from '../check-options.js'
+import { rules } from '../../core/values/rules.js'
+import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
-import { readMigrate } from '../sql/migrate.js'
 import type { SqlOptions } from '../sql/options.js'
-import { sqlChecks } from '../sql/options.js'
+import { sqlRules } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import { openConnection } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
@@ -47,11 +47,11 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   checkSource(options, ['file', 'database'])
-  checkStorageOptions<AllOptions>(options, optionChecks)
-  const { file = '', database, tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
+  checkStorageOptions<AllOptions>(options, optionRules)
+  const { file = '', database, tables, indexes, migrate }: AllOptions = options
+  const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
-  const migrate = readMigrate(options.migrate)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
   return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate, place })
@@ -62,10 +62,9 @@ interface AllOptions extends SqliteOptions {
   readonly database?: SqliteDatabase
 }
 
-const optionChecks: OptionChecks<AllOptions> = {
-  ...sqlChecks,
-  file: checkText,
-  database: value =>
-    typeof (Object(value) as SqliteDatabase).prepare === 'function' ? undefined : 'must be an open database',
-  busyTimeout: checkCount
+const optionRules: OptionRules<AllOptions> = {
+  ...sqlRules,
+  file: rules.text,
+  database: Type.Object({ prepare: rules.callback }, { description: 'an open database' }),
+  busyTimeout: rules.count
 }

@@ -1,5 +1,7 @@
+import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { ItemOf } from '../core/family/definition.js'
+import type { DefinedOperation, OpenOperation } from '../core/family/operation.js'
 
 /** A name, a reason: text that people write. */
 export const text = (description: string, maxLength: number, ...examples: string[]) =>
@@ -29,3 +31,20 @@ export const dealFields = Type.Object({
 
 /** A deal as it is stored and shown. */
 export type Deal = ItemOf<typeof dealFields.properties>
+
+/**
+ * Declares an operation. The item is a deal unless the type parameter, or the type of an argument, says otherwise.
+ *
+ * @example
+ * const approve = defineOperation({
+ *   name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal',
+ *   params: Type.Object({ by: Type.String({ minLength: 1 }) }),
+ *   allowed: deal => deal.status === 'open' && !deal.held,
+ *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
+ * })
+ */
+export function defineOperation<T extends TObject, I extends object = Deal> (
+  operation: OpenOperation<I, T>
+): DefinedOperation<I, T> {
+  return operation as DefinedOperation<I, T>
+}

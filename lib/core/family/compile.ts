@@ -1,0 +1,158 @@
+import type { TProperties } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import { errorCodes } from '../errors.js'
+import { readOrder } from '../query/order.js'
+import { mayBeLong } from '../storage/shapes.js'
+import type { Field } from '../storage/storage.js'
+import { addArticle } from '../values/article.js'
+import { readId } from '../values/ids.js'
+import type { Members } from '../values/json.js'
+import { makeMemberValidator, makeValidator } from '../values/validate.js'
+import { findFlawInDefinition } from './checks.js'
+import { findFamily, getFamily } from './compiled.js'
+import type { AttributeForm, FamilyDefinition } from './definition.js'
+import { listOperations } from './edit.js'
+import type { CompiledOperation, CompiledOther, Family, Lifecycle, Presentation } from './family.js'
+import { listDefaults, listFields, ServiceFields } from './fields.js'
+import type { AnyFamily, Operation } from './operation.js'
+import { nameAction } from './operation.js'
+import { listIndexes } from './order.js'
+import { compileParams } from './params.js'
+
+/** Compiles a definition; a mistake in it is an error that says where. */
+export function compileFamily (definition: FamilyDefinition): Family {
+  const flaw = findFlawInDefinition(definition)
+  // What is not a definition at all has no name either.
+  const given = definition as FamilyDefinition | undefined
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
+  const { name, singular, queries = {}, create, attributes, state, unique } = definition
+
+  const { properties } = definition.fields
+  const operations = compileOperations(definition)
+  // Only what can be written has revisions worth showing.
+  const writable = create !== undefined || operations.size > 0
+  const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
+  const fields = listFields(schema)
+  const ownFields = listFields(definition.fields)
+  const order = definition.order?.map(readOrder) ?? []
+  const hasLongItems = mayBeLong(ownFields)
+  const idKind = properties.id?.type as 'integer' | 'string'
+  const referred = Object.entries(definition.references ?? {})
+    .map(([field, other]) => [field, findFamily(other)] as const)
+  const references = new Map<string, Family>()
+
+  const family: Family = {
+    name,
+    singular,
+    schema,
+    fields,
+    ownFields,
+    members: fields.map(field => field.name),
+    hasLongItems,
+    // The command that created an item may hold all of it.
+    hasLongCommands: hasLongItems || [...operations.values()].some(({ params }) => mayBeLong(params.fields)),
+    shape: {
+      name,
+      fields: [...ownFields, ...listFields(ServiceFields)],
+      indexes: listIndexes(ownFields, order),
+      creates: create !== undefined,
+      ...(unique === undefined || unique.length === 0 ? {} : { unique }),
+      ...(referred.length === 0
+        ? {}
+        : { references: Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name])) })
+    },
+    presentation: choosePresentation(fields, definition),
+    order,
+    references,
+    writable,
+    versioned: definition.versioned ?? false,
+    lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
+    operations,
+    edit: [...operations.values()].find(({ params }) => params.isPartial),
+    attributes: attributes as AttributeForm<Members> | undefined,
+    queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
+    idKind,
+    idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
+    makeId: definition.makeId,
+    validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
+    validateMember: makeMemberValidator(definition.fields),
+    readId: text => readId(idKind, text),
+    state: state as ((item: Members) => string) | undefined
+  }
+  for (const [field, other] of referred) references.set(field, other ?? family)
+  return family
+}
+
+function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
+  const operations = Object.values(listOperations(definition))
+  return new Map(operations.map(operation => {
+    const isEdit = definition.edit !== undefined && operation.name === 'edit'
+    const others = compileOthers(definition.name, operation)
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others }]
+  }))
+}
+
+function compileOthers (own: string, { with: others = {} }: Operation<Members>): CompiledOther[] {
+  return Object.entries(others).map(([name, { family, id }]) => {
+    const isOwn = family === own || (family as AnyFamily).definition?.name === own
+    return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), id }
+  })
+}
+
+function compileLifecycle (
+  { singular, fields: { properties }, initial }: FamilyDefinition,
+  create: readonly string[]
+): Lifecycle {
+  const sent: TProperties = {}
+  for (const [name, property] of Object.entries(properties)) {
+    // What has a default need not be sent.
+    if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
+  }
+  return {
+    createAction: nameAction('Create', singular),
+    deletion: {
+      operation: {
+        name: 'delete',
+        noun: 'deletions',
+        action: nameAction('Delete', singular),
+        summary: `Delete ${addArticle(singular)}`,
+        danger: true,
+        final: true
+      },
+      params: compileParams(Type.Object({}))
+    },
+    params: compileParams(Type.Object(sent)),
+    defaults: listDefaults(properties),
+    initial: initial as Lifecycle['initial']
+  }
+}
+
+/** How a definition wants its items to be shown or, where it does not say, what suits its fields. */
+function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Presentation {
+  const title = declared.title ?? fields.find(isName)?.name ?? 'id'
+  return { title, list: declared.list ?? chooseColumns(fields, title) }
+}
+
+function isName ({ name, kind, optional }: Field): boolean {
+  return ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional
+}
+
+// More do not fit side by side.
+const maxColumns = 6
+// Longer texts are for the page of the item.
+const shortText = 200
+
+/** The most telling columns, in the order of the fields. */
+function chooseColumns (fields: readonly Field[], title: string): string[] {
+  const rank = ({ name, kind, values, maxLength = Infinity }: Field): number => {
+    if (name === title) return 0
+    if (name === 'id' || name === 'revision' || kind === 'json') return Infinity
+    if (values !== undefined) return 1
+    if (name === 'createdAt' || name === 'updatedAt') return name === 'createdAt' ? 4 : 6
+    if (kind !== 'string') return 2
+    return maxLength <= shortText ? 3 : 5
+  }
+  const chosen = fields.filter(field => rank(field) !== Infinity)
+    .sort((a, b) => rank(a) - rank(b)).slice(0, maxColumns).map(({ name }) => name)
+  return [title, ...fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))]
+}

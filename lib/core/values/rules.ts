@@ -1,0 +1,106 @@
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { didYouMean } from './nearest.js'
+
+// Rules for what a host writes: definitions and options. A rule is a schema; its `description` completes the sentence
+// "must be …", and the first of its `examples` is added as "such as …". What no schema can say is tested by `holds`.
+
+// Beyond this, a timer of Node ends at once.
+const maxTime = 2 ** 31 - 1
+
+export const rules = {
+  word: Type.String({ description: 'a text' }),
+  text: Type.String({ minLength: 1, description: 'a text that is not empty' }),
+  words: Type.Array(Type.String(), { description: 'a list of names' }),
+  flag: Type.Boolean({ description: 'true or false' }),
+  callback: Type.Function([], Type.Unknown(), { description: 'a function' }),
+  object: Type.Object({}, { description: 'an object' }),
+  size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'an integer from 1' }),
+  count: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'an integer from 0' }),
+  time: Type.Integer({ minimum: 1, maximum: maxTime, description: `milliseconds from 1 to ${maxTime}` }),
+  date: Type.Unsafe<Date | string>({ holds: isMoment, description: 'a date, such as "2027-01-31"' }),
+  /** Checked elsewhere. */
+  any: Type.Unknown()
+}
+
+function isMoment (value: unknown): boolean {
+  return (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime())
+}
+
+/** The rule of a text that is one of these. */
+export function oneOf (...values: readonly string[]): TSchema {
+  const quoted = values.map(value => `"${value}"`)
+  const description = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
+  return Type.Union(values.map(value => Type.Literal(value)), { description })
+}
+
+/** The same rule with an example of what is meant. */
+export function suchAs<T extends TSchema> (rule: T, example: string): T {
+  return { ...rule, examples: [example] }
+}
+
+/** The rule of an object with these members, of which some must be given. */
+export function membersOf (properties: TProperties, required: readonly string[] = []): TObject {
+  const object = Type.Object(properties, { additionalProperties: false, description: 'an object' })
+  return { ...object, required: [...required] }
+}
+
+/** The rule of an object with any names. @param each how a message calls the member of a name */
+export function namedOf (member: TSchema, each: string): TSchema {
+  return Type.Record(Type.String(), member, { description: 'an object', each })
+}
+
+/**
+ * Says what is wrong with an object that a host wrote: a member that is unknown, missing, or not what its rule says;
+ * undefined where nothing is.
+ *
+ * @param kind what its members are called
+ */
+export function findFlaw (rule: TObject, value: unknown, kind: 'member' | 'option' = 'member'): string | undefined {
+  const known = Object.keys(rule.properties)
+  if (!isObject(value)) return `must be an object with ${known.join(', ')}`
+  const given = Object.keys(value).filter(name => value[name] !== undefined)
+  const unknown = given.find(name => !Object.hasOwn(rule.properties, name))
+  if (unknown !== undefined) return `unknown ${kind} "${unknown}".${didYouMean(unknown, known)}`
+  for (const [name, member] of Object.entries(rule.properties)) {
+    const called = kind === 'option' ? `the option "${name}"` : `"${name}"`
+    if (value[name] !== undefined) {
+      const flaw = findFlawInValue(member, value[name], name, called)
+      if (flaw !== undefined) return flaw
+    } else if (rule.required?.includes(name) === true) return `${called} is missing; it ${describe(member)}`
+  }
+  return undefined
+}
+
+function findFlawInValue (rule: TSchema, value: unknown, name: string, called: string): string | undefined {
+  if (isObject(value)) {
+    const [object] = [rule, ...(rule.anyOf ?? [])].filter(({ additionalProperties: open }) => open === false)
+    if (object !== undefined) return within(name, findFlaw(object, value))
+    if (rule.each !== undefined) return findFlawInEach(rule, value)
+  }
+  const isRight = rule.holds === undefined ? Value.Check(rule, value) : rule.holds(value)
+  return isRight === true ? undefined : `${called} ${describe(rule)}`
+}
+
+function findFlawInEach ({ patternProperties, each }: TSchema, value: Readonly<Record<string, unknown>>) {
+  const [rule] = Object.values(patternProperties as TProperties) as [TObject]
+  for (const [name, member] of Object.entries(value)) {
+    const flaw = within(`${each} "${name}"`, findFlaw(rule, member))
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+// the operation "lend": with "to": "id" is missing
+function within (place: string, flaw: string | undefined): string | undefined {
+  return flaw === undefined ? undefined : `${place}: ${flaw}`
+}
+
+function describe ({ description, examples }: TSchema): string {
+  return `must be ${description}${examples === undefined ? '' : `, such as ${(examples as string[])[0]}`}`
+}
+
+function isObject (value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
