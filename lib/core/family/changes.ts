@@ -1,15 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Field } from '../storage/storage.js'
 import type { MemberFlaw, Members } from '../values/json.js'
-import type { Family } from './family.js'
+import type { MemberValidator } from '../values/validate.js'
 import { toStored } from './fields.js'
+
+/** The fields of a family, and how each is checked. */
+interface CheckedFields {
+  readonly ownFields: readonly Field[]
+  readonly validateMember: MemberValidator
+}
 
 /**
  * What is wrong with the members of an item that were changed. Unchanged ones need not fit: a field may have become
  * stricter, or required, since the item was stored.
  */
 export function findFlawsInChanges (
-  { ownFields, validateMember }: Family,
+  { ownFields, validateMember }: CheckedFields,
   item: Members,
   before: Members
 ): MemberFlaw[] {

@@ -42,7 +42,7 @@ export function openItem (family: Family, stored: Stored): OpenItem {
 /** @param operation for errors, as is all of that name here */
 export function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
   const { family, content } = open
-  const given = readMade(family, operation, made)
+  const given = readFields(family, operation, made)
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
   // A change is checked once it is known to be allowed.
@@ -68,7 +68,7 @@ function checkChanges ({ family, content }: OpenItem, operation: string, given: 
 
 /** What a creation made of an item, if it is valid. */
 export function checkNew (family: Family, operation: string, made: unknown): Members {
-  const given = readMade(family, operation, made)
+  const given = readFields(family, operation, made)
   refuseFlaw(family, operation, family.validate(given))
   return canonicalizeItem(family.ownFields, given)
 }
@@ -84,7 +84,7 @@ function refuseFlaw (
 }
 
 /** The fields of what an operation returned. */
-function readMade ({ name: family }: Family, operation: string, made: unknown): Members {
+function readFields ({ name: family }: Family, operation: string, made: unknown): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
     throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, not a promise')
   }
