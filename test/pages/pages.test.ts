@@ -413,7 +413,8 @@ t.test('every filter in use can be taken away', async t => {
   ]
   t.strictSame(chips.map(([, , label]) => label), texts)
   t.strictSame(chips.map(([, , , text]) => text), texts, 'what is seen is what is read aloud')
-  t.match(body, /No deals match these filters\. <a href="\/rest\/v1\/deals\.html\?maxpagesize=20&amp;sort=-id">Show all</)
+  const all = '/rest/v1/deals.html?maxpagesize=20&amp;sort=-id'
+  t.match(body, `No deals match these filters. <a href="${all}">Show all<`)
   for (const [, href = '', text = ''] of chips) {
     const fewer = await app.inject(href.replaceAll('&amp;', '&'))
     t.equal(fewer.statusCode, 200, text)

@@ -164,7 +164,8 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await shownValue(tab, 'Hold reason'), 'The lawyer\nis away')
   t.strictSame(await buttonsOf(tab), ['Unhold the deal', 'Cancel the deal', 'Edit the deal', 'Delete the deal'])
   t.equal(await shownValue(tab, 'Complete the deal'), 'Not possible while the deal is held.', 'and why not the others')
-  t.match(await tab.locator('.timeline li').first().innerText(), /Done: hold the deal\.[^]*Held\s+no → yes[^]*The lawyer/, 'the log')
+  const [entry] = await tab.locator('.timeline li').allInnerTexts()
+  t.match(entry, /Done: hold the deal\.[^]*Held\s+no → yes[^]*The lawyer/, 'the log')
 
   // The other tab still shows the deal as it was.
   const complete = await unfold(late, 'complete')

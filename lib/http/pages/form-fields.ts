@@ -13,21 +13,15 @@ import { readWrongState } from './log-entries.js'
 import type { OperationAddress } from './offers.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
-export interface Submission {
+export interface RefusedForm {
   /** Where it was sent; undefined where it was the query of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
-  /** Undefined where it is only asked about. */
-  readonly problem?: Problem
-}
-
-/** One that was refused. */
-export interface RefusedForm extends Submission {
   readonly problem: Problem
 }
 
-/** What stood in a form, and what was wrong with it. */
-type Entered = Pick<Submission, 'entered' | 'problem'>
+/** What was entered in a form, and what was wrong with it. */
+type Entered = Pick<RefusedForm, 'entered'> & Partial<Pick<RefusedForm, 'problem'>>
 
 /**
  * A form that sends parameters, with what was entered in it before.
@@ -37,10 +31,10 @@ type Entered = Pick<Submission, 'entered' | 'problem'>
 export function makeForm (
   form: Omit<FormAffordance, 'fields' | 'isRefused'>,
   { schema, fields }: Params,
-  submission: Submission | undefined,
+  refused: RefusedForm | undefined,
   item?: Members
 ): FormAffordance {
-  const sent = submission?.action === form.action ? submission : undefined
+  const sent = refused?.action === form.action ? refused : undefined
   const shown = item === undefined ? fields : fields.filter(isText)
   return {
     ...form,
@@ -115,11 +109,11 @@ function findError (sent: Entered | undefined, name: string): string | undefined
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
   { family, maxFlaws }: Mount,
-  submission: Submission | undefined,
+  refused: RefusedForm | undefined,
   forms?: readonly FormAffordance[]
 ): Refusal | undefined {
-  if (submission?.problem === undefined) return undefined
-  const { action, problem, entered } = submission
+  if (refused === undefined) return undefined
+  const { action, problem, entered } = refused
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
     problem: problem.document(undefined, maxFlaws),

@@ -18,7 +18,7 @@ import { listKinds } from '../../representations/representation.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { toProblem } from '../to-problem.js'
-import type { Submission } from './form-fields.js'
+import type { RefusedForm } from './form-fields.js'
 import { explainRefusal, isText, makeForm, makeSampleRequest } from './form-fields.js'
 import { findWrongState, showChanges, showEntry, showParams } from './log-entries.js'
 import type { Offer } from './offers.js'
@@ -33,7 +33,7 @@ export interface ItemPage {
   readonly principal: string | undefined
   readonly offers: readonly string[] | undefined
   /** The form that was refused. */
-  readonly submission?: Submission | undefined
+  readonly refused?: RefusedForm | undefined
   /** What has just been done. */
   readonly feedback?: Feedback | undefined
 }
@@ -42,13 +42,13 @@ export interface ItemPage {
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { entries, principal, offers: named, submission, feedback }: ItemPage
+  { entries, principal, offers: named, refused, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const { family, urls } = mount
   const offers = await findOffers(exchange, item, named)
   const forms = offers.filter(({ reason }) => reason === undefined)
-    .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
+    .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, refused))
   return {
     ...await placeItem(exchange, item.id),
     state: family.state?.(item),
@@ -62,7 +62,7 @@ export async function affordItem (
         }
       : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
-    refused: explainRefusal(mount, submission, forms)
+    refused: explainRefusal(mount, refused, forms)
   }
 }
 
@@ -77,7 +77,7 @@ async function findOffers (exchange: Exchange, item: Stored, named: ItemPage['of
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
 
 /** Where an item is, and of which members it is made. */
-export async function placeItem (
+async function placeItem (
   exchange: Exchange,
   id: Id
 ): Promise<Pick<ItemAffordances, 'site' | 'kinds' | 'title' | 'technical' | 'trail' | 'others'>> {
@@ -93,12 +93,12 @@ export async function placeItem (
 }
 
 /** The form of an operation, which is sent to its noun. */
-export function makeOperationForm (
+function makeOperationForm (
   exchange: Exchange,
   item: Stored,
   operation: Offer['operation'],
   params: Params,
-  submission: Submission | undefined
+  refused: RefusedForm | undefined
 ): FormAffordance {
   const { mount, request } = exchange
   const { name, noun, summary: title, danger, final } = operation
@@ -116,7 +116,7 @@ export function makeOperationForm (
     // A form that is filled in must not undo the change of another person.
     revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
     request: address && makeSampleRequest(mount, address, params, item)
-  }, params, submission, params.isPartial ? item : undefined)
+  }, params, refused, params.isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */

@@ -7,7 +7,7 @@ import type { ActiveFilter, Crumb, Feedback, PageAffordances } from '../../repre
 import { canShow, listKinds, showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 import { linkReferred } from '../show-item.js'
-import type { Submission } from './form-fields.js'
+import type { RefusedForm } from './form-fields.js'
 import { explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest } from './form-fields.js'
 import { mayOffer } from './offers.js'
 import { findSite } from './site.js'
@@ -38,7 +38,7 @@ export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
   { items, links, offers }: Listed,
-  submission?: Submission,
+  refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount: { family, grammar, urls, makers }, request } = exchange
@@ -48,7 +48,7 @@ export async function affordCollection (
     ? undefined
     : (index: number, member: string) => linkReferred(exchange.mount, request, items[index] as Stored)[member]
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
-  const rows = await affordRows(exchange, parsed, rowLinks, submission)
+  const rows = await affordRows(exchange, parsed, rowLinks, refused)
   const isOffered = lifecycle !== undefined &&
     (offers?.includes(lifecycle.createAction) ?? await mayOffer(exchange, lifecycle.createAction))
   const action = urls.collection(request)
@@ -62,7 +62,7 @@ export async function affordCollection (
         action,
         key: makers.makeCommandId(),
         request: makeSampleRequest(exchange.mount, { method: 'POST', href: action }, lifecycle.params, undefined)
-      }, lifecycle.params, submission)
+      }, lifecycle.params, refused)
       : undefined
   }
 }
@@ -72,16 +72,16 @@ export async function affordRows (
   exchange: Exchange,
   parsed: ParsedQuery,
   rows: RowLinks,
-  submission?: Submission
+  refused?: RefusedForm
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
   const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable } = rows
   const { address, refer } = rows
   const { parameters, page, start, query: { limit } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
-  const isSearch = submission !== undefined && submission.action === undefined
+  const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
-  const filters = makeFilterFields(fields, isSearch ? submission : { entered })
+  const filters = makeFilterFields(fields, isSearch ? refused : { entered })
   const isKept = (name: string) =>
     ![...places, 'gt', 'lt'].includes(name) && !filters.some(filter => filter.name === name)
   return {
@@ -109,7 +109,7 @@ export async function affordRows (
     url: changes => makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
     address,
     refer,
-    refused: explainRefusal(mount, submission)
+    refused: explainRefusal(mount, refused)
   }
 }
 

@@ -106,12 +106,12 @@ async function loadItemPage (
   item: Stored
 ): Promise<ItemPage> {
   const { principal, offers } = reader
-  if (!family.writable) return { entries: [], principal, offers, submission: refused }
+  if (!family.writable) return { entries: [], principal, offers, refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, principal, offers, submission: refused, feedback: told && makeFeedback(family, told) }
+  return { entries, principal, offers, refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {
