@@ -1,7 +1,7 @@
 import type { Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Run } from './runner.js'
+import type { Run } from './connections.js'
 
 /** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
@@ -30,11 +30,22 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
   }))
 }
 
-/** The names of a table's indexes, and whether each is whole: a build that was broken off leaves one that is not. */
-export async function readIndexNames (run: Run, { table }: Layout): Promise<Map<unknown, boolean>> {
-  const rows = await run(`SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-    WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Map(rows.map(([name, isValid]) => [name, isValid === 't']))
+/** An index as it is in the database. */
+export interface PresentIndex {
+  /** Whether it can be used: a build that was broken off leaves one that cannot. */
+  readonly isWhole: boolean
+  /** Its columns, null for an expression; none where it has only some rows. */
+  readonly columns: readonly (string | null)[]
+}
+
+/** The indexes of a table by their names. */
+export async function readIndexes (run: Run, { table }: Layout): Promise<Map<unknown, PresentIndex>> {
+  const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
+      SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
+      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1)`, [table])
+  return new Map((rows as [string, string, string | null][]).map(([name, isValid, columns]) =>
+    [name, { isWhole: isValid === 't', columns: JSON.parse(columns ?? '[]') as (string | null)[] }]))
 }
 
 /**
@@ -50,7 +61,7 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
   return rows.map(([names]) => JSON.parse(names as string) as string[])
 }
 
-/** Whether somebody builds an index of the table just now. */
+/** Whether an index of the table is being built just now. */
 export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
   return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0
 }

@@ -1,19 +1,46 @@
+import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
-import type { PendingCommit, Revisions } from './batch.js'
-import { BatchRunner, isLockTimeout } from './batch.js'
-import { isAboutOne } from './driver.js'
-import { LoneCommits, makeTimeout } from './lone-commits.js'
-import { References } from './references.js'
-import type { StatementRunner } from './runner.js'
+import type { BatchRow } from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch-statement.js'
+import type { Connections } from './connections.js'
+import { explainRefusal } from './constraints.js'
+import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
+import type { ConnectionShare, Taker } from './share.js'
 import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
 
 const maxRows = 1000
-// Milliseconds that a batch waits for a lock: longer than other processes need one, and too short to be noticed.
-const patience = 150
+// Milliseconds that commits wait for a lock: longer than other processes need one, and too short to be noticed.
+const lockTimeout = 100
 
-export interface QueueLimits {
+/** A commit that is to be answered. */
+interface PendingCommit {
+  readonly writes: readonly Write[]
+  readonly families: FamilyCommits
+  /** The time after which it is no longer to be done. */
+  readonly deadline: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The commits to one set of families. */
+class FamilyCommits implements Taker {
+  pending: PendingCommit[] = []
+  /** Connections that it has: one batch is under way at a time. */
+  held = 0
+  isCalled = false
+  /** How many are not answered yet, and how many of these go alone. */
+  size = 0
+  alone = 0
+  readonly call: () => void
+
+  constructor (call: (families: FamilyCommits) => void) {
+    this.call = () => { call(this) }
+  }
+}
+
+interface QueueLimits {
   /** Commits that may wait. */
   readonly maxWaiting: number
   /** Milliseconds after which a commit that waits is refused. */
@@ -21,179 +48,261 @@ export interface QueueLimits {
 }
 
 /**
- * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the
- * server in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait
- * for the next.
+ * Group commit: the commits of one burst, and all that come while a batch is under way, go to the server in one
+ * statement. Each is answered for itself. Those to different sets of families go in different batches, so that a locked
+ * table holds up no others. A batch has one commit per item; others on the same item wait for the next.
  *
- * Where a lock does not come soon, the commits that need it go alone from then on, and their neighbours without them.
- * Where a whole table is locked, one goes alone, and the others to that table wait until it is through.
+ * Where a lock is not granted soon, each commit of the batch goes alone, in turns.
  */
 export class CommitQueue {
-  readonly #batches: BatchRunner
-  readonly alone: LoneCommits
-  #pending: PendingCommit[] = []
-  /** The items of commits that are under way. */
+  readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
+  readonly #families = new Map<string, FamilyCommits>()
+  /** The items of commits that are under way, or go alone. */
   readonly #underWay = new Set<string>()
-  #running = 0
-  #scheduled = false
-  #idleWaiters: (() => void)[] = []
+  #alone: PendingCommit[] = []
+  readonly #aloneTaker: Taker = { held: 0, call: () => { this.#callAlone() } }
+  #aloneTotal = 0
+  #pending = 0
+  #size = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly runner: StatementRunner, readonly limits: QueueLimits) {
-    this.#batches = new BatchRunner(runner)
-    this.alone = new LoneCommits(this.#batches, runner.lanes.alone, (commit, observed) => {
-      if (observed !== undefined) this.#end([commit], observed)
-      this.#schedule()
-      this.#tellIdle()
-    })
+  constructor (readonly connections: Connections, readonly share: ConnectionShare, readonly limits: QueueLimits) {
+    connections.onInterval(now => this.#refuseLate(now))
+  }
+
+  get isIdle (): boolean {
+    return this.#size === 0
   }
 
   metrics (): Readonly<Record<string, number>> {
-    return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.alone.total }
+    return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.#aloneTotal }
   }
 
   get #waiting (): number {
-    return this.#pending.length + this.alone.size
+    return this.#pending + this.#alone.length + this.#aloneTaker.held
   }
 
-  async add (writes: readonly Write[]): Promise<void> {
-    if (!this.#hasRoom(writes)) {
-      this.#counts.addRefusal()
-      throw new BusyError('Too many changes wait to be made; nothing was done')
-    }
-    await new Promise<void>((resolve, reject) => {
-      this.#pending.push({ writes, deadline: performance.now() + this.limits.timeout, resolve, reject })
-      this.#schedule()
+  add (writes: readonly Write[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const families = this.#getFamilies(writes)
+      if (!this.#hasRoom(families)) {
+        this.#counts.addRefusal()
+        return reject(new BusyError('Too many changes wait to be made; nothing was done'))
+      }
+      families.pending.push({ writes, families, deadline: performance.now() + this.limits.timeout, resolve, reject })
+      families.size++
+      this.#pending++
+      this.#size++
+      this.connections.watch()
+      if (families.isCalled) return
+      families.isCalled = true
+      process.nextTick(families.call)
     })
   }
 
-  /** Fulfilled when nothing is pending any more. */
-  async idle (): Promise<void> {
-    if (this.#isIdle()) return
-    await new Promise<void>(resolve => { this.#idleWaiters.push(resolve) })
-  }
-
-  #isIdle (): boolean {
-    return this.#running === 0 && this.#waiting === 0
+  #getFamilies (writes: readonly Write[]): FamilyCommits {
+    const names = new Set<string>()
+    for (const { layout } of writes) names.add(layout.family)
+    const key = names.size === 1 ? (writes[0] as Write).layout.family : [...names].sort().join('\n')
+    let families = this.#families.get(key)
+    if (families === undefined) {
+      families = new FamilyCommits(families => { this.#call(families) })
+      this.#families.set(key, families)
+    }
+    return families
   }
 
   /** Those that a lock holds up may fill half of the queue, so that there is room for others. */
-  #hasRoom (writes: readonly Write[]): boolean {
+  #hasRoom ({ alone, size }: FamilyCommits): boolean {
     const { maxWaiting } = this.limits
-    if (this.#waiting >= maxWaiting) return false
-    if (this.#waiting < maxWaiting / 2 || !this.#isHeldUp(writes)) return true
-    const heldUp = this.#pending.filter(commit => this.#isHeldUp(commit.writes)).length
-    return heldUp + this.alone.size < maxWaiting / 2
+    return this.#waiting < maxWaiting && (alone === 0 || size < maxWaiting / 2)
   }
 
-  #isHeldUp (writes: readonly Write[]): boolean {
-    if (this.alone.size === 0) return false
-    return writes.some(({ key, layout }) => this.alone.locked.has(layout.family) || this.#underWay.has(key))
+  #call (families: FamilyCommits): void {
+    families.isCalled = false
+    if (families.pending.length === 0 || families.held > 0 || !this.share.takeForCommit(families)) return
+    const batch = this.#takeBatch(families)
+    // Where all wait for items of others, those call it when they are done.
+    if (batch.length === 0) this.share.giveBackCommit(families)
+    else void this.#run(families, batch)
   }
 
-  #tellIdle (): void {
-    if (this.#isIdle()) for (const resolve of this.#idleWaiters.splice(0)) resolve()
-  }
-
-  #schedule (): void {
-    const { batches } = this.runner.lanes
-    if (this.#scheduled || this.#running >= batches.size || this.#pending.length === 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      this.#running++
-      // What is in it is settled when it begins, so that it takes all that have come by then.
-      batches.run(undefined, async () => {
-        const batch = this.#takeBatch()
-        if (batch.length > 0) await this.#run(batch)
-        return batch.length > 0
-      }).catch(() => true).then(ran => {
-        this.#running--
-        // Where there was nothing to take, whatever is in the way calls again.
-        if (ran) this.#schedule()
-        this.#tellIdle()
-      }, () => {})
-    })
-  }
-
-  #takeBatch (): PendingCommit[] {
+  #takeBatch (families: FamilyCommits): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
-    const taken = new Set(this.#underWay)
-    const references = new References()
-    const now = performance.now()
+    const taken = new Set<string>()
+    // All parts of a statement see the data as it was when it began, so no commit may refer to what another one in it
+    // makes or deletes.
+    const used = new Set<string>()
+    const referred = new Set<string>()
     let rows = 0
-    for (const commit of this.#pending) {
-      if (commit.deadline < now) {
-        this.#counts.addRefusal()
-        commit.reject(makeTimeout())
-        continue
+    for (const commit of families.pending) {
+      const { writes } = commit
+      const isFree = writes.every(({ key, uses, isReferred }) =>
+        !taken.has(key) && !this.#underWay.has(key) && !(isReferred && used.has(key)) &&
+        !uses.some(each => referred.has(each)))
+      for (const { key, uses, isReferred } of writes) {
+        taken.add(key)
+        for (const each of uses) used.add(each)
+        if (isReferred) referred.add(key)
       }
-      const free = references.add(commit.writes) &&
-        commit.writes.every(({ key, layout }) => !taken.has(key) && !this.alone.locked.has(layout.family))
-      for (const { key } of commit.writes) taken.add(key)
-      if (free && (rows === 0 || rows + commit.writes.length <= maxRows)) {
-        rows += commit.writes.length
+      if (isFree && (rows === 0 || rows + writes.length <= maxRows)) {
+        rows += writes.length
         batch.push(commit)
       } else left.push(commit)
     }
-    this.#pending = left
+    families.pending = left
+    this.#pending -= batch.length
+    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
     return batch
   }
 
-  async #run (batch: readonly PendingCommit[]): Promise<void> {
-    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
+  async #run (families: FamilyCommits, batch: readonly PendingCommit[]): Promise<void> {
     this.#counts.addBatch(batch.length)
-    const observed: Revisions = new Map()
+    let isParted = false
     try {
-      await this.#batches.run(batch, observed, { lock: patience, waits: true })
+      await this.#commit(batch, lockTimeout)
     } catch (error) {
-      if (isLockTimeout(error)) await this.#part(batch, observed)
-      // Where it was the data of one commit that the server refused, the others must not suffer for it.
-      else if (batch.length > 1 && isAboutOne(error)) this.alone.add(batch)
-      else for (const { reject } of batch) reject(error)
+      // Where the server refused the data of one commit, the others must not suffer for it.
+      isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
+      if (!isParted) for (const { reject } of batch) reject(toFailure(error))
     }
-    this.#end(batch.filter(commit => !this.alone.has(commit)), observed)
+    this.share.giveBackCommit(families)
+    if (isParted) {
+      this.#alone.push(...batch)
+      this.#aloneTotal += batch.length
+      families.alone += batch.length
+      this.#callAlone()
+      this.#call(families)
+    } else this.#end(batch)
   }
 
-  /** After a lock that did not come: makes the commits that need no such lock, and lets the others go alone. */
-  async #part (batch: readonly PendingCommit[], observed: Revisions): Promise<void> {
-    const locked = await this.#batches.findLocked(batch)
-    const isHeld = ({ writes }: PendingCommit): boolean => writes.some(({ layout }) => locked.has(layout.family))
-    const [held, rest] = [batch.filter(isHeld), batch.filter(commit => !isHeld(commit))]
-    this.alone.addScouts(held, locked)
-    this.#pending.unshift(...held.filter(commit => !this.alone.has(commit)))
-    // Of what others may refer to, a row that is passed over now could be had a moment later, but too late to look.
-    const locking = rest.filter(({ writes }) => writes.some(({ referrers }) => referrers.length > 0))
-    this.alone.add(locking)
-    const others = rest.filter(commit => !locking.includes(commit))
-    if (others.length === 0) return
-    try {
-      this.alone.add(await this.#batches.run(others, observed, { lock: patience, waits: false }))
-    } catch (error) {
-      // The lock of an id that somebody else is inserting, or data: which of them it was, each finds out alone.
-      if (isLockTimeout(error) || isAboutOne(error)) this.alone.add(others)
-      else for (const { reject } of others) reject(error)
+  #callAlone (): void {
+    const taker = this.#aloneTaker
+    while (this.#alone.length > 0 && taker.held < this.share.maxAlone && this.share.takeForCommit(taker)) {
+      void this.#tryAlone(this.#alone.shift() as PendingCommit)
     }
   }
 
-  #end (commits: readonly PendingCommit[], observed: Revisions): void {
-    for (const { writes } of commits) for (const { key } of writes) this.#underWay.delete(key)
-    this.#refuseStale(observed)
+  async #tryAlone (commit: PendingCommit): Promise<void> {
+    let failure: unknown
+    try {
+      await this.#commit([commit], Math.max(1, Math.min(lockTimeout, commit.deadline - performance.now())))
+    } catch (error) {
+      failure = error
+    }
+    this.share.giveBackCommit(this.#aloneTaker)
+    if (isLockTimeout(failure) && commit.deadline > performance.now()) this.#alone.push(commit)
+    else {
+      if (failure !== undefined) commit.reject(toFailure(failure))
+      commit.families.alone--
+      this.#end([commit])
+    }
+    this.#callAlone()
   }
 
-  /** Refuses at once those that wait for an item which is now known to be at another revision than they expect. */
-  #refuseStale (observed: Revisions): void {
-    this.#pending = this.#pending.filter(({ writes, reject }) => {
-      const unfit = writes.find(({ key, expected }) => observed.has(key) && observed.get(key) !== expected)
-      if (unfit !== undefined) {
-        reject(makeRefusal(unfit))
-        return false
+  /** Makes commits together, in one statement and one transaction, and answers each for itself. */
+  async #commit (batch: readonly PendingCommit[], lockTimeout: number): Promise<void> {
+    const rows: BatchRow[] = []
+    const byFamily = new Map<string, BatchRow[]>()
+    for (const [c, { writes }] of batch.entries()) {
+      for (const write of writes) {
+        const row = { n: rows.length, c, write }
+        rows.push(row)
+        const others = byFamily.get(write.layout.family)
+        if (others === undefined) byFamily.set(write.layout.family, [row])
+        else others.push(row)
       }
-      // It may change these items, so those behind it have to wait for it.
-      for (const { key } of writes) observed.delete(key)
-      return true
+    }
+    // Always in one order of families, so that no two processes wait for each other.
+    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+    const { text, name } = this.#texts.get(describeBatch(tables), () => {
+      const text = writeBatch(tables)
+      return { text, name: this.connections.names.make(text) }
     })
+    const statements = [...lockReferred(rows), { text, name, values: tables.map(({ json }) => json) }]
+    const deadline = Math.min(...batch.map(({ deadline }) => deadline))
+    let refused: unknown[][]
+    try {
+      refused = await this.connections.retry(deadline, () => this.connections.write(statements, lockTimeout))
+    } catch (error) {
+      const [only, ...others] = batch as [PendingCommit, ...PendingCommit[]]
+      // Of several commits it is not known whose data it was.
+      throw others.length > 0 || isUndone(error)
+        ? error
+        : await explainRefusal(error, only.writes, this.connections.run)
+    }
+    answer(batch, rows, refused as [string, string | null][])
   }
+
+  #end (commits: readonly PendingCommit[]): void {
+    for (const { writes } of commits) for (const { key } of writes) this.#underWay.delete(key)
+    this.#forget(commits)
+    for (const families of this.#families.values()) this.#call(families)
+  }
+
+  #forget (commits: readonly PendingCommit[]): void {
+    for (const { families } of commits) families.size--
+    this.#size -= commits.length
+  }
+
+  /** Refuses what has waited for too long. */
+  #refuseLate (now: number): boolean {
+    const isLate = ({ deadline }: PendingCommit): boolean => deadline < now
+    for (const families of this.#families.values()) {
+      const late = families.pending.filter(isLate)
+      if (late.length === 0) continue
+      families.pending = families.pending.filter(commit => !isLate(commit))
+      this.#pending -= late.length
+      this.#refuse(late)
+      this.#forget(late)
+    }
+    const late = this.#alone.filter(isLate)
+    if (late.length > 0) {
+      this.#alone = this.#alone.filter(commit => !isLate(commit))
+      for (const { families } of late) families.alone--
+      this.#refuse(late)
+      this.#end(late)
+    }
+    return this.#size > 0
+  }
+
+  #refuse (commits: readonly PendingCommit[]): void {
+    for (const { reject } of commits) {
+      this.#counts.addRefusal()
+      reject(makeTimeout())
+    }
+  }
+}
+
+/** @param refused the number of each write that was refused, and the reference that is broken */
+function answer (
+  batch: readonly PendingCommit[],
+  rows: readonly BatchRow[],
+  refused: readonly (readonly [string, string | null])[]
+): void {
+  const reasons = new Map<number, { readonly rank: number, readonly error: Error }>()
+  for (const [n, broken] of refused) {
+    const row = rows[Number(n)]
+    // One row is about the batch itself.
+    if (row === undefined) continue
+    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+    const rank = row.n + (broken === null ? 0 : rows.length)
+    if (rank < (reasons.get(row.c)?.rank ?? Infinity)) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
+  }
+  for (const [c, { resolve, reject }] of batch.entries()) {
+    const reason = reasons.get(c)
+    if (reason === undefined) resolve()
+    else reject(reason.error)
+  }
+}
+
+/** What a commit that failed is answered with. */
+function toFailure (error: unknown): unknown {
+  return isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
+}
+
+function makeTimeout (): BusyError {
+  return new BusyError('What is to change was locked for too long; nothing was done')
 }

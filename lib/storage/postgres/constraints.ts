@@ -5,8 +5,8 @@ import { getColumn } from '../sql/layout.js'
 import { describeRule } from '../sql/relations.js'
 import { nameUnique } from '../sql/unique.js'
 import { readConstraintColumns, readDomainColumns } from './catalog.js'
+import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
-import type { Run } from './runner.js'
 import type { Write } from './writer.js'
 
 /** What the server says of what broke a rule. */
@@ -77,6 +77,6 @@ async function listColumns (refused: RefusedData, { layout }: Write, run: Run): 
   }
   if (dataType === undefined) return []
   const columns = await readDomainColumns(run, layout.table, schema, dataType)
-  // Of several with one domain, nobody knows which it was.
+  // Of several with one domain it is not known which it was.
   return columns.length === 1 ? columns : []
 }

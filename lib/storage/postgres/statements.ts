@@ -1,29 +1,15 @@
 import { BoundedCache } from '../../core/cache.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
-import type { Condition, Id, Order, Query, Stored } from '../../core/storage/storage.js'
-import type { ClauseBuilder } from '../sql/clauses.js'
-import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
+import type { Statement } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { restoreNumbers, selectJson } from './json.js'
-import type { Reading, StatementRunner } from './runner.js'
-import type { KeptText } from './shared-text.js'
-import { writeKept } from './shared-text.js'
-
-const maxTexts = 300
+import type { KeptText, Reading, ReadQueue } from './read-queue.js'
 
 /** What one SELECT reads. */
-export interface Select extends Omit<Query, 'count'> {
-  readonly within?: RowWindow
-}
-
-/** Looks at so many rows at most: the first that meet these conditions, in this order. */
-export interface RowWindow {
-  readonly where: readonly Condition[]
-  readonly order: readonly Order[]
-  readonly rows: number
-}
+export type Select = Omit<Query, 'count'>
 
 /** Items as text, joined by commas. */
 export interface JoinedText {
@@ -36,25 +22,41 @@ export interface JoinedText {
   readonly last: Stored | undefined
 }
 
-/** The statements that read a family's table, the text of each written once and kept. */
+// Characters of all texts that are kept.
+const maxKept = 2_000_000
+// To find more items in one statement saves little; pages are planned and read one after the other.
+const maxItems = 64
+const maxPages = 16
+// A page with more rows to pass over takes as long as many others.
+const shortSkip = 2000
+
+/**
+ * The statements that read a family's table, the text of each written once and kept. One by id is prepared. Pages are
+ * not: PostgreSQL plans a prepared statement without its values after a while, and is wrong by orders of magnitude.
+ */
 export class ReadStatements {
-  readonly #texts = new BoundedCache<KeptText>(maxTexts)
+  readonly #texts = new BoundedCache<KeptText>(maxKept, Infinity, ({ text }) => text.length)
   readonly #decode: (row: readonly unknown[]) => Stored
-  readonly #decodeId: (row: readonly unknown[]) => Id
   readonly #get: KeptText
   readonly #getMany: KeptText
   readonly #isShort: boolean
 
-  constructor (readonly runner: StatementRunner, readonly layout: Layout) {
+  constructor (readonly queue: ReadQueue, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     this.#isShort = !mayBeLong(columns.map(({ field }) => field))
-    this.#decodeId = row => makeRowDecoder([id], dialect)(row).id
-    const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id.equatedAs)}`, true)
-    const { equated: column, equatedAs: as } = id
-    const hasId = dialect.inList({ column, as, from: 1, length: 1, negated: false, isCut: false })
-    this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
+    const { names } = queue.connections
+    const select = `SELECT ${listSelected(columns)}`
+    const one = `${select} FROM ${table} WHERE ${id.equated} = ${dialect.parameter(1, id.equatedAs)}`
+    const list = dialect.parameter(1, `${id.equatedAs}[]`)
+    const many = `${select}, "$set" FROM unnest(${list}) WITH ORDINALITY AS given ("$id", "$set") ` +
+      `JOIN ${table} ON ${id.equated} = "$id"`
+    this.#getMany = { text: many, name: names.make(many) }
+    this.#get = {
+      text: one,
+      name: names.make(one),
+      merging: { most: maxItems, write: sets => ({ ...this.#getMany, values: [sets.map(([id]) => id)] }) }
+    }
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
@@ -63,11 +65,11 @@ export class ReadStatements {
   }
 
   async nextId (signal?: AbortSignal): Promise<Id | undefined> {
-    const { present, kind } = this.layout.id
-    if (present?.next === undefined) return undefined
-    const { selected } = dialect.writeColumn(`(${present.next})`, kind, present)
-    const [row] = await this.#run({ text: `SELECT ${selected}`, shared: undefined }, [], { signal })
-    return row === undefined ? undefined : this.#decodeId(row)
+    const { id } = this.layout
+    if (id.present?.next === undefined) return undefined
+    const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
+    const [row] = await this.#run({ text: `SELECT ${selected}` }, [], { signal })
+    return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
@@ -79,19 +81,34 @@ export class ReadStatements {
   }
 
   async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
-    const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    const kept = this.#keep(select, key, () =>
-      writeKept(this.layout, clauses => this.#write(clauses, select, columns), false))
+    const kept = this.#texts.get(makeKey(select, makeColumnsKey(columns)), () => {
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      const page = this.#writePage(clauses, select)
+      // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
+      return { text: `SELECT ${listSelected(columns)} FROM (${page}) AS page${clauses.orderBy(select.order)}` }
+    })
     return await this.#run(kept, this.#encode(select), reading)
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
   async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
-    // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
-    const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
-      writeKept(this.layout, clauses => this.#writeText(clauses, select, members), this.#isShort))
-    const [row] = await this.#run(kept, this.#encode(select), reading)
-    const [text, length, ...values] = row as [string | null, string, ...unknown[]]
+    const key = makeKey(select, `text ${makeColumnsKey(members)}`)
+    const kept = this.#texts.get(key, () => ({
+      text: this.#writeText(select, members, 1),
+      // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
+      merging: !this.#isShort ? undefined : {
+        most: maxPages,
+        write: (sets): Statement => ({
+          text: this.#texts.get(`${sets.length} ${key}`, () => ({
+            text: this.#writeText(select, members, sets.length)
+          })).text,
+          values: sets.flat()
+        })
+      }
+    }))
+    const isAlone = reading.isHeavy === true || select.offset > shortSkip
+    const [row] = await this.#run(isAlone ? { text: kept.text } : kept, this.#encode(select), reading)
+    const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]] | undefined ?? []
     if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
     const keys = listKeys(this.layout, select)
     const decode = makeRowDecoder(keys, dialect)
@@ -104,74 +121,126 @@ export class ReadStatements {
   }
 
   async count (where: readonly Condition[], reading: Reading): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () => writeKept(this.layout, clauses =>
-      `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, true))
+    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () => ({
+      text: `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`
+    }))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
 
-  /** How many rows each of these windows has, in one statement. */
-  async countWindows (windows: readonly RowWindow[], reading: Reading): Promise<number[]> {
-    const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
-    const kept = this.#texts.get(`windows\n${key}`, () => writeKept(this.layout, clauses => {
-      const counts = windows.map(window => `(SELECT count(*) FROM ${this.#writeWindow(clauses, window)})`)
-      return `SELECT ${counts.join(', ')}`
-    }, true))
-    const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.#run(kept, values, reading)
-    return windows.map((_, index) => Number(counts[index]))
+  /** Whether the table is so small that nothing about it takes long. */
+  async isSmall (signal?: AbortSignal): Promise<boolean> {
+    const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
+      FROM pg_class WHERE oid = to_regclass($1::text)`
+    const [row] = await this.#run({ text }, [this.layout.table], { signal })
+    return row?.[0] === 't'
   }
 
-  #keep ({ where, order, limit, offset, within }: Select, selected: string, write: () => KeptText): KeptText {
-    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
-    return this.#texts.get(
-      `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`,
-      write
-    )
-  }
-
-  #encode ({ where, offset, within }: Select): unknown[] {
-    const values = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    values.push(...encodeParameters(this.layout, dialect, where))
+  #encode ({ where, offset }: Select): unknown[] {
+    const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
     return values
   }
 
-  #run ({ text, shared }: KeptText, values: unknown[], reading: Reading): Promise<unknown[][]> {
-    return this.runner.read(this.layout.table, { text, values, shared }, reading)
+  #run (kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.queue.read(this.layout.table, kept, values, reading)
   }
 
-  #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {
-    return `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}${clauses.orderBy(select.order)}`
-  }
-
-  #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
+  /** @param sets how many pages: with several, each has the number of its set at the end */
+  #writeText (select: Select, members: readonly Column[], sets: number): string {
+    const clauses = new ClauseBuilder(this.layout, dialect)
+    const [set, partition] = sets === 1 ? ['', ''] : ['"$set", ', 'PARTITION BY "$set"']
+    const pages = sets === 1
+      ? this.#writePage(clauses, select)
+      : Array.from({ length: sets }, (_, index) => `(${this.#writePage(clauses, select, index + 1)})`).join(' UNION ALL ')
     const shown = select.limit - 1
     const keys = listKeys(this.layout, select).map(({ selected }, index) => ({ selected, name: `key${index}` }))
-    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+    const numbered = `SELECT ${set}${selectJson(members, this.layout.mapped)} AS item, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
-      `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
+      `row_number() OVER (${partition}${clauses.orderBy(select.order)}) AS n FROM (${pages}) AS page`
     const takeKeys = (at: string) => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
     return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*)` +
-      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''} ` +
-      `FROM (${numbered}) AS numbered`
+      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''}` +
+      (sets === 1 ? ` FROM (${numbered}) AS numbered` : `, "$set" FROM (${numbered}) AS numbered GROUP BY "$set"`)
   }
 
-  // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
-  #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
-    const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
-    const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
-    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}`
-    return `(${matching}${end}) AS page`
+  #writePage (clauses: ClauseBuilder, { where, order, limit, offset }: Select, set?: number): string {
+    return `SELECT ${set === undefined ? '' : `${set} AS "$set", `}* FROM ${this.layout.table}` +
+      `${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${limit}` +
+      (offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : '')
   }
+}
 
-  #writeWindow (clauses: ClauseBuilder, { where, order, rows }: RowWindow): string {
-    const { table } = this.layout
-    return `(SELECT * FROM ${table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${rows}) AS looked`
-  }
+// Bytes; some thousand rows.
+const smallTable = 1024 * 1024
+
+function makeKey ({ where, order, limit, offset }: Select, selected: string): string {
+  return `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}`
 }
 
 /** The columns that tell where a row stands in the order. */
 function listKeys (layout: Layout, { order }: Select): Column[] {
   return order.map(({ field }) => getColumn(layout, field))
 }
+
+// In our own tables these are NOT NULL.
+const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
+
+// Stands before and after a number that JavaScript must write; within JSON it could only be escaped.
+const mark = '\u001e'
+
+/** Whether rows can be written as JSON by the server. What others have put into a column of JSON may be laid out. */
+export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
+  return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
+}
+
+/**
+ * A row as the text of a JSON object with these members, as `JSON.stringify` writes it once `restoreNumbers` has seen
+ * it; absent ones are left out.
+ */
+function selectJson (members: readonly Column[], mapped: boolean): string {
+  const isRequired = ({ field }: Column): boolean => !mapped && requiredFields.includes(field.name)
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const value = writeValue(column, mapped)
+    const member = `',${JSON.stringify(name)}:' || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
+    if (!isRequired(column)) return `coalesce(${member}, '')`
+    return index === 0 ? member.replace(',', '{') : member
+  })
+  if (isRequired(members[0] as Column)) return `${parts.join(' || ')} || '}'`
+  return `'{' || ltrim(${parts.join(' || ')}, ',') || '}'`
+}
+
+function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+  const marked = `${quotedMark} || ${selected} || ${quotedMark}`
+  switch (kind) {
+    // Beyond these, not every integer is a number of JavaScript.
+    case 'integer': return mapped
+      ? `CASE WHEN ${selected} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} ` +
+        `THEN ${selected}::text ELSE ${marked} END`
+      : `${selected}::text`
+    case 'number': return mapped ? marked : writeNumber(selected, marked)
+    case 'boolean': return `${selected}::text`
+    case 'string': return `to_json(${selected})::text`
+    case 'json': return `${selected}::text`
+    default: return `'"' || ${selected} || '"'`
+  }
+}
+
+// Of fractions PostgreSQL and JavaScript write the same digits, the fewest that tell a number from others, and between
+// these bounds neither writes an exponent. Of integers above PostgreSQL writes more digits than needed now and then.
+function writeNumber (column: string, marked: string): string {
+  return `CASE WHEN ${column} = trunc(${column}) AND abs(${column}) <= ${Number.MAX_SAFE_INTEGER} ` +
+    `THEN ${column}::bigint::text ` +
+    `WHEN abs(${column}) BETWEEN 1e-4 AND 1e15 THEN ${column}::text ` +
+    `ELSE ${marked} END`
+}
+
+const quotedMark = 'chr(30)'
+
+/** Writes the numbers that are marked as JavaScript does. */
+function restoreNumbers (text: string): string {
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(Number(number))) : text
+}
+
+const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
