@@ -293,9 +293,10 @@ export class StatementNames {
 
   constructor (public areUsed: boolean) {}
 
-  make (text: string): string | undefined {
+  /** @param most names that there may be besides it */
+  make (text: string, most = maxNames): string | undefined {
     const name = `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
-    if (this.#names.size >= maxNames && !this.#names.has(name)) return undefined
+    if (this.#names.size >= most && !this.#names.has(name)) return undefined
     this.#names.add(name)
     return name
   }

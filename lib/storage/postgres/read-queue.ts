@@ -4,19 +4,51 @@ import type { Connection, Connections, Statement } from './connections.js'
 import { isRefusal } from './driver.js'
 import type { ConnectionShare, Taker } from './share.js'
 
-/** The text of a statement, which many reads have in common. */
-export interface KeptText {
-  readonly text: string
-  readonly name?: string | undefined
-  /** How several reads become one statement; none where each goes by itself. */
-  readonly merging?: Merging | undefined
-}
+// Reads that become one statement: with more, little is saved, and the last waits for all.
+const maxMerged = 32
+// Milliseconds after which a text is merged again that was slow.
+const pause = 60_000
 
-interface Merging {
-  /** How many go together at most. */
-  readonly most: number
-  /** The statement for several sets of values. Its rows end with the number of their set, from 1. */
-  write (sets: readonly (readonly unknown[])[]): Statement
+/** The text of a statement, which many reads have in common. */
+export class KeptText {
+  #most: number
+  #pausedUntil = 0
+
+  /**
+   * @param isStable whether PostgreSQL reads by the same plan whatever the values are, so that it can be prepared
+   * @param shared the same for several sets of values: takes an array for each value, and returns one row at most for
+   *   each set, with the number of the set (from 1) after its columns. Without values, one answer is for all
+   */
+  constructor (
+    readonly text: string,
+    readonly name: string | undefined,
+    readonly isStable: boolean,
+    readonly shared?: Pick<Statement, 'text' | 'name'>
+  ) {
+    this.#most = isStable ? maxMerged : 2
+  }
+
+  /** How many reads are merged at most. */
+  get mostMerged (): number {
+    if (this.shared === undefined) return 1
+    if (this.#most === 1 && performance.now() > this.#pausedUntil) this.#most = 2
+    return this.#most
+  }
+
+  /** Several at once are planned without their values, which may be much worse than one after the other. */
+  noteMerged (count: number, took: number): void {
+    if (this.isStable) return
+    if (took > 20 + 5 * count) {
+      this.#most = 1
+      this.#pausedUntil = performance.now() + pause
+    } else if (count === this.#most) this.#most = Math.min(maxMerged, 2 * count)
+  }
+
+  merge (reads: readonly { readonly values: readonly unknown[] }[]): Statement {
+    const { values } = reads[0] as { readonly values: readonly unknown[] }
+    const { text, name } = this.shared as Pick<Statement, 'text' | 'name'>
+    return { text, name, values: values.map((_, index) => reads.map(read => read.values[index])) }
+  }
 }
 
 /** How something is read. */
@@ -149,7 +181,7 @@ export class ReadQueue {
     if (first === undefined) return []
     const taken = [first]
     const { kept, isAlone } = first
-    const most = isAlone ? 1 : kept.merging?.most ?? 1
+    const most = isAlone ? 1 : kept.mostMerged
     table.pending = most === 1 ? others : others.filter(read => {
       if (taken.length >= most || read.kept !== kept || read.isAlone) return true
       taken.push(read)
@@ -165,12 +197,15 @@ export class ReadQueue {
     const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : undefined
     const flight: Flight = { reads, connection, tag, isCancelling: false }
     this.#flights.add(flight)
+    const statement = reads.length > 1
+      ? kept.merge(reads)
+      : { text: tag === undefined ? kept.text : tag + kept.text, values: first.values, name: kept.name }
+    const sent = performance.now()
+    const deadline = sent + this.connections.settings.statementTimeout
     try {
-      const statement = reads.length > 1
-        ? (kept.merging as Merging).write(reads.map(({ values }) => values))
-        : { text: tag === undefined ? kept.text : tag + kept.text, values: first.values, name: kept.name }
-      const deadline = first.since + this.connections.settings.statementTimeout
-      answer(reads, await this.connections.retry(deadline, () => this.connections.read(connection, statement)))
+      const rows = await this.connections.retry(deadline, () => this.connections.read(connection, statement))
+      if (reads.length > 1) kept.noteMerged(reads.length, performance.now() - sent)
+      answer(reads, rows)
     } catch (error) {
       if (!isRefusal(error)) throw error
       for (const read of reads) {
@@ -238,10 +273,13 @@ class TableReads implements Taker {
 }
 
 function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
-  if (reads.length === 1) return settle(reads[0] as PendingRead, rows)
-  const found: unknown[][][] = reads.map(() => [])
-  for (const row of rows) found[Number(row.at(-1)) - 1]?.push(row)
-  for (const [index, read] of reads.entries()) settle(read, found[index] as unknown[][])
+  const [{ values }] = reads as [PendingRead]
+  const isForAll = reads.length === 1 || values.length === 0
+  const found = new Map(isForAll ? [] : rows.map(row => [Number(row.at(-1)), row]))
+  for (const [index, read] of reads.entries()) {
+    const row = found.get(index + 1)
+    settle(read, isForAll ? rows : row === undefined ? [] : [row])
+  }
 }
 
 function settle ({ signal, resolve, reject }: PendingRead, rows: unknown[][]): void {

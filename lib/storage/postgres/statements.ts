@@ -4,9 +4,9 @@ import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
-import type { Statement } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { KeptText, Reading, ReadQueue } from './read-queue.js'
+import type { Reading, ReadQueue } from './read-queue.js'
+import { KeptText } from './read-queue.js'
 
 /** What one SELECT reads. */
 export type Select = Omit<Query, 'count'>
@@ -22,41 +22,31 @@ export interface JoinedText {
   readonly last: Stored | undefined
 }
 
-// Characters of all texts that are kept.
-const maxKept = 2_000_000
-// To find more items in one statement saves little; pages are planned and read one after the other.
-const maxItems = 64
-const maxPages = 16
+const maxTexts = 300
 // A page with more rows to pass over takes as long as many others.
 const shortSkip = 2000
+// Clients make up as many texts of pages as they like.
+const maxPageNames = 100
 
 /**
- * The statements that read a family's table, the text of each written once and kept. One by id is prepared. Pages are
- * not: PostgreSQL plans a prepared statement without its values after a while, and is wrong by orders of magnitude.
+ * The statements that read a family's table, the text of each written once and kept. Those with filters are not
+ * prepared: PostgreSQL plans a prepared statement without its values after a while, and may be wrong by far.
  */
 export class ReadStatements {
-  readonly #texts = new BoundedCache<KeptText>(maxKept, Infinity, ({ text }) => text.length)
+  readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: KeptText
   readonly #getMany: KeptText
   readonly #isShort: boolean
 
   constructor (readonly queue: ReadQueue, readonly layout: Layout) {
-    const { columns, table, id } = layout
+    const { columns, table, id: { equated, equatedAs: as } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     this.#isShort = !mayBeLong(columns.map(({ field }) => field))
-    const { names } = queue.connections
-    const select = `SELECT ${listSelected(columns)}`
-    const one = `${select} FROM ${table} WHERE ${id.equated} = ${dialect.parameter(1, id.equatedAs)}`
-    const list = dialect.parameter(1, `${id.equatedAs}[]`)
-    const many = `${select}, "$set" FROM unnest(${list}) WITH ORDINALITY AS given ("$id", "$set") ` +
-      `JOIN ${table} ON ${id.equated} = "$id"`
-    this.#getMany = { text: many, name: names.make(many) }
-    this.#get = {
-      text: one,
-      name: names.make(one),
-      merging: { most: maxItems, write: sets => ({ ...this.#getMany, values: [sets.map(([id]) => id)] }) }
-    }
+    const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
+    this.#get = this.#keep(clauses => `${select} ${equated} = ${clauses.parameter(as)}`, true, true)
+    const hasId = dialect.inList({ column: equated, as, from: 1, length: 1, negated: false, isCut: false })
+    this.#getMany = this.#keep(() => `${select} ${hasId}`, true, false)
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
@@ -68,7 +58,7 @@ export class ReadStatements {
     const { id } = this.layout
     if (id.present?.next === undefined) return undefined
     const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
-    const [row] = await this.#run({ text: `SELECT ${selected}` }, [], { signal })
+    const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], { signal })
     return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
@@ -81,33 +71,20 @@ export class ReadStatements {
   }
 
   async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
-    const kept = this.#texts.get(makeKey(select, makeColumnsKey(columns)), () => {
-      const clauses = new ClauseBuilder(this.layout, dialect)
-      const page = this.#writePage(clauses, select)
+    const kept = this.#texts.get(makeKey(select, makeColumnsKey(columns)), () =>
       // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
-      return { text: `SELECT ${listSelected(columns)} FROM (${page}) AS page${clauses.orderBy(select.order)}` }
-    })
+      this.#keep(clauses => `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}` +
+        clauses.orderBy(select.order), isStable(select), false))
     return await this.#run(kept, this.#encode(select), reading)
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
   async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
-    const key = makeKey(select, `text ${makeColumnsKey(members)}`)
-    const kept = this.#texts.get(key, () => ({
-      text: this.#writeText(select, members, 1),
-      // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
-      merging: !this.#isShort ? undefined : {
-        most: maxPages,
-        write: (sets): Statement => ({
-          text: this.#texts.get(`${sets.length} ${key}`, () => ({
-            text: this.#writeText(select, members, sets.length)
-          })).text,
-          values: sets.flat()
-        })
-      }
-    }))
-    const isAlone = reading.isHeavy === true || select.offset > shortSkip
-    const [row] = await this.#run(isAlone ? { text: kept.text } : kept, this.#encode(select), reading)
+    // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
+    const isMerged = this.#isShort && reading.isHeavy !== true && select.offset <= shortSkip
+    const kept = this.#texts.get(makeKey(select, `text ${isMerged} ${makeColumnsKey(members)}`), () =>
+      this.#keep(clauses => this.#writeText(clauses, select, members), isStable(select), isMerged))
+    const [row] = await this.#run(kept, this.#encode(select), reading)
     const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]] | undefined ?? []
     if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
     const keys = listKeys(this.layout, select)
@@ -121,9 +98,8 @@ export class ReadStatements {
   }
 
   async count (where: readonly Condition[], reading: Reading): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () => ({
-      text: `SELECT count(*) FROM ${this.layout.table}${new ClauseBuilder(this.layout, dialect).where(where)}`
-    }))
+    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
+      this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
@@ -132,7 +108,7 @@ export class ReadStatements {
   async isSmall (signal?: AbortSignal): Promise<boolean> {
     const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
       FROM pg_class WHERE oid = to_regclass($1::text)`
-    const [row] = await this.#run({ text }, [this.layout.table], { signal })
+    const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], { signal })
     return row?.[0] === 't'
   }
 
@@ -146,29 +122,59 @@ export class ReadStatements {
     return this.queue.read(this.layout.table, kept, values, reading)
   }
 
-  /** @param sets how many pages: with several, each has the number of its set at the end */
-  #writeText (select: Select, members: readonly Column[], sets: number): string {
-    const clauses = new ClauseBuilder(this.layout, dialect)
-    const [set, partition] = sets === 1 ? ['', ''] : ['"$set", ', 'PARTITION BY "$set"']
-    const pages = sets === 1
-      ? this.#writePage(clauses, select)
-      : Array.from({ length: sets }, (_, index) => `(${this.#writePage(clauses, select, index + 1)})`).join(' UNION ALL ')
-    const shown = select.limit - 1
-    const keys = listKeys(this.layout, select).map(({ selected }, index) => ({ selected, name: `key${index}` }))
-    const numbered = `SELECT ${set}${selectJson(members, this.layout.mapped)} AS item, ` +
-      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
-      `row_number() OVER (${partition}${clauses.orderBy(select.order)}) AS n FROM (${pages}) AS page`
-    const takeKeys = (at: string) => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
-    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*)` +
-      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''}` +
-      (sets === 1 ? ` FROM (${numbered}) AS numbered` : `, "$set" FROM (${numbered}) AS numbered GROUP BY "$set"`)
+  /** @param isMerged whether several are read in one statement: each returns one row at most */
+  #keep (write: (clauses: ClauseBuilder) => string, isStable: boolean, isMerged: boolean): KeptText {
+    const { names } = this.queue.connections
+    const text = write(new ClauseBuilder(this.layout, dialect))
+    const shared = isMerged ? writeShared(this.layout, write) : undefined
+    return new KeptText(text, isStable ? names.make(text, maxPageNames) : undefined, isStable, shared === undefined
+      ? undefined
+      : { text: shared, name: names.make(shared, maxPageNames) })
   }
 
-  #writePage (clauses: ClauseBuilder, { where, order, limit, offset }: Select, set?: number): string {
-    return `SELECT ${set === undefined ? '' : `${set} AS "$set", `}* FROM ${this.layout.table}` +
-      `${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${limit}` +
-      (offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : '')
+  #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
+    const shown = select.limit - 1
+    const keys = listKeys(this.layout, select).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
+      `row_number() OVER (${clauses.orderBy(select.order).trim()}) AS n FROM ${this.#writePage(clauses, select)}`
+    const takeKeys = (at: string) => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${shown}), count(*)` +
+      `${takeKeys(`least(count(*), ${shown})::int`)}${select.offset > 0 ? takeKeys('1') : ''} ` +
+      `FROM (${numbered}) AS numbered`
   }
+
+  #writePage (clauses: ClauseBuilder, { where, order, limit, offset }: Select): string {
+    const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
+    return `(${matching} LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
+  }
+}
+
+/** Whether a page is read by the same plan whatever the values are: along the key, or without any. */
+function isStable ({ where }: Select): boolean {
+  return where.every(({ field, op }) => field === 'id' && op !== 'ne')
+}
+
+/** The text for several sets of values; without values the same for all, and none where a value is a list. */
+function writeShared (layout: Layout, write: (clauses: ClauseBuilder) => string): string | undefined {
+  const arrays: string[] = []
+  let hasLists = false
+  const one = write(new ClauseBuilder(layout, {
+    ...dialect,
+    parameter (n, as) {
+      // Hidden in a query, so that the length of an array is no reason to plan the statement anew each time.
+      arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
+      return `"$given"."${n}"`
+    },
+    inList (test) {
+      hasLists = true
+      return dialect.inList(test)
+    }
+  }))
+  if (hasLists || arrays.length === 0) return hasLists ? undefined : one
+  const names = arrays.map((_, index) => `"${index + 1}"`)
+  return `SELECT one.*, "$given"."set" FROM unnest(${arrays.join(', ')}) ` +
+    `WITH ORDINALITY AS "$given" (${names.join(', ')}, "set"), LATERAL (${one}) AS one`
 }
 
 // Bytes; some thousand rows.
