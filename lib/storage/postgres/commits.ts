@@ -6,7 +6,6 @@ import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch
 import type { Connections } from './connections.js'
 import { explainRefusal } from './constraints.js'
 import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
-import type { ConnectionShare, Taker } from './share.js'
 import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
 
@@ -17,34 +16,33 @@ const lockTimeout = 100
 /** A commit that is to be answered. */
 interface PendingCommit {
   readonly writes: readonly Write[]
-  readonly families: FamilyCommits
+  readonly families: CommitLine
   /** The time after which it is no longer to be done. */
   readonly deadline: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
-/** The commits to one set of families. */
-class FamilyCommits implements Taker {
-  pending: PendingCommit[] = []
-  /** Connections that it has: one batch is under way at a time. */
-  held = 0
-  isCalled = false
-  /** How many are not answered yet, and how many of these go alone. */
-  size = 0
-  alone = 0
-  readonly call: () => void
-
-  constructor (call: (families: FamilyCommits) => void) {
-    this.call = () => { call(this) }
-  }
+/** Commits to one set of families, or those that go alone. */
+interface CommitLine {
+  readonly name: string
+  pending: PendingCommit[]
+  /** How many batches are under way, and how many may be. */
+  running: number
+  readonly most: number
+  isCalled: boolean
+  /** Of a set of families: how many are not answered yet, and how many of these go alone. */
+  size: number
+  alone: number
 }
 
-interface QueueLimits {
+export interface QueueLimits {
   /** Commits that may wait. */
   readonly maxWaiting: number
   /** Milliseconds after which a commit that waits is refused. */
   readonly timeout: number
+  /** Connections that commits have at most. */
+  readonly connections: number
 }
 
 /**
@@ -56,17 +54,18 @@ interface QueueLimits {
  */
 export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
-  readonly #families = new Map<string, FamilyCommits>()
+  readonly #lines = new Map<string, CommitLine>()
+  readonly #alone: CommitLine
   /** The items of commits that are under way, or go alone. */
   readonly #underWay = new Set<string>()
-  #alone: PendingCommit[] = []
-  readonly #aloneTaker: Taker = { held: 0, call: () => { this.#callAlone() } }
-  #aloneTotal = 0
-  #pending = 0
+  #running = 0
+  #waiting = 0
   #size = 0
+  #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly connections: Connections, readonly share: ConnectionShare, readonly limits: QueueLimits) {
+  constructor (readonly connections: Connections, readonly limits: QueueLimits) {
+    this.#alone = this.#getLine('', Math.max(1, Math.floor(limits.connections / 2)))
     connections.onInterval(now => this.#refuseLate(now))
   }
 
@@ -78,56 +77,52 @@ export class CommitQueue {
     return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.#aloneTotal }
   }
 
-  get #waiting (): number {
-    return this.#pending + this.#alone.length + this.#aloneTaker.held
-  }
-
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const families = this.#getFamilies(writes)
-      if (!this.#hasRoom(families)) {
+      const line = this.#getLine(nameFamilies(writes))
+      const { maxWaiting, timeout } = this.limits
+      // Those that a lock holds up may fill half of the queue, so that there is room for others.
+      if (this.#waiting >= maxWaiting || (line.alone > 0 && line.size >= maxWaiting / 2)) {
         this.#counts.addRefusal()
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
-      families.pending.push({ writes, families, deadline: performance.now() + this.limits.timeout, resolve, reject })
-      families.size++
-      this.#pending++
+      line.pending.push({ writes, families: line, deadline: performance.now() + timeout, resolve, reject })
+      line.size++
+      this.#waiting++
       this.#size++
       this.connections.watch()
-      if (families.isCalled) return
-      families.isCalled = true
-      process.nextTick(families.call)
+      if (line.isCalled) return
+      line.isCalled = true
+      process.nextTick(() => { this.#call(line) })
     })
   }
 
-  #getFamilies (writes: readonly Write[]): FamilyCommits {
-    const names = new Set<string>()
-    for (const { layout } of writes) names.add(layout.family)
-    const key = names.size === 1 ? (writes[0] as Write).layout.family : [...names].sort().join('\n')
-    let families = this.#families.get(key)
-    if (families === undefined) {
-      families = new FamilyCommits(families => { this.#call(families) })
-      this.#families.set(key, families)
+  #getLine (name: string, most = 1): CommitLine {
+    let line = this.#lines.get(name)
+    if (line === undefined) {
+      this.#lines.set(name, line = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 })
     }
-    return families
+    return line
   }
 
-  /** Those that a lock holds up may fill half of the queue, so that there is room for others. */
-  #hasRoom ({ alone, size }: FamilyCommits): boolean {
-    const { maxWaiting } = this.limits
-    return this.#waiting < maxWaiting && (alone === 0 || size < maxWaiting / 2)
+  #call (line: CommitLine): void {
+    line.isCalled = false
+    while (line.pending.length > 0 && line.running < line.most && this.#running < this.limits.connections) {
+      const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
+      // Where all wait for items of others, they are called when those are done.
+      if (batch.length === 0) return
+      this.#waiting -= batch.length
+      line.running++
+      this.#running++
+      void this.#run(line, batch)
+    }
   }
 
-  #call (families: FamilyCommits): void {
-    families.isCalled = false
-    if (families.pending.length === 0 || families.held > 0 || !this.share.takeForCommit(families)) return
-    const batch = this.#takeBatch(families)
-    // Where all wait for items of others, those call it when they are done.
-    if (batch.length === 0) this.share.giveBackCommit(families)
-    else void this.#run(families, batch)
+  #callAll (): void {
+    for (const line of this.#lines.values()) if (line.pending.length > 0) this.#call(line)
   }
 
-  #takeBatch (families: FamilyCommits): PendingCommit[] {
+  #takeBatch (line: CommitLine): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
@@ -137,7 +132,7 @@ export class CommitQueue {
     const used = new Set<string>()
     const referred = new Set<string>()
     let rows = 0
-    for (const commit of families.pending) {
+    for (const commit of line.pending) {
       const { writes } = commit
       const isFree = writes.every(({ key, uses, isReferred }) =>
         !taken.has(key) && !this.#underWay.has(key) && !(isReferred && used.has(key)) &&
@@ -152,58 +147,45 @@ export class CommitQueue {
         batch.push(commit)
       } else left.push(commit)
     }
-    families.pending = left
-    this.#pending -= batch.length
+    line.pending = left
     for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
     return batch
   }
 
-  async #run (families: FamilyCommits, batch: readonly PendingCommit[]): Promise<void> {
-    this.#counts.addBatch(batch.length)
-    let isParted = false
+  async #run (line: CommitLine, batch: readonly PendingCommit[]): Promise<void> {
+    const isAlone = line === this.#alone
+    if (!isAlone) this.#counts.addBatch(batch.length)
+    let parted: readonly PendingCommit[] = []
     try {
-      await this.#commit(batch, lockTimeout)
+      await this.#commit(batch)
     } catch (error) {
+      const now = performance.now()
       // Where the server refused the data of one commit, the others must not suffer for it.
-      isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
-      if (!isParted) for (const { reject } of batch) reject(toFailure(error))
+      const isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
+      if (isParted) parted = batch.filter(({ deadline }) => deadline > now)
+      const failure = isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
+      for (const commit of batch) if (!parted.includes(commit)) commit.reject(failure)
     }
-    this.share.giveBackCommit(families)
-    if (isParted) {
-      this.#alone.push(...batch)
-      this.#aloneTotal += batch.length
-      families.alone += batch.length
-      this.#callAlone()
-      this.#call(families)
-    } else this.#end(batch)
+    line.running--
+    this.#running--
+    // Behind the others, so that they take turns where there are few connections.
+    this.#lines.delete(line.name)
+    this.#lines.set(line.name, line)
+    this.#part(parted, isAlone)
+    this.#end(parted.length === 0 ? batch : batch.filter(commit => !parted.includes(commit)), isAlone)
   }
 
-  #callAlone (): void {
-    const taker = this.#aloneTaker
-    while (this.#alone.length > 0 && taker.held < this.share.maxAlone && this.share.takeForCommit(taker)) {
-      void this.#tryAlone(this.#alone.shift() as PendingCommit)
-    }
-  }
-
-  async #tryAlone (commit: PendingCommit): Promise<void> {
-    let failure: unknown
-    try {
-      await this.#commit([commit], Math.max(1, Math.min(lockTimeout, commit.deadline - performance.now())))
-    } catch (error) {
-      failure = error
-    }
-    this.share.giveBackCommit(this.#aloneTaker)
-    if (isLockTimeout(failure) && commit.deadline > performance.now()) this.#alone.push(commit)
-    else {
-      if (failure !== undefined) commit.reject(toFailure(failure))
-      commit.families.alone--
-      this.#end([commit])
-    }
-    this.#callAlone()
+  /** Lets commits go alone, after those that do already. */
+  #part (commits: readonly PendingCommit[], areAlone: boolean): void {
+    this.#alone.pending.push(...commits)
+    this.#waiting += commits.length
+    if (areAlone) return
+    this.#aloneTotal += commits.length
+    for (const { families } of commits) families.alone++
   }
 
   /** Makes commits together, in one statement and one transaction, and answers each for itself. */
-  async #commit (batch: readonly PendingCommit[], lockTimeout: number): Promise<void> {
+  async #commit (batch: readonly PendingCommit[]): Promise<void> {
     const rows: BatchRow[] = []
     const byFamily = new Map<string, BatchRow[]>()
     for (const [c, { writes }] of batch.entries()) {
@@ -236,44 +218,39 @@ export class CommitQueue {
     answer(batch, rows, refused as [string, string | null][])
   }
 
-  #end (commits: readonly PendingCommit[]): void {
-    for (const { writes } of commits) for (const { key } of writes) this.#underWay.delete(key)
-    this.#forget(commits)
-    for (const families of this.#families.values()) this.#call(families)
-  }
-
-  #forget (commits: readonly PendingCommit[]): void {
-    for (const { families } of commits) families.size--
+  #end (commits: readonly PendingCommit[], wereAlone: boolean): void {
+    for (const { writes, families } of commits) {
+      for (const { key } of writes) this.#underWay.delete(key)
+      families.size--
+      if (wereAlone) families.alone--
+    }
     this.#size -= commits.length
+    this.#callAll()
   }
 
   /** Refuses what has waited for too long. */
   #refuseLate (now: number): boolean {
-    const isLate = ({ deadline }: PendingCommit): boolean => deadline < now
-    for (const families of this.#families.values()) {
-      const late = families.pending.filter(isLate)
+    for (const line of this.#lines.values()) {
+      const late = line.pending.filter(({ deadline }) => deadline < now)
       if (late.length === 0) continue
-      families.pending = families.pending.filter(commit => !isLate(commit))
-      this.#pending -= late.length
-      this.#refuse(late)
-      this.#forget(late)
-    }
-    const late = this.#alone.filter(isLate)
-    if (late.length > 0) {
-      this.#alone = this.#alone.filter(commit => !isLate(commit))
-      for (const { families } of late) families.alone--
-      this.#refuse(late)
-      this.#end(late)
+      line.pending = line.pending.filter(({ deadline }) => deadline >= now)
+      this.#waiting -= late.length
+      for (const { reject } of late) {
+        this.#counts.addRefusal()
+        reject(makeTimeout())
+      }
+      // Of those that were not under way, others may have the items.
+      this.#end(line === this.#alone ? late : late.map(commit => ({ ...commit, writes: [] })), line === this.#alone)
     }
     return this.#size > 0
   }
+}
 
-  #refuse (commits: readonly PendingCommit[]): void {
-    for (const { reject } of commits) {
-      this.#counts.addRefusal()
-      reject(makeTimeout())
-    }
-  }
+/** The same for all commits to the same families. */
+function nameFamilies (writes: readonly Write[]): string {
+  const names = new Set<string>()
+  for (const { layout } of writes) names.add(layout.family)
+  return [...names].sort().join('\n')
 }
 
 /** @param refused the number of each write that was refused, and the reference that is broken */
@@ -296,11 +273,6 @@ function answer (
     if (reason === undefined) resolve()
     else reject(reason.error)
   }
-}
-
-/** What a commit that failed is answered with. */
-function toFailure (error: unknown): unknown {
-  return isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
 }
 
 function makeTimeout (): BusyError {

@@ -25,7 +25,6 @@ import { Migration } from './migrate.js'
 import { applyIndexes } from './missing.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { ConnectionShare } from './share.js'
 import { ReadStatements } from './statements.js'
 import { checkTypes, mappableTypes } from './types.js'
 import type { Write } from './writer.js'
@@ -125,7 +124,10 @@ interface PostgresSettings extends PoolSettings, MigrationSettings {
   readonly maxWaitingCommits: number
 }
 
-/** A pool with its queues of reads and commits. */
+// As many as a pool of pg has where nothing is said.
+const defaultPoolSize = 10
+
+/** A pool with its queues of reads and commits: each has connections of its own, so that neither waits for the other. */
 async function openConnection (
   source: PostgresSource,
   settings: PostgresSettings
@@ -135,16 +137,18 @@ async function openConnection (
     ? { pool: listenTo(source.pool), limitsTime: true }
     : await openPool(source.connectionString, settings)
   const { statementTimeout, preparedStatements } = settings
-  const share = ConnectionShare.of(pool)
+  const size = pool.options?.max ?? defaultPoolSize
+  const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
+  const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
-  const reads = new ReadQueue(connections, share, settings.connectionTimeout)
-  const commits = new CommitQueue(connections, share, {
-    maxWaiting: settings.maxWaitingCommits, timeout: statementTimeout
+  const reads = new ReadQueue(connections, forReads, settings.connectionTimeout)
+  const commits = new CommitQueue(connections, {
+    maxWaiting: settings.maxWaitingCommits, timeout: statementTimeout, connections: forCommits
   })
   // Some connections are left to reads that are soon done.
-  const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(share.maxReads / 3)))
+  const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
   const line = new WaitingLine({ ...settings.line, maxHeavyReads })
-  const migration = new Migration(connections, settings, share.size)
+  const migration = new Migration(connections, settings, size)
 
   return {
     layOut: (shape, mapping) => layOutTable(connections.run, shape, mapping, settings.schema),

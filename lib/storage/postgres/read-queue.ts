@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { BusyError } from '../../core/storage/storage.js'
 import type { Connection, Connections, Statement } from './connections.js'
 import { isRefusal } from './driver.js'
-import type { ConnectionShare, Taker } from './share.js'
 
 // Reads that become one statement: with more, little is saved, and the last waits for all.
 const maxMerged = 32
@@ -74,6 +73,17 @@ interface PendingRead {
   isLeft: boolean
 }
 
+/** The reads of one table. */
+interface TableReads {
+  /** Those that are not sent yet. */
+  pending: PendingRead[]
+  /** How many connections they have. */
+  held: number
+  /** Whether they are to be sent in this turn. */
+  isCalled: boolean
+  isConnecting: boolean
+}
+
 /** Reads that are on their way. */
 interface Flight {
   readonly reads: readonly PendingRead[]
@@ -96,17 +106,19 @@ let tags = 0
  */
 export class ReadQueue {
   readonly #tables = new Map<string, TableReads>()
+  /** Those for which there was no connection. */
+  readonly #blocked = new Set<TableReads>()
+  #held = 0
   readonly #flights = new Set<Flight>()
   /** How many wait for a connection now, and how many have had to. */
   waiting = 0
   waits = 0
 
-  /** @param connectionTimeout milliseconds that a read waits for a connection */
-  constructor (
-    readonly connections: Connections,
-    readonly share: ConnectionShare,
-    readonly connectionTimeout: number
-  ) {
+  /**
+   * @param maxHeld connections that reads have at most
+   * @param connectionTimeout milliseconds that a read waits for one
+   */
+  constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
     connections.onInterval(now => this.#check(now))
   }
 
@@ -127,25 +139,32 @@ export class ReadQueue {
 
   #add (name: string, read: PendingRead): void {
     let table = this.#tables.get(name)
-    if (table === undefined) this.#tables.set(name, table = new TableReads(table => { this.#call(table) }))
+    if (table === undefined) {
+      this.#tables.set(name, table = { pending: [], held: 0, isCalled: false, isConnecting: false })
+    }
     table.pending.push(read)
     this.waiting++
     this.connections.watch()
     if (table.isCalled) return
     table.isCalled = true
     // Those of one burst come before the next tick, those of other sockets within this turn.
-    if (this.#flights.size === 0) process.nextTick(table.call)
-    else setImmediate(table.call)
+    if (this.#flights.size === 0) process.nextTick(() => { this.#call(table) })
+    else setImmediate(() => { this.#call(table) })
   }
 
   #call (table: TableReads): void {
     table.isCalled = false
     if (table.pending.length === 0 || table.isConnecting) return
-    if (this.share.takeForRead(table)) {
+    // One table has at most as many as it leaves to others: its reads may all wait for one lock.
+    const left = this.maxHeld - this.#held
+    if (left > 0 && (table.held === 0 || table.held < left)) {
+      this.#held++
+      table.held++
       table.isConnecting = true
       void this.#send(table)
       return
     }
+    this.#blocked.add(table)
     for (const read of table.pending) {
       if (!read.isLate) this.waits++
       read.isLate = true
@@ -171,7 +190,11 @@ export class ReadQueue {
       }
       for (const read of reads) read.reject(error)
     } finally {
-      this.share.giveBackRead(table)
+      this.#held--
+      table.held--
+      const blocked = [...this.#blocked]
+      this.#blocked.clear()
+      for (const each of blocked) this.#call(each)
     }
   }
 
@@ -197,9 +220,10 @@ export class ReadQueue {
     const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : undefined
     const flight: Flight = { reads, connection, tag, isCancelling: false }
     this.#flights.add(flight)
+    const { text, name } = kept
     const statement = reads.length > 1
       ? kept.merge(reads)
-      : { text: tag === undefined ? kept.text : tag + kept.text, values: first.values, name: kept.name }
+      : tag === undefined ? { text, name, values: first.values } : { text: tag + text, values: first.values }
     const sent = performance.now()
     const deadline = sent + this.connections.settings.statementTimeout
     try {
@@ -255,20 +279,6 @@ export class ReadQueue {
     // What comes too late would end the next statement on the connection.
     flight.connection.isSpent = true
     this.connections.cancel(flight.tag).catch(() => {}).finally(() => { flight.isCancelling = false })
-  }
-}
-
-/** The reads of one table that are not sent yet. */
-class TableReads implements Taker {
-  pending: PendingRead[] = []
-  held = 0
-  /** Whether they are to be sent in this turn. */
-  isCalled = false
-  isConnecting = false
-  readonly call: () => void
-
-  constructor (call: (table: TableReads) => void) {
-    this.call = () => { call(this) }
   }
 }
 
