@@ -18,7 +18,8 @@ export interface TableBatch {
   readonly referrers: readonly Reference[]
   /**
    * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` the expected revision,
-   * `$k` the columns that stay as they are, `$r` those whose references are checked, `$u` the references to it that are.
+   * `$k` the columns that stay as they are, `$r` those whose references are checked, `$u` the references to the item
+   * that are checked.
    */
   readonly json: string
 }

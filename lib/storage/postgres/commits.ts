@@ -114,7 +114,7 @@ export class CommitQueue {
       this.#waiting -= batch.length
       line.running++
       this.#running++
-      void this.#run(line, batch)
+      this.#run(line, batch)
     }
   }
 
@@ -266,7 +266,8 @@ function answer (
     if (row === undefined) continue
     // What was decided on other data than there is, is to be decided anew before it breaks a rule.
     const rank = row.n + (broken === null ? 0 : rows.length)
-    if (rank < (reasons.get(row.c)?.rank ?? Infinity)) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
+    const isFirst = rank < (reasons.get(row.c)?.rank ?? Infinity)
+    if (isFirst) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
   }
   for (const [c, { resolve, reject }] of batch.entries()) {
     const reason = reasons.get(c)

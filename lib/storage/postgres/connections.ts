@@ -201,9 +201,9 @@ export class Connections {
   /** Waits no longer for the answer than a server that still works needs for it. */
   #send (connection: Connection, query: PostgresQuery): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown): void => {
+      const fail = (error: Error): void => {
         this.#flights.delete(flight)
-        reject(error as Error)
+        reject(error)
       }
       const flight: Flight = { since: performance.now(), fail }
       this.#flights.add(flight)

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { BusyError } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import { isBuilding } from './catalog.js'
 import type { Connections, Run } from './connections.js'
 import { writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
-import type { Missing, TablePlace } from './missing.js'
-import { findMissing } from './missing.js'
+import type { Missing, TablePlace } from './tables.js'
+import { findMissing, isBuilding } from './tables.js'
 
 export interface MigrationSettings {
   readonly schema: string | undefined

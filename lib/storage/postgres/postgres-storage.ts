@@ -13,7 +13,6 @@ import type { SqlOptions } from '../sql/options.js'
 import { sqlChecks } from '../sql/options.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
-import { readColumns, readUniqueColumns } from './catalog.js'
 import { CommitQueue } from './commits.js'
 import type { Run } from './connections.js'
 import { Connections } from './connections.js'
@@ -22,10 +21,10 @@ import type { PoolSettings, PostgresPool } from './driver.js'
 import { leaveAlone, listenTo, openPool } from './driver.js'
 import type { MigrationSettings } from './migrate.js'
 import { Migration } from './migrate.js'
-import { applyIndexes } from './missing.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
 import { ReadStatements } from './statements.js'
+import { applyIndexes, readColumns, readUniqueColumns } from './tables.js'
 import { checkTypes, mappableTypes } from './types.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
@@ -127,7 +126,7 @@ interface PostgresSettings extends PoolSettings, MigrationSettings {
 // As many as a pool of pg has where nothing is said.
 const defaultPoolSize = 10
 
-/** A pool with its queues of reads and commits: each has connections of its own, so that neither waits for the other. */
+/** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
 async function openConnection (
   source: PostgresSource,
   settings: PostgresSettings

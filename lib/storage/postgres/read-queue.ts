@@ -161,7 +161,7 @@ export class ReadQueue {
       this.#held++
       table.held++
       table.isConnecting = true
-      void this.#send(table)
+      this.#send(table)
       return
     }
     this.#blocked.add(table)
@@ -205,11 +205,13 @@ export class ReadQueue {
     const taken = [first]
     const { kept, isAlone } = first
     const most = isAlone ? 1 : kept.mostMerged
-    table.pending = most === 1 ? others : others.filter(read => {
-      if (taken.length >= most || read.kept !== kept || read.isAlone) return true
-      taken.push(read)
-      return false
-    })
+    table.pending = most === 1
+      ? others
+      : others.filter(read => {
+        if (taken.length >= most || read.kept !== kept || read.isAlone) return true
+        taken.push(read)
+        return false
+      })
     this.waiting -= taken.length
     return taken
   }

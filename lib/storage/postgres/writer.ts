@@ -117,9 +117,10 @@ function isKept (change: Change, { present, field: { name } }: Column): boolean 
  * @param broken the field whose reference is to nothing, or the family that refers to what is to be deleted; null where
  *   the item is not as expected
  */
-export function makeRefusal ({ type, expected, layout: { family }, id, ...write }: Write, broken: string | null): Error {
+export function makeRefusal (write: Write, broken: string | null): Error {
+  const { type, expected, layout: { family }, id, checked, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
   return type === 'delete'
-    ? refuseInUse(write.referrers.find(({ from }) => from.family === broken) as Reference, id)
-    : refuseDangling(write.checked.find(({ column }) => column.field.name === broken) as Reference, id)
+    ? refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)
+    : refuseDangling(checked.find(({ column }) => column.field.name === broken) as Reference, id)
 }

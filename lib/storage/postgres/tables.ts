@@ -7,12 +7,73 @@ import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
 import { nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/unique.js'
-import type { PresentIndex } from './catalog.js'
-import { readColumns, readIndexes } from './catalog.js'
 import type { Run } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
 import { checkTypes, ownTypes } from './types.js'
+
+/** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
+export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
+  const rows = await run(`SELECT attname,
+      CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
+      attnotnull OR type.typnotnull,
+      atthasdef OR attidentity <> '' OR type.typdefault IS NOT NULL,
+      attgenerated <> '',
+      (SELECT json_agg(enumlabel ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = base.oid),
+      CASE WHEN attidentity = '' THEN pg_get_expr(adbin, adrelid)
+        ELSE 'nextval(' || quote_literal(pg_get_serial_sequence($1, attname)) || ')' END
+    FROM pg_attribute JOIN pg_type type ON type.oid = atttypid
+      JOIN pg_type base ON base.oid = CASE WHEN type.typtype = 'd' THEN type.typbasetype ELSE type.oid END
+      LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, [table])
+  return new Map((rows as (string | null)[][]).map(row => {
+    const [name, type, isNotNull, hasDefault, isGenerated, labels, next] = row as [string, string, ...(string | null)[]]
+    return [name, {
+      type,
+      isNotNull: isNotNull === 't',
+      hasDefault: hasDefault === 't',
+      isGenerated: isGenerated === 't',
+      labels: typeof labels === 'string' ? JSON.parse(labels) as string[] : undefined,
+      next: next ?? undefined
+    }]
+  }))
+}
+
+/** An index as it is in the database. */
+interface PresentIndex {
+  /** Whether it can be used: a build that was broken off leaves one that cannot. */
+  readonly isWhole: boolean
+  /** Its columns, null for an expression; none where it has only some rows. */
+  readonly columns: readonly (string | null)[]
+}
+
+/** The indexes of a table by their names. */
+async function readIndexes (run: Run, { table }: Layout): Promise<Map<unknown, PresentIndex>> {
+  const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
+      SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
+      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1)`, [table])
+  return new Map((rows as [string, string, string | null][]).map(([name, isValid, columns]) =>
+    [name, { isWhole: isValid === 't', columns: JSON.parse(columns ?? '[]') as (string | null)[] }]))
+}
+
+/**
+ * The sets of columns that a table keeps unique, those in expressions among them: what is unique as lower(email) is
+ * unique as it is.
+ */
+export async function readUniqueColumns (run: Run, { table }: Layout): Promise<string[][]> {
+  const rows = await run(`SELECT json_agg(DISTINCT attname) FROM pg_index
+      JOIN pg_attribute ON attrelid = indrelid AND attnum > 0 AND (attnum = ANY (indkey::int2[]) OR attnum IN (
+        SELECT refobjsubid FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = indexrelid
+          AND refobjid = indrelid AND 0 = ANY (indkey::int2[])))
+    WHERE indrelid = to_regclass($1) AND indisunique AND indisvalid AND indpred IS NULL GROUP BY indexrelid`, [table])
+  return rows.map(([names]) => JSON.parse(names as string) as string[])
+}
+
+/** Whether an index of the table is being built just now. */
+export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
+  return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0
+}
 
 /** The statements that make what is missing of a table. */
 export interface Missing {
