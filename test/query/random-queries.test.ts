@@ -254,15 +254,6 @@ const ways: Record<string, Record<string, RegExp>> = {
     'few entries of an index': /FROM "people" INDEXED BY "people_age_idx" WHERE "age" >= \? .*ORDER BY "id" LIMIT/,
     'walk along the key, in slices': /\+"age" .*"id" <= \? ORDER BY "id" LIMIT/,
     'matches of a slice passed over': /SELECT count\(\*\) FROM "people" WHERE \+/
-  },
-  postgres: {
-    'look along the key': new RegExp(`ORDER BY "id" LIMIT ${limits.lookRows}\\) AS looked WHERE`),
-    'look along an index': new RegExp(`ORDER BY "age" NULLS FIRST, "id" LIMIT ${limits.lookRows}\\) AS looked WHERE`),
-    'along one value of an index': /people" WHERE "age" >= \S+ AND "age" <= \S+ ORDER BY "age" NULLS FIRST, "id" LIMIT/,
-    'along what is null in an index': /people" WHERE "grade" IS NULL ORDER BY "grade" NULLS FIRST, "id" LIMIT/,
-    'entries of an index, counted': new RegExp(`count.*LIMIT ${limits.fewEntries + 1}\\) AS looked`),
-    'few entries of an index': new RegExp(`FROM \\(SELECT \\* .*LIMIT ${limits.fewEntries + 1}\\) AS looked WHERE`),
-    'walk along the key': /FROM "\w+"."people" WHERE "age" >= \S+ ORDER BY "id" LIMIT/
   }
 }
 

@@ -3,24 +3,70 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import pg from 'pg'
 import t from 'tap'
+import { Connections } from '../../lib/storage/postgres/connections.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/driver.js'
-import { useClient } from '../../lib/storage/postgres/driver.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 
-const broken = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+const gone = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
+const refused = Object.assign(new Error('no such column'), { severity: 'ERROR', code: '42703' })
 
-t.test('a connection that broke may break once more', async t => {
-  const client = Object.assign(new EventEmitter(), { release: (end: unknown) => { t.equal(end, broken) } })
+// As sockets would: the clock of connections keeps no process alive.
+const awake = setInterval(() => {}, 1000)
+t.teardown(() => { clearInterval(awake) })
+
+/** Connections of a pool with one client that answers nothing, and what it was released with. */
+function makeConnections (): {
+  connections: Connections
+  client: EventEmitter
+  released: unknown[]
+  pool: PostgresPool
+} {
+  const released: unknown[] = []
+  const client = Object.assign(new EventEmitter(), {
+    query: () => new Promise(() => {}),
+    release: (error: unknown) => { released.push(error) }
+  })
   const pool = { connect: async () => client as unknown as PostgresClient } as unknown as PostgresPool
-  await t.rejects(useClient(pool, () => Promise.reject(broken), () => false), broken)
-  t.doesNotThrow(() => client.emit('error', broken), 'as it would where nobody listens')
+  const settings = { statementTimeout: 10, limitsTime: true, preparedStatements: true }
+  return { connections: new Connections(pool, settings), client, released, pool }
+}
+
+t.test('a connection that broke is closed, and may break once more', async t => {
+  const { connections, client, released } = makeConnections()
+  await t.rejects(connections.use(() => Promise.reject(gone)), gone)
+  t.strictSame(released, [gone])
+  t.doesNotThrow(() => client.emit('error', gone), 'as it would without a listener')
 })
 
-t.test('a connection that serves on is left as it was', async t => {
-  const client = Object.assign(new EventEmitter(), { release: (end: unknown) => { t.equal(end, false) } })
-  const pool = { connect: async () => client as unknown as PostgresClient } as unknown as PostgresPool
-  t.equal(await useClient(pool, async () => 'done', () => false), 'done')
-  t.equal(client.listenerCount('error'), 0)
+t.test('a connection that serves on is kept for a moment, and given back as it was', async t => {
+  const { connections, client, released } = makeConnections()
+  t.equal(await connections.use(async () => 'done'), 'done')
+  await t.rejects(connections.use(() => Promise.reject(refused)), refused, 'what the server refuses breaks nothing')
+  t.strictSame([released, client.listenerCount('error')], [[], 1])
+  while (released.length === 0) await new Promise(resolve => setTimeout(resolve, 10))
+  t.strictSame([released, client.listenerCount('error')], [[undefined], 0])
+})
+
+t.test('a connection that breaks while it is kept is not used again', async t => {
+  const { connections, client, released } = makeConnections()
+  await connections.use(async () => {})
+  client.emit('error', gone)
+  await connections.use(async () => {})
+  t.strictSame(released, [true])
+})
+
+t.test('a pool in which the host waits for a connection gets it back at once', async t => {
+  const { connections, released, pool } = makeConnections()
+  Object.assign(pool, { waitingCount: 1 })
+  await connections.use(async () => {})
+  t.strictSame(released, [undefined])
+})
+
+t.test('a server that does not answer is given up', async t => {
+  const { connections, released } = makeConnections()
+  const read = connections.use(connection => connections.read(connection, { text: 'SELECT 1', values: [] }))
+  await t.rejects(read, /does not answer/)
+  t.match(released, [{ message: /does not answer/ }])
 })
 
 t.test('a server that ends a connection as soon as it is there ends nothing else', async t => {
@@ -30,7 +76,7 @@ t.test('a server that ends a connection as soon as it is there ends nothing else
     length.writeInt32BE(body.length + 4)
     return Buffer.concat([Buffer.from(type), length, body])
   }
-  // All in one piece, so that nobody can have done anything in between.
+  // All in one piece, so that nothing can have been done in between.
   const greeting = Buffer.concat([
     message('R', [0, 0, 0, 0]),
     message('Z', 'I'),

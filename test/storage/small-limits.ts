@@ -1,13 +1,12 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import type { Storage } from '../../lib/core/storage/storage.js'
-import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
+import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { lineLimits } from '../../lib/core/storage/waiting-line.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 
@@ -68,17 +67,7 @@ export async function makePostgres (indexes?: IndexedFields): Promise<RecordedSt
     on: pool.on.bind(pool) as PostgresPool['on'],
     off: pool.off.bind(pool) as PostgresPool['off']
   }
-  const settings = {
-    schema,
-    statementTimeout: 10_000,
-    migrationTimeout: 60_000,
-    connectionTimeout: 5000,
-    poolSize: 4,
-    preparedStatements: true,
-    maxWaitingCommits: 1000,
-    line: lineLimits
-  }
-  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), { indexes })
+  const storage = postgresStorage({ pool: recording, schema, ...indexes !== undefined && { indexes } })
   return {
     storage,
     statements,

@@ -1,22 +1,25 @@
-import type { Change, Kind } from '../../core/storage/storage.js'
+import type { Change, Id, Kind } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName, quoteText } from '../sql/names.js'
 import type { Reference } from '../sql/relations.js'
+import type { Statement } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { writeLooks } from './looks.js'
 import type { Write } from './writer.js'
+import { nameReference } from './writer.js'
 
 /** The writes of all commits in a batch to one table. */
 export interface TableBatch {
+  /** Of the last write: where a field was added meanwhile, earlier rows just do not have it. */
   readonly layout: Layout
   readonly types: ReadonlySet<Change['type']>
-  /** The references that are looked at in any of its rows, those of them and those to them. */
-  readonly looked: readonly Reference[]
+  /** The references that are checked in any of its rows, those of them and those to them. */
+  readonly checked: readonly Reference[]
   readonly referrers: readonly Reference[]
   /**
-   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` what it expects, `$k`
-   * the columns that stay as they are, `$r` those whose references are looked at, `$u` the references to it that are.
+   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` the expected revision,
+   * `$k` the columns that stay as they are, `$r` those whose references are checked, `$u` the references to the item
+   * that are checked.
    */
   readonly json: string
 }
@@ -29,30 +32,41 @@ export interface BatchRow {
 }
 
 export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
-  const records = rows.map(({ n, c, write: { type, expected, json } }) =>
-    `{"$n":${n},"$c":${c},"$t":"${type}","$x":${expected ?? null},${json}}`)
-  return {
-    // Of the last: where a field was added meanwhile, earlier rows just do not have it.
-    layout: (rows.at(-1) as BatchRow).write.layout,
-    types: new Set(rows.map(({ write }) => write.type)),
-    looked: [...new Set(rows.flatMap(({ write }) => write.looked))],
-    referrers: [...new Set(rows.flatMap(({ write }) => write.referrers))],
-    json: `[${records.join(',')}]`
+  const types = new Set<Change['type']>()
+  const checked = new Set<Reference>()
+  const referrers = new Set<Reference>()
+  let json = ''
+  for (const { n, c, write } of rows) {
+    types.add(write.type)
+    for (const reference of write.checked) checked.add(reference)
+    for (const reference of write.referrers) referrers.add(reference)
+    json += `${json === '' ? '[' : ','}{"$n":${n},"$c":${c},"$t":"${write.type}","$x":${write.expected ?? null},` +
+      `${write.json}}`
   }
+  const { layout } = (rows.at(-1) as BatchRow).write
+  return { layout, types, checked: [...checked], referrers: [...referrers], json: `${json}]` }
+}
+
+/** All that the text of the statement depends on. */
+export function describeBatch (batches: readonly TableBatch[]): string {
+  return batches.map(({ layout, types, checked, referrers }) => {
+    const names = [...checked, ...referrers].map(reference => `${nameReference(reference)} ${reference.to.serial}`)
+    return [layout.serial, ...[...types].sort(), ...names.sort()].join(' ')
+  }).join('\n')
 }
 
 /**
  * One statement for a whole batch: locks the rows that are to change, in the order of their ids, finds the commits for
- * which everything is as expected, and does those. It returns the rows that were not as expected, with the revision
- * there; or, unless it waits for rows that somebody else has locked, that they are locked.
+ * which everything is as expected, and does those. It returns the writes that were refused, with the reference that is
+ * broken, if it was for one.
  *
  * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
- * or update touches fewer rows than it should; then what is asked for at the end, buckets of which there are none,
- * undoes the whole, to be tried again.
+ * or update touches fewer rows than it should; then the number of buckets at the end is 0, which is an error (2201G)
+ * that undoes the whole, to be tried again. No rule of a table has the like of it.
  */
-export function writeBatch (batches: readonly TableBatch[], waits: boolean): string {
+export function writeBatch (batches: readonly TableBatch[]): string {
   const numbers = new Map(batches.map(({ layout }, p) => [layout.family, p]))
-  const parts = batches.map((batch, p) => writeTable(batch, p, { waits, numbers }))
+  const parts = batches.map((batch, p) => writeTable(batch, p, numbers))
   // What is refused is known before anything is done, but needs all that is given and locked.
   const ctes = [
     ...parts.flatMap(({ given }) => given),
@@ -60,19 +74,8 @@ export function writeBatch (batches: readonly TableBatch[], waits: boolean): str
     ...parts.flatMap(({ done }) => done)
   ]
   const complete = ['true', ...parts.flatMap(({ complete }) => complete)].join(' AND ')
-  return `WITH ${ctes.join(', ')} ` +
-    'SELECT "$n", revision, locked, broken FROM refused ' +
-    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END), false, NULL`
-}
-
-/** The code of the error that means: another process was faster in between. No rule of a table has the like of it. */
-export const overtaken = '2201G'
-
-/** What the parts of a statement have in common. */
-interface BatchSettings {
-  readonly waits: boolean
-  /** The number of each family in it. */
-  readonly numbers: ReadonlyMap<string, number>
+  return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused ` +
+    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END)::text`
 }
 
 interface TableParts {
@@ -83,9 +86,9 @@ interface TableParts {
   readonly complete: string[]
 }
 
-function writeTable (batch: TableBatch, p: number, settings: BatchSettings): TableParts {
-  const { layout, types } = batch
-  const { waits } = settings
+/** @param numbers of each family in the batch */
+function writeTable (batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): TableParts {
+  const { layout, types, checked, referrers } = batch
   const { table } = layout
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
@@ -93,28 +96,32 @@ function writeTable (batch: TableBatch, p: number, settings: BatchSettings): Tab
     ({ name: quoteName(name as string), type: present?.type ?? recordTypes[kind] }))
   const names = columns.map(({ name }) => name).join(', ')
   const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], ' +
-    (batch.looked.length > 0 ? '"$r" text[], ' : '') + (batch.referrers.length > 0 ? '"$u" text[], ' : '') +
+    (checked.length > 0 ? '"$r" text[], ' : '') + (referrers.length > 0 ? '"$u" text[], ' : '') +
     columns.map(({ name, type }) => `${name} ${type}`).join(', ')
-  const given = [`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`]
-  const looks = writeLooks(batch, p, settings)
-  given.push(...looks.given)
-  const refused = [...looks.refused]
+  const references = checked.map((reference, r) =>
+    writeReference(reference, p, r, numbers.get(reference.to.family)))
+  const given = [
+    `given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`,
+    ...references.map(({ given }) => given)
+  ]
+  const refused = [
+    ...references.map(({ refused }) => refused),
+    ...referrers.map(reference => writeUse(layout, reference, p, numbers.get(reference.from.family)))
+  ]
   const done = [`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`]
 
   if (types.has('replace') || types.has('delete') || types.has('require')) {
     given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
       `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} ` +
-      // Whoever refers to an item minds only that it is deleted.
-      `FOR ${types.has('delete') ? '' : 'NO KEY '}UPDATE${waits ? '' : ' SKIP LOCKED'})`)
-    const isLocked = waits ? 'false' : `l.id IS NULL AND EXISTS (SELECT FROM ${table} t WHERE t.${id} = g.${id})`
-    refused.push(`SELECT g."$n", g."$c", l.revision, ${isLocked} AS locked, NULL::text AS broken ` +
-      `FROM given${p} g LEFT JOIN locked${p} l ON l.id = g.${id} ` +
-      'WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"')
+      // A commit that refers to the item conflicts only with its deletion.
+      `FOR ${types.has('delete') ? '' : 'NO KEY '}UPDATE)`)
+    refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g LEFT JOIN locked${p} l ` +
+      `ON l.id = g.${id} WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"`)
   }
   if (types.has('insert')) {
-    refused.push(`SELECT g."$n", g."$c", t.${revision} AS revision, false AS locked, NULL::text AS broken ` +
-      `FROM given${p} g JOIN ${table} t ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
-    // The id is said even where a sequence makes it for others: it is of that sequence.
+    refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g JOIN ${table} t ` +
+      `ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
+    // The id is given even where the table would take it from a sequence: it is from that sequence.
     const overriding = layout.mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
     done.push(`insert${p} AS (INSERT INTO ${table} (${names}) ${overriding}` +
       `SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ORDER BY ${id} ` +
@@ -142,3 +149,70 @@ function assign ({ name, present }: Column): string {
 }
 
 const recordTypes: Record<Kind, string> = { ...dialect.types, string: 'text' }
+
+/**
+ * What is referred to is locked, so that nothing deletes it meanwhile. It may be made by the same commit, and must not
+ * be deleted by it.
+ *
+ * @param q the number of the family that is referred to, where the batch changes it too
+ */
+function writeReference (
+  { column, to }: Reference,
+  p: number,
+  r: number,
+  q: number | undefined
+): { given: string, refused: string } {
+  const isChecked = `${quoteText(column.name as string)} = ANY (g."$r")`
+  const value = `CASE WHEN ${isChecked} THEN ${cast('g', column, to.id)} END`
+  const changes = (type: string): string =>
+    `(SELECT FROM given${q} o WHERE o."$c" = g."$c" AND o."$t" = '${type}' AND ${cast('o', to.id, to.id)} = ${value})`
+  const isMissing = q === undefined
+    ? 'l.id IS NULL'
+    : `(l.id IS NULL AND NOT EXISTS ${changes('insert')} OR EXISTS ${changes('delete')})`
+  return {
+    given: `referred${p}_${r} AS MATERIALIZED (SELECT ${to.id.equated} AS id FROM ${to.table} ` +
+      `WHERE ${to.id.equated} = ANY (ARRAY(SELECT ${value} FROM given${p} g WHERE ${isChecked})) ` +
+      `ORDER BY ${to.id.equated} FOR KEY SHARE)`,
+    refused: `SELECT g."$n", g."$c", ${quoteText(column.field.name)}::text AS broken ` +
+      `FROM given${p} g LEFT JOIN referred${p}_${r} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`
+  }
+}
+
+/** What refers to an item that is deleted, but for what the same commit deletes, or lets refer to something else. */
+function writeUse (layout: Layout, reference: Reference, p: number, q: number | undefined): string {
+  const { from, column } = reference
+  const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
+  const id = `CASE WHEN ${isChecked} THEN ${cast('g', layout.id, column)} END`
+  const name = column.name as string
+  const begins = column.isCut ? `${dialect.beginning?.('t.value')} = ${dialect.beginning?.(`(${id})`)} AND ` : ''
+  const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +
+    `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
+  const others = q === undefined
+    ? ''
+    : ` AND NOT EXISTS (SELECT FROM given${q} o WHERE o."$c" = g."$c" AND ` +
+      `${cast('o', from.id, from.id)} = t.id AND (${isChanged}))`
+  const rows = `(SELECT ${from.id.equated} AS id, ${column.equated} AS value FROM ${from.table}) t`
+  return `SELECT g."$n", g."$c", ${quoteText(from.family)}::text AS broken FROM given${p} g WHERE ${isChecked} ` +
+    `AND EXISTS (SELECT FROM ${rows} WHERE ${begins}t.value = ${id}${others})`
+}
+
+/** A column of a row that is given, to be compared with another; any type can be text on the way. */
+function cast (row: string, { name, present }: Column, { equatedAs }: Column): string {
+  return `${row}.${quoteName(name as string)}${present === undefined ? '' : '::text'}::${equatedAs}`
+}
+
+/**
+ * Locks what is to be deleted and may be referred to, in one order of families. The statement after it sees all that
+ * refers to it: a commit that made such a reference has held a lock on it until then.
+ */
+export function lockReferred (rows: readonly BatchRow[]): Statement[] {
+  const ids = new Map<Layout, Id[]>()
+  for (const { write: { layout, id, referrers } } of rows) {
+    if (referrers.length > 0) ids.set(layout, [...ids.get(layout) ?? [], id])
+  }
+  return [...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1).map(([{ table, id }, values]) => ({
+    text: `SELECT 1 FROM ${table} WHERE ${id.equated} = ANY (${dialect.parameter(1, `${id.equatedAs}[]`)}) ` +
+      `ORDER BY ${id.equated} FOR UPDATE`,
+    values: [values]
+  }))
+}

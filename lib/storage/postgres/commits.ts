@@ -1,199 +1,281 @@
+import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
-import type { PendingCommit, Revisions } from './batch.js'
-import { BatchRunner, isLockTimeout } from './batch.js'
-import { isAboutOne } from './driver.js'
-import { LoneCommits, makeTimeout } from './lone-commits.js'
-import { References } from './references.js'
-import type { StatementRunner } from './runner.js'
+import type { BatchRow } from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch-statement.js'
+import type { Connections } from './connections.js'
+import { explainRefusal } from './constraints.js'
+import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
 import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
 
 const maxRows = 1000
-// Milliseconds that a batch waits for a lock: longer than other processes need one, and too short to be noticed.
-const patience = 150
+// Milliseconds that commits wait for a lock: longer than other processes need one, and too short to be noticed.
+const lockTimeout = 100
+
+/** A commit that is to be answered. */
+interface PendingCommit {
+  readonly writes: readonly Write[]
+  readonly families: CommitLine
+  /** The time after which it is no longer to be done. */
+  readonly deadline: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Commits to one set of families, or those that go alone. */
+interface CommitLine {
+  readonly name: string
+  pending: PendingCommit[]
+  /** How many batches are under way, and how many may be. */
+  running: number
+  readonly most: number
+  isCalled: boolean
+  /** Of a set of families: how many are not answered yet, and how many of these go alone. */
+  size: number
+  alone: number
+}
 
 export interface QueueLimits {
   /** Commits that may wait. */
   readonly maxWaiting: number
   /** Milliseconds after which a commit that waits is refused. */
   readonly timeout: number
+  /** Connections that commits have at most. */
+  readonly connections: number
 }
 
 /**
- * Group commit: the commits of one turn of the event loop, and all that come while a batch is under way, go to the
- * server in one statement. Each is answered for itself. A batch has one commit per item; others on the same item wait
- * for the next.
+ * Group commit: the commits of one burst, and all that come while a batch is under way, go to the server in one
+ * statement. Each is answered for itself. Those to different sets of families go in different batches, so that a locked
+ * table holds up no others. A batch has one commit per item; others on the same item wait for the next.
  *
- * Where a lock does not come soon, the commits that need it go alone from then on, and their neighbours without them.
- * Where a whole table is locked, one goes alone, and the others to that table wait until it is through.
+ * Where a lock is not granted soon, each commit of the batch goes alone, in turns.
  */
 export class CommitQueue {
-  readonly #batches: BatchRunner
-  readonly alone: LoneCommits
-  #pending: PendingCommit[] = []
-  /** The items of commits that are under way. */
+  readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
+  readonly #lines = new Map<string, CommitLine>()
+  readonly #alone: CommitLine
+  /** The items of commits that are under way, or go alone. */
   readonly #underWay = new Set<string>()
   #running = 0
-  #scheduled = false
-  #idleWaiters: (() => void)[] = []
+  #waiting = 0
+  #size = 0
+  #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly runner: StatementRunner, readonly limits: QueueLimits) {
-    this.#batches = new BatchRunner(runner)
-    this.alone = new LoneCommits(this.#batches, runner.lanes.alone, (commit, observed) => {
-      if (observed !== undefined) this.#end([commit], observed)
-      this.#schedule()
-      this.#tellIdle()
-    })
+  constructor (readonly connections: Connections, readonly limits: QueueLimits) {
+    this.#alone = this.#getLine('', Math.max(1, Math.floor(limits.connections / 2)))
+    connections.onInterval(now => this.#refuseLate(now))
+  }
+
+  get isIdle (): boolean {
+    return this.#size === 0
   }
 
   metrics (): Readonly<Record<string, number>> {
-    return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.alone.total }
+    return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.#aloneTotal }
   }
 
-  get #waiting (): number {
-    return this.#pending.length + this.alone.size
+  add (writes: readonly Write[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const line = this.#getLine(nameFamilies(writes))
+      const { maxWaiting, timeout } = this.limits
+      // Those that a lock holds up may fill half of the queue, so that there is room for others.
+      if (this.#waiting >= maxWaiting || (line.alone > 0 && line.size >= maxWaiting / 2)) {
+        this.#counts.addRefusal()
+        return reject(new BusyError('Too many changes wait to be made; nothing was done'))
+      }
+      line.pending.push({ writes, families: line, deadline: performance.now() + timeout, resolve, reject })
+      line.size++
+      this.#waiting++
+      this.#size++
+      this.connections.watch()
+      if (line.isCalled) return
+      line.isCalled = true
+      process.nextTick(() => { this.#call(line) })
+    })
   }
 
-  async add (writes: readonly Write[]): Promise<void> {
-    if (!this.#hasRoom(writes)) {
-      this.#counts.addRefusal()
-      throw new BusyError('Too many changes wait to be made; nothing was done')
+  #getLine (name: string, most = 1): CommitLine {
+    let line = this.#lines.get(name)
+    if (line === undefined) {
+      this.#lines.set(name, line = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 })
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#pending.push({ writes, deadline: performance.now() + this.limits.timeout, resolve, reject })
-      this.#schedule()
-    })
+    return line
   }
 
-  /** Fulfilled when nothing is pending any more. */
-  async idle (): Promise<void> {
-    if (this.#isIdle()) return
-    await new Promise<void>(resolve => { this.#idleWaiters.push(resolve) })
-  }
-
-  #isIdle (): boolean {
-    return this.#running === 0 && this.#waiting === 0
-  }
-
-  /** Those that a lock holds up may fill half of the queue, so that there is room for others. */
-  #hasRoom (writes: readonly Write[]): boolean {
-    const { maxWaiting } = this.limits
-    if (this.#waiting >= maxWaiting) return false
-    if (this.#waiting < maxWaiting / 2 || !this.#isHeldUp(writes)) return true
-    const heldUp = this.#pending.filter(commit => this.#isHeldUp(commit.writes)).length
-    return heldUp + this.alone.size < maxWaiting / 2
-  }
-
-  #isHeldUp (writes: readonly Write[]): boolean {
-    if (this.alone.size === 0) return false
-    return writes.some(({ key, layout }) => this.alone.locked.has(layout.family) || this.#underWay.has(key))
-  }
-
-  #tellIdle (): void {
-    if (this.#isIdle()) for (const resolve of this.#idleWaiters.splice(0)) resolve()
-  }
-
-  #schedule (): void {
-    const { batches } = this.runner.lanes
-    if (this.#scheduled || this.#running >= batches.size || this.#pending.length === 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
+  #call (line: CommitLine): void {
+    line.isCalled = false
+    while (line.pending.length > 0 && line.running < line.most && this.#running < this.limits.connections) {
+      const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
+      // Where all wait for items of others, they are called when those are done.
+      if (batch.length === 0) return
+      this.#waiting -= batch.length
+      line.running++
       this.#running++
-      // What is in it is settled when it begins, so that it takes all that have come by then.
-      batches.run(undefined, async () => {
-        const batch = this.#takeBatch()
-        if (batch.length > 0) await this.#run(batch)
-        return batch.length > 0
-      }).catch(() => true).then(ran => {
-        this.#running--
-        // Where there was nothing to take, whatever is in the way calls again.
-        if (ran) this.#schedule()
-        this.#tellIdle()
-      }, () => {})
-    })
+      this.#run(line, batch)
+    }
   }
 
-  #takeBatch (): PendingCommit[] {
+  #callAll (): void {
+    for (const line of this.#lines.values()) if (line.pending.length > 0) this.#call(line)
+  }
+
+  #takeBatch (line: CommitLine): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
-    const taken = new Set(this.#underWay)
-    const references = new References()
-    const now = performance.now()
+    const taken = new Set<string>()
+    // All parts of a statement see the data as it was when it began, so no commit may refer to what another one in it
+    // makes or deletes.
+    const used = new Set<string>()
+    const referred = new Set<string>()
     let rows = 0
-    for (const commit of this.#pending) {
-      if (commit.deadline < now) {
-        this.#counts.addRefusal()
-        commit.reject(makeTimeout())
-        continue
+    for (const commit of line.pending) {
+      const { writes } = commit
+      const isFree = writes.every(({ key, uses, isReferred }) =>
+        !taken.has(key) && !this.#underWay.has(key) && !(isReferred && used.has(key)) &&
+        !uses.some(each => referred.has(each)))
+      for (const { key, uses, isReferred } of writes) {
+        taken.add(key)
+        for (const each of uses) used.add(each)
+        if (isReferred) referred.add(key)
       }
-      const free = references.add(commit.writes) &&
-        commit.writes.every(({ key, layout }) => !taken.has(key) && !this.alone.locked.has(layout.family))
-      for (const { key } of commit.writes) taken.add(key)
-      if (free && (rows === 0 || rows + commit.writes.length <= maxRows)) {
-        rows += commit.writes.length
+      if (isFree && (rows === 0 || rows + writes.length <= maxRows)) {
+        rows += writes.length
         batch.push(commit)
       } else left.push(commit)
     }
-    this.#pending = left
+    line.pending = left
+    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
     return batch
   }
 
-  async #run (batch: readonly PendingCommit[]): Promise<void> {
-    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
-    this.#counts.addBatch(batch.length)
-    const observed: Revisions = new Map()
+  async #run (line: CommitLine, batch: readonly PendingCommit[]): Promise<void> {
+    const isAlone = line === this.#alone
+    if (!isAlone) this.#counts.addBatch(batch.length)
+    let parted: readonly PendingCommit[] = []
     try {
-      await this.#batches.run(batch, observed, { lock: patience, waits: true })
+      await this.#commit(batch)
     } catch (error) {
-      if (isLockTimeout(error)) await this.#part(batch, observed)
-      // Where it was the data of one commit that the server refused, the others must not suffer for it.
-      else if (batch.length > 1 && isAboutOne(error)) this.alone.add(batch)
-      else for (const { reject } of batch) reject(error)
+      const now = performance.now()
+      // Where the server refused the data of one commit, the others must not suffer for it.
+      const isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
+      if (isParted) parted = batch.filter(({ deadline }) => deadline > now)
+      const failure = isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
+      for (const commit of batch) if (!parted.includes(commit)) commit.reject(failure)
     }
-    this.#end(batch.filter(commit => !this.alone.has(commit)), observed)
+    line.running--
+    this.#running--
+    // Behind the others, so that they take turns where there are few connections.
+    this.#lines.delete(line.name)
+    this.#lines.set(line.name, line)
+    this.#part(parted, isAlone)
+    this.#end(parted.length === 0 ? batch : batch.filter(commit => !parted.includes(commit)), isAlone)
   }
 
-  /** After a lock that did not come: makes the commits that need no such lock, and lets the others go alone. */
-  async #part (batch: readonly PendingCommit[], observed: Revisions): Promise<void> {
-    const locked = await this.#batches.findLocked(batch)
-    const isHeld = ({ writes }: PendingCommit): boolean => writes.some(({ layout }) => locked.has(layout.family))
-    const [held, rest] = [batch.filter(isHeld), batch.filter(commit => !isHeld(commit))]
-    this.alone.addScouts(held, locked)
-    this.#pending.unshift(...held.filter(commit => !this.alone.has(commit)))
-    // Of what others may refer to, a row that is passed over now could be had a moment later, but too late to look.
-    const locking = rest.filter(({ writes }) => writes.some(({ referrers }) => referrers.length > 0))
-    this.alone.add(locking)
-    const others = rest.filter(commit => !locking.includes(commit))
-    if (others.length === 0) return
-    try {
-      this.alone.add(await this.#batches.run(others, observed, { lock: patience, waits: false }))
-    } catch (error) {
-      // The lock of an id that somebody else is inserting, or data: which of them it was, each finds out alone.
-      if (isLockTimeout(error) || isAboutOne(error)) this.alone.add(others)
-      else for (const { reject } of others) reject(error)
-    }
+  /** Lets commits go alone, after those that do already. */
+  #part (commits: readonly PendingCommit[], areAlone: boolean): void {
+    this.#alone.pending.push(...commits)
+    this.#waiting += commits.length
+    if (areAlone) return
+    this.#aloneTotal += commits.length
+    for (const { families } of commits) families.alone++
   }
 
-  #end (commits: readonly PendingCommit[], observed: Revisions): void {
-    for (const { writes } of commits) for (const { key } of writes) this.#underWay.delete(key)
-    this.#refuseStale(observed)
-  }
-
-  /** Refuses at once those that wait for an item which is now known to be at another revision than they expect. */
-  #refuseStale (observed: Revisions): void {
-    this.#pending = this.#pending.filter(({ writes, reject }) => {
-      const unfit = writes.find(({ key, expected }) => observed.has(key) && observed.get(key) !== expected)
-      if (unfit !== undefined) {
-        reject(makeRefusal(unfit))
-        return false
+  /** Makes commits together, in one statement and one transaction, and answers each for itself. */
+  async #commit (batch: readonly PendingCommit[]): Promise<void> {
+    const rows: BatchRow[] = []
+    const byFamily = new Map<string, BatchRow[]>()
+    for (const [c, { writes }] of batch.entries()) {
+      for (const write of writes) {
+        const row = { n: rows.length, c, write }
+        rows.push(row)
+        const others = byFamily.get(write.layout.family)
+        if (others === undefined) byFamily.set(write.layout.family, [row])
+        else others.push(row)
       }
-      // It may change these items, so those behind it have to wait for it.
-      for (const { key } of writes) observed.delete(key)
-      return true
+    }
+    // Always in one order of families, so that no two processes wait for each other.
+    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+    const { text, name } = this.#texts.get(describeBatch(tables), () => {
+      const text = writeBatch(tables)
+      return { text, name: this.connections.names.make(text) }
     })
+    const statements = [...lockReferred(rows), { text, name, values: tables.map(({ json }) => json) }]
+    const deadline = Math.min(...batch.map(({ deadline }) => deadline))
+    let refused: unknown[][]
+    try {
+      refused = await this.connections.retry(deadline, () => this.connections.write(statements, lockTimeout))
+    } catch (error) {
+      const [only, ...others] = batch as [PendingCommit, ...PendingCommit[]]
+      // Of several commits it is not known whose data it was.
+      throw others.length > 0 || isUndone(error)
+        ? error
+        : await explainRefusal(error, only.writes, this.connections.run)
+    }
+    answer(batch, rows, refused as [string, string | null][])
   }
+
+  #end (commits: readonly PendingCommit[], wereAlone: boolean): void {
+    for (const { writes, families } of commits) {
+      for (const { key } of writes) this.#underWay.delete(key)
+      families.size--
+      if (wereAlone) families.alone--
+    }
+    this.#size -= commits.length
+    this.#callAll()
+  }
+
+  /** Refuses what has waited for too long. */
+  #refuseLate (now: number): boolean {
+    for (const line of this.#lines.values()) {
+      const late = line.pending.filter(({ deadline }) => deadline < now)
+      if (late.length === 0) continue
+      line.pending = line.pending.filter(({ deadline }) => deadline >= now)
+      this.#waiting -= late.length
+      for (const { reject } of late) {
+        this.#counts.addRefusal()
+        reject(makeTimeout())
+      }
+      // Of those that were not under way, others may have the items.
+      this.#end(line === this.#alone ? late : late.map(commit => ({ ...commit, writes: [] })), line === this.#alone)
+    }
+    return this.#size > 0
+  }
+}
+
+/** The same for all commits to the same families. */
+function nameFamilies (writes: readonly Write[]): string {
+  const names = new Set<string>()
+  for (const { layout } of writes) names.add(layout.family)
+  return [...names].sort().join('\n')
+}
+
+/** @param refused the number of each write that was refused, and the reference that is broken */
+function answer (
+  batch: readonly PendingCommit[],
+  rows: readonly BatchRow[],
+  refused: readonly (readonly [string, string | null])[]
+): void {
+  const reasons = new Map<number, { readonly rank: number, readonly error: Error }>()
+  for (const [n, broken] of refused) {
+    const row = rows[Number(n)]
+    // One row is about the batch itself.
+    if (row === undefined) continue
+    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+    const rank = row.n + (broken === null ? 0 : rows.length)
+    const isFirst = rank < (reasons.get(row.c)?.rank ?? Infinity)
+    if (isFirst) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
+  }
+  for (const [c, { resolve, reject }] of batch.entries()) {
+    const reason = reasons.get(c)
+    if (reason === undefined) resolve()
+    else reject(reason.error)
+  }
+}
+
+function makeTimeout (): BusyError {
+  return new BusyError('What is to change was locked for too long; nothing was done')
 }

@@ -2,11 +2,11 @@ import type { ConstraintRule } from '../../core/storage/constraint-error.js'
 import { ConstraintError } from '../../core/storage/constraint-error.js'
 import type { Column } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
+import { quoteName } from '../sql/names.js'
 import { describeRule } from '../sql/relations.js'
 import { nameUnique } from '../sql/unique.js'
-import { readConstraintColumns, readDomainColumns } from './catalog.js'
+import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
-import type { Run } from './runner.js'
 import type { Write } from './writer.js'
 
 /** What the server says of what broke a rule. */
@@ -77,6 +77,41 @@ async function listColumns (refused: RefusedData, { layout }: Write, run: Run): 
   }
   if (dataType === undefined) return []
   const columns = await readDomainColumns(run, layout.table, schema, dataType)
-  // Of several with one domain, nobody knows which it was.
+  // Of several with one domain it is not known which it was.
   return columns.length === 1 ? columns : []
+}
+
+/** The columns that a constraint or a unique index is over, those in expressions among them. */
+async function readConstraintColumns (
+  run: Run,
+  schema: string | undefined,
+  table: string,
+  constraint: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`WITH relation AS (SELECT to_regclass($1)::oid AS oid)
+    SELECT attname FROM pg_attribute, relation WHERE attrelid = relation.oid AND attnum IN (
+      SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = relation.oid AND conname = $2
+      UNION ALL SELECT unnest(indkey::int2[]) FROM pg_index
+        WHERE indrelid = relation.oid AND indexrelid = to_regclass($3)
+      UNION ALL SELECT refobjsubid FROM pg_depend JOIN pg_index ON indexrelid = objid
+        WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = relation.oid
+        AND 0 = ANY (indkey::int2[])
+    ) AND attnum > 0 ORDER BY attnum`, [qualify(schema, table), constraint, qualify(schema, constraint)])
+  return rows.flat()
+}
+
+/** The columns of a table that have this domain. */
+async function readDomainColumns (
+  run: Run,
+  table: string,
+  schema: string | undefined,
+  domain: string
+): Promise<readonly unknown[]> {
+  const rows = await run(`SELECT attname FROM pg_attribute
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND atttypid = to_regtype($2)`, [table, qualify(schema, domain)])
+  return rows.flat()
+}
+
+function qualify (schema: string | undefined, name: string): string {
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
 }

@@ -1,8 +1,8 @@
 import type { Kind } from '../../core/storage/storage.js'
-import type { Dialect } from '../sql/dialect.js'
+import type { ColumnTexts, Dialect } from '../sql/dialect.js'
 import { indexedLength } from '../sql/dialect.js'
 import { quoteText } from '../sql/names.js'
-import { showMoment, writeForeignColumn, writePlain } from './foreign.js'
+import type { PresentColumn } from '../sql/present-column.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
 export const postgresDialect: Dialect = {
@@ -35,7 +35,7 @@ export const postgresDialect: Dialect = {
     return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, kind, present) }
   },
   writeFilled (column, kind, value, present) {
-    const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeLiteral(value, kind)})`
+    const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
   },
   absentFirst: ' NULLS FIRST',
@@ -48,8 +48,8 @@ export const postgresDialect: Dialect = {
     json: value => JSON.parse(value as string) as unknown
   },
   uniqueTerm: (column, kind) => kind === 'string' ? digest(column) : column,
-  literal: writeLiteral,
-  constant: writeLiteral
+  literal: writeTyped,
+  constant: writeTyped
 }
 
 // Texts of their own for dates, since a session may have any DateStyle and TimeZone.
@@ -73,11 +73,17 @@ function encode (value: unknown, kind: Kind): unknown {
   return kind === 'json' ? JSON.stringify(value) : value
 }
 
-function writeLiteral (value: unknown, kind: Kind): string {
-  const text = String(encode(value, kind))
+function writeTyped (value: unknown, kind: Kind): string {
+  return `${writeLiteral(String(encode(value, kind)))}::${plainTypes[kind]}`
+}
+
+/** A value of a statement as a literal, which may be cast to its type. */
+export function writeLiteral (value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  if (Array.isArray(value)) return `ARRAY[${value.map(writeLiteral).join(', ')}]`
+  const text = String(value)
   // A session may have backslashes mean something in plain quotes too.
-  const quoted = text.includes('\\') ? `E${quoteText(text.replaceAll('\\', '\\\\'))}` : quoteText(text)
-  return `${quoted}::${plainTypes[kind]}`
+  return text.includes('\\') ? `E${quoteText(text.replaceAll('\\', '\\\\'))}` : quoteText(text)
 }
 
 const plainTypes: Record<Kind, string> = {
@@ -88,4 +94,64 @@ const plainTypes: Record<Kind, string> = {
   date: 'date',
   'date-time': 'timestamptz',
   json: 'json'
+}
+
+/** What is different about a column of a type that our own tables do not have. */
+function writeForeignColumn (column: string, kind: Kind, present: PresentColumn): Partial<ColumnTexts> {
+  switch (kind) {
+    case 'string': return writeText(column, present)
+    case 'date-time': return writeMoment(column, present.type)
+    case 'json': return present.type.endsWith('[]') ? { selected: `to_json(${column})` } : {}
+    default: return {}
+  }
+}
+
+/** The column as a plain value of its kind, beside which a literal may stand. */
+function writePlain (column: string, kind: Kind, { type }: PresentColumn): string {
+  if (kind === 'string') return isText(type) ? column : `${column}::text`
+  if (kind === 'json') return `to_json(${column})`
+  return kind === 'date-time' && !isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
+}
+
+function writeText (column: string, present: PresentColumn): Partial<ColumnTexts> {
+  const { type } = present
+  if (isText(type)) return { compared: `${column} COLLATE "C"` }
+  const text = `${column}::text`
+  // In the order of their bytes, which is that of their text.
+  if (type === 'uuid') return { selected: text, compared: column, comparedAs: type, equated: column, equatedAs: type }
+  const compared = { selected: text, compared: `${text} COLLATE "C"` }
+  const as = findEqualType(present)
+  // So that an index of the column can be used.
+  return as === undefined ? { ...compared, equated: text } : { ...compared, equated: column, equatedAs: as }
+}
+
+function isText (type: string): boolean {
+  return /^(text$|character varying)/.test(type)
+}
+
+/** A type in which texts that can be kept in the column as they are are equal only to themselves. */
+function findEqualType ({ type, labels }: PresentColumn): string | undefined {
+  if (labels !== undefined || /^(bigint|integer|smallint)$/.test(type)) return type
+  if (/^character\(/.test(type)) return 'bpchar'
+  // Without a scale, 1.0 and 1.00 are two texts and one number.
+  return /^numeric\(/.test(type) ? 'numeric' : undefined
+}
+
+function isZoned (type: string): boolean {
+  return /tz$|with time zone$/.test(type)
+}
+
+/** Moments have milliseconds here: what a column has beyond them is neither shown nor compared. */
+function writeMoment (column: string, type: string): Partial<ColumnTexts> {
+  const hasMore = Number(/\((\d)\)/.exec(type)?.[1] ?? 6) > 3
+  if (isZoned(type) && !hasMore) return {}
+  const moment = isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
+  const compared = hasMore ? `date_trunc('milliseconds', ${moment})` : moment
+  const as = 'timestamp'
+  return { selected: showMoment(moment), compared, comparedAs: as, equated: compared, equatedAs: as }
+}
+
+/** Text of our own, since a session may have any DateStyle. @param moment in UTC, without its zone */
+function showMoment (moment: string): string {
+  return `to_char(${moment}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 }

@@ -4,6 +4,8 @@ import { errorCodes } from '../../core/errors.js'
 export interface PostgresPool {
   /** Of these `max`: how many connections it has at most; 10 where it does not say. */
   readonly options?: { readonly max?: number }
+  /** How many others wait for a connection. */
+  readonly waitingCount?: number
   connect (): Promise<PostgresClient>
   end (): Promise<void>
   on (event: 'error', listener: (error: Error) => void): unknown
@@ -14,24 +16,19 @@ export interface PostgresPool {
 
 /** What is used of one connection of it. */
 export interface PostgresClient {
-  /** Whether it sends a statement before the one before it is answered. */
-  readonly pipeline?: boolean
-  /** The connection itself, which can wait for further writes before it sends anything. */
-  readonly connection?: { readonly stream?: { cork? (): void, uncork? (): void } }
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
   on (event: 'error', listener: (error: Error) => void): unknown
   off (event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A statement as `pg` takes it. */
+/** A statement as `pg` takes it; several, joined by semicolons, have no values, and an array of results. */
 export interface PostgresQuery {
   text: string
   values?: unknown[]
   name?: string
   rowMode?: 'array'
   types?: { getTypeParser: () => (value: string) => unknown }
-  query_timeout?: number
 }
 
 export interface PoolSettings {
@@ -43,7 +40,7 @@ export interface PoolSettings {
 
 export interface OpenPool {
   readonly pool: PostgresPool
-  /** Whether its sessions have the time limit for statements; a proxy that pools transactions takes no such thing. */
+  /** Whether its sessions have the time limit for statements: a proxy that pools transactions refuses settings. */
   readonly limitsTime: boolean
 }
 
@@ -54,8 +51,7 @@ export async function openPool (connectionString: string, settings: PoolSettings
     connectionString,
     max: settings.poolSize,
     connectionTimeoutMillis: settings.connectionTimeout,
-    keepAlive: true,
-    pipeline: true
+    keepAlive: true
   }
   if (!settings.preparedStatements) return { pool: listenTo(new Pool(options)), limitsTime: false }
   const pool = listenTo(new Pool({ ...options, statement_timeout: settings.statementTimeout }))
@@ -70,8 +66,8 @@ export async function openPool (connectionString: string, settings: PoolSettings
 }
 
 /**
- * Listens to what breaks, which the next read or commit finds out: unheard, the event would end the process. To every
- * connection too, from its beginning: a server may greet it and end it in one piece, before anybody has it in hand.
+ * Listens to errors of connections, which the next read or commit reports: without a listener the event would end the
+ * process. A server may end a connection in the same packet in which it accepts it, so each has one from the beginning.
  */
 export function listenTo (pool: PostgresPool): PostgresPool {
   pool.on('error', ignore)
@@ -87,6 +83,8 @@ export function leaveAlone (pool: PostgresPool): void {
 function listenToClient (client: PostgresClient): void {
   client.on('error', ignore)
 }
+
+export function ignore (): void {}
 
 // SQLSTATE of a proxy that refuses a setting for the session.
 const refusedStart = '08P01'
@@ -112,63 +110,37 @@ export function getCode (error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** The code of a statement that took longer than it may. */
+/** The code of a statement that took longer than it may, or was cancelled. */
 export const statementTimedOut = '57014'
 
-/** Takes a connection for some work. One that broke, or is spent, is closed and not given back. */
-export async function useClient<T> (
-  pool: PostgresPool,
-  work: (client: PostgresClient) => Promise<T>,
-  isSpent: (client: PostgresClient) => boolean
-): Promise<T> {
-  const client = await pool.connect()
-  // A connection that breaks between two statements tells so by an event, which would end the process if nobody
-  // listened.
-  client.on('error', ignore)
-  let broken: Error | undefined
-  try {
-    return await work(client)
-  } catch (error) {
-    if (!isRefusal(error)) broken = error as Error
-    throw error
-  } finally {
-    const end = broken ?? isSpent(client)
-    // A connection that is thrown away may still tell what else broke, and nobody else listens to it.
-    if (end === false) client.off('error', ignore)
-    client.release(end)
-  }
-}
-
-export function ignore (): void {}
-
-/** What is written meanwhile is sent in one go, where the connection can. */
-export function sendTogether (client: PostgresClient, write: () => void): void {
-  const stream = client.connection?.stream
-  stream?.cork?.()
-  try {
-    write()
-  } finally {
-    stream?.uncork?.()
-  }
-}
-
-/** Whether the server refused a statement and goes on serving the connection. */
+/** Whether the server refused a statement and continues to serve the connection. */
 export function isRefusal (error: unknown): boolean {
   // Classes 08 (connection) and 57P (the server shuts down); a session that was idle in its transaction for too long.
   return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
+}
+
+/** Whether the server has undone everything, and the same may succeed. */
+export function isUndone (error: unknown): boolean {
+  // Not serializable, a deadlock, and the error by which a batch of commits undoes itself.
+  return ['40001', '40P01', '2201G'].includes(getCode(error))
+}
+
+/** Whether a lock was not granted in time: nothing was done. */
+export function isLockTimeout (error: unknown): boolean {
+  return getCode(error) === '55P03'
 }
 
 // SQLSTATE: classes that have to do with the server, the session or the statement. 54000 has not: an entry of an index
 // is too long.
 const notAboutData = /^(0[0-8A-Z]|2[4568BD]|3[4BDF]|4[02]|5[3578]|54(?!000)|72|F0|HV|XX)/
 
-/** Whether it may have been one commit of several that the server refused, and not the others. */
-export function isAboutOne (error: unknown): boolean {
-  // 42: also a trigger that is broken, as it asks for a table that is gone.
-  return isAboutData(error) || (isRefusal(error) && getCode(error).startsWith('42'))
-}
-
-/** Whether it was the data that the server refused: broken constraints, and whatever a trigger raises. */
+/** Whether the server refused the data: broken constraints, and whatever a trigger raises. */
 export function isAboutData (error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !notAboutData.test(getCode(error))
+}
+
+/** Whether the server may have refused one commit of several, and not the others. */
+export function isAboutOne (error: unknown): boolean {
+  // 42: also a broken trigger, such as one that reads a table that was dropped.
+  return isAboutData(error) || isUndone(error) || (isRefusal(error) && getCode(error).startsWith('42'))
 }

@@ -1,14 +1,33 @@
 import { Type } from '@sinclair/typebox'
-import type { Storage } from '../../core/storage/storage.js'
-import { readLineLimits } from '../../core/storage/waiting-line.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FamilyShape, Storage } from '../../core/storage/storage.js'
+import type { LineLimits } from '../../core/storage/waiting-line.js'
+import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
 import { rules } from '../../core/values/rules.js'
 import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
+import type { Layout, TableMapping } from '../sql/layout.js'
+import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
+import { quoteName } from '../sql/names.js'
 import type { SqlOptions } from '../sql/options.js'
 import { sqlRules } from '../sql/options.js'
+import type { SqlConnection } from '../sql/sql-storage.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
-import { openConnection } from './connection.js'
-import type { PostgresPool } from './driver.js'
+import { CommitQueue } from './commits.js'
+import type { Run } from './connections.js'
+import { Connections } from './connections.js'
+import { postgresDialect as dialect } from './dialect.js'
+import type { PoolSettings, PostgresPool } from './driver.js'
+import { leaveAlone, listenTo, openPool } from './driver.js'
+import type { MigrationSettings } from './migrate.js'
+import { Migration } from './migrate.js'
+import { ReadQueue } from './read-queue.js'
+import { TableReader } from './reader.js'
+import { ReadStatements } from './statements.js'
+import { applyIndexes, readColumns, readUniqueColumns } from './tables.js'
+import { checkTypes, mappableTypes } from './types.js'
+import type { Write } from './writer.js'
+import { TableWriter } from './writer.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
 export type { IndexedFields } from '../sql/choose-indexes.js'
@@ -87,4 +106,91 @@ const optionRules: OptionRules<AllOptions> = {
   connectionTimeout: rules.time,
   poolSize: rules.size,
   preparedStatements: rules.flag
+}
+
+interface PostgresTable {
+  readonly layout: Layout
+  readonly reader: TableReader
+  readonly writer: TableWriter | undefined
+}
+
+/** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
+type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
+
+interface PostgresSettings extends PoolSettings, MigrationSettings {
+  readonly line: LineLimits
+  readonly maxWaitingCommits: number
+}
+
+// As many as a pool of pg has where nothing is said.
+const defaultPoolSize = 10
+
+/** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
+async function openConnection (
+  source: PostgresSource,
+  settings: PostgresSettings
+): Promise<SqlConnection<Write, PostgresTable>> {
+  // What limits the time of a statement in a pool of the host is the host's.
+  const { pool, limitsTime } = 'pool' in source
+    ? { pool: listenTo(source.pool), limitsTime: true }
+    : await openPool(source.connectionString, settings)
+  const { statementTimeout, preparedStatements } = settings
+  const size = pool.options?.max ?? defaultPoolSize
+  const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
+  const forReads = Math.max(1, size - forCommits)
+  const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
+  const reads = new ReadQueue(connections, forReads, settings.connectionTimeout)
+  const commits = new CommitQueue(connections, {
+    maxWaiting: settings.maxWaitingCommits, timeout: statementTimeout, connections: forCommits
+  })
+  // Some connections are left to reads that are soon done.
+  const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
+  const line = new WaitingLine({ ...settings.line, maxHeavyReads })
+  const migration = new Migration(connections, settings, size)
+
+  return {
+    layOut: (shape, mapping) => layOutTable(connections.run, shape, mapping, settings.schema),
+    listMissing: layout => migration.listMissing(layout),
+    makeMissing: layout => migration.makeMissing(layout),
+    listUnique: layout => readUniqueColumns(connections.run, layout),
+    async openTable (given) {
+      const { layout, indexed } = await applyIndexes(connections.run, given)
+      return {
+        layout,
+        reader: new TableReader(new ReadStatements(reads, layout), indexed, line),
+        writer: layout.writable ? new TableWriter(layout) : undefined
+      }
+    },
+    commit: writes => commits.add(writes),
+    async idle () {
+      while (!reads.isIdle || !commits.isIdle) await delay(5)
+    },
+    async close () {
+      connections.releaseIdle()
+      if ('pool' in source) leaveAlone(pool)
+      else await pool.end()
+    },
+    metrics: () => ({
+      ...commits.metrics(),
+      ...line.metrics(),
+      statement_retries_total: connections.retries,
+      pool_waits_total: reads.waits,
+      pool_waiting: reads.waiting
+    })
+  }
+}
+
+/** How the family is kept. */
+async function layOutTable (
+  run: Run,
+  shape: FamilyShape,
+  mapping: TableMapping | undefined,
+  schema: string | undefined
+): Promise<Layout> {
+  if (mapping === undefined) return layOutOwnTable(shape, dialect, schema)
+  const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
+  const present = await readColumns(run, schemaPart + quoteName(mapping.table))
+  const layout = layOutMappedTable(shape, mapping, present, dialect)
+  checkTypes(layout, present, mappableTypes)
+  return layout
 }

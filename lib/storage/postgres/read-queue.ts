@@ -1,139 +1,300 @@
+import { randomUUID } from 'node:crypto'
 import { BusyError } from '../../core/storage/storage.js'
-import type { Lane } from './lanes.js'
-import { maxWaiting, tooMany } from './lanes.js'
-import type { QueuedRead } from './queued-read.js'
+import type { Connection, Connections, Statement } from './connections.js'
+import { isRefusal } from './driver.js'
 
-// Reads that go on one connection: to send more of them saves little, and the last waits for all.
-const maxReads = 32
+// Reads that become one statement: with more, little is saved, and the last waits for all.
+const maxMerged = 32
+// Milliseconds after which a text is merged again that was slow.
+const pause = 60_000
 
-/** The reads of one table that are not sent yet. */
-interface ReadLine {
-  reads: QueuedRead[]
-  /** Whether a connection is waited for. */
-  isCalling: boolean
-}
-
-/**
- * Small reads: those of one turn of the event loop, and all that come while no connection is free, go to the server in
- * one go, on as few connections as do. To send each by itself takes longer than all that is done with its answer.
- */
-export class ReadQueue {
-  readonly #lines = new Map<string, ReadLine>()
-  #isPlanned = false
-  #running = 0
-  #idleWaiters: (() => void)[] = []
-  #timer: NodeJS.Timeout | undefined
-  /** How many wait now. */
-  waiting = 0
-  /** How often somebody has had to wait for a connection. */
-  waits = 0
-  /** How many statements can be sent at once on one connection. */
-  maxStatements = 1
+/** The text of a statement, which many reads have in common. */
+export class KeptText {
+  #most: number
+  #pausedUntil = 0
 
   /**
-   * @param timeout milliseconds that a read waits for a connection
-   * @param send sends them all on one connection, and answers each
+   * @param isStable whether PostgreSQL reads by the same plan whatever the values are, so that it can be prepared
+   * @param shared the same for several sets of values: takes an array for each value, and returns one row at most for
+   *   each set, with the number of the set (from 1) after its columns. Without values, one answer is for all
    */
   constructor (
-    readonly lane: Lane,
-    readonly timeout: number,
-    readonly send: (reads: readonly QueuedRead[]) => Promise<void>
-  ) {}
+    readonly text: string,
+    readonly name: string | undefined,
+    readonly isStable: boolean,
+    readonly shared?: Pick<Statement, 'text' | 'name'>
+  ) {
+    this.#most = isStable ? maxMerged : 2
+  }
 
-  add (read: QueuedRead): void {
-    if (this.waiting >= maxWaiting) return read.reject(new BusyError(tooMany))
-    let line = this.#lines.get(read.table)
-    if (line === undefined) this.#lines.set(read.table, line = { reads: [], isCalling: false })
-    line.reads.push(read)
+  /** How many reads are merged at most. */
+  get mostMerged (): number {
+    if (this.shared === undefined) return 1
+    if (this.#most === 1 && performance.now() > this.#pausedUntil) this.#most = 2
+    return this.#most
+  }
+
+  /** Several at once are planned without their values, which may be much worse than one after the other. */
+  noteMerged (count: number, took: number): void {
+    if (this.isStable) return
+    if (took > 20 + 5 * count) {
+      this.#most = 1
+      this.#pausedUntil = performance.now() + pause
+    } else if (count === this.#most) this.#most = Math.min(maxMerged, 2 * count)
+  }
+
+  merge (reads: readonly { readonly values: readonly unknown[] }[]): Statement {
+    const { values } = reads[0] as { readonly values: readonly unknown[] }
+    const { text, name } = this.shared as Pick<Statement, 'text' | 'name'>
+    return { text, name, values: values.map((_, index) => reads.map(read => read.values[index])) }
+  }
+}
+
+/** How something is read. */
+export interface Reading {
+  readonly signal?: AbortSignal | undefined
+  /** Whether it may take long: then it is ended on the server when its client has left. */
+  readonly isHeavy?: boolean
+}
+
+interface PendingRead {
+  readonly kept: KeptText
+  readonly values: readonly unknown[]
+  readonly signal: AbortSignal | undefined
+  readonly isHeavy: boolean
+  readonly since: number
+  readonly resolve: (rows: unknown[][]) => void
+  readonly reject: (error: unknown) => void
+  /** Whether it has waited for a connection. */
+  isLate: boolean
+  /** Whether it goes by itself, since what the server refuses of several may be the data of one. */
+  isAlone: boolean
+  /** Whether its client has left. */
+  isLeft: boolean
+}
+
+/** The reads of one table. */
+interface TableReads {
+  /** Those that are not sent yet. */
+  pending: PendingRead[]
+  /** How many connections they have. */
+  held: number
+  /** Whether they are to be sent in this turn. */
+  isCalled: boolean
+  isConnecting: boolean
+}
+
+/** Reads that are on their way. */
+interface Flight {
+  readonly reads: readonly PendingRead[]
+  readonly connection: Connection
+  /** A comment by which the server knows the statement. */
+  readonly tag: string | undefined
+  isCancelling: boolean
+}
+
+// Longer queues only time out.
+const maxWaiting = 1000
+const tooMany = 'Too many requests wait for the database'
+const processTag = `dealbook ${randomUUID()}`
+let tags = 0
+
+/**
+ * Sends reads. One alone is sent at once. Those that come in one turn of the event loop while others are under way, and
+ * all that come while no connection is free, are merged where they have the same text: to send a statement and to read
+ * its answer takes several times as long as everything else that is done for a small read.
+ */
+export class ReadQueue {
+  readonly #tables = new Map<string, TableReads>()
+  /** Those for which there was no connection. */
+  readonly #blocked = new Set<TableReads>()
+  #held = 0
+  readonly #flights = new Set<Flight>()
+  /** How many wait for a connection now, and how many have had to. */
+  waiting = 0
+  waits = 0
+
+  /**
+   * @param maxHeld connections that reads have at most
+   * @param connectionTimeout milliseconds that a read waits for one
+   */
+  constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
+    connections.onInterval(now => this.#check(now))
+  }
+
+  get isIdle (): boolean {
+    return this.waiting === 0 && this.#flights.size === 0
+  }
+
+  read (table: string, kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => {
+      if (this.waiting >= maxWaiting) return reject(new BusyError(tooMany))
+      const { signal, isHeavy = false } = reading
+      const since = performance.now()
+      this.#add(table, {
+        kept, values, signal, isHeavy, since, resolve, reject, isLate: false, isAlone: false, isLeft: false
+      })
+    })
+  }
+
+  #add (name: string, read: PendingRead): void {
+    let table = this.#tables.get(name)
+    if (table === undefined) {
+      this.#tables.set(name, table = { pending: [], held: 0, isCalled: false, isConnecting: false })
+    }
+    table.pending.push(read)
     this.waiting++
-    read.onLeft = () => {
-      line.reads.splice(line.reads.indexOf(read), 1)
-      this.waiting--
-      this.#tellIdle()
+    this.connections.watch()
+    if (table.isCalled) return
+    table.isCalled = true
+    // Those of one burst come before the next tick, those of other sockets within this turn.
+    if (this.#flights.size === 0) process.nextTick(() => { this.#call(table) })
+    else setImmediate(() => { this.#call(table) })
+  }
+
+  #call (table: TableReads): void {
+    table.isCalled = false
+    if (table.pending.length === 0 || table.isConnecting) return
+    // One table has at most as many as it leaves to others: its reads may all wait for one lock.
+    const left = this.maxHeld - this.#held
+    if (left > 0 && (table.held === 0 || table.held < left)) {
+      this.#held++
+      table.held++
+      table.isConnecting = true
+      this.#send(table)
+      return
     }
-    if (this.#isPlanned) return
-    this.#isPlanned = true
-    setImmediate(() => { this.#sendAll() })
+    this.#blocked.add(table)
+    for (const read of table.pending) {
+      if (!read.isLate) this.waits++
+      read.isLate = true
+    }
   }
 
-  /** Fulfilled when no read is under way any more. */
-  async idle (): Promise<void> {
-    if (this.#isIdle()) return
-    await new Promise<void>(resolve => { this.#idleWaiters.push(resolve) })
-  }
-
-  #isIdle (): boolean {
-    return this.#running === 0 && this.waiting === 0
-  }
-
-  #sendAll (): void {
-    this.#isPlanned = false
-    for (const [table, line] of this.#lines) {
-      this.#call(table, line)
-      for (const read of line.reads) {
-        if (read.isLate) continue
-        read.isLate = true
-        this.waits++
+  async #send (table: TableReads): Promise<void> {
+    let reads: readonly PendingRead[] = []
+    let isConnected = false
+    try {
+      await this.connections.use(async connection => {
+        isConnected = true
+        table.isConnecting = false
+        reads = this.#take(table)
+        if (table.pending.length > 0) this.#call(table)
+        if (reads.length > 0) await this.#run(table, reads, connection)
+      })
+    } catch (error) {
+      if (!isConnected) {
+        table.isConnecting = false
+        reads = table.pending.splice(0)
+        this.waiting -= reads.length
       }
-      if (line.reads.length > 0) this.#timer ??= setTimeout(() => { this.#refuseLate() }, this.timeout)
-    }
-    this.#tellIdle()
-  }
-
-  /** Takes connections as long as there are free ones; then the first that becomes free. */
-  #call (table: string, line: ReadLine): void {
-    while (line.reads.length > 0 && !line.isCalling) {
-      line.isCalling = true
-      this.lane.run(table, async () => {
-        line.isCalling = false
-        const taken = this.#take(line)
-        this.#call(table, line)
-        if (taken.length === 0) return
-        this.#running++
-        await this.send(taken)
-        this.#running--
-        this.#tellIdle()
-      }).catch(() => {})
+      for (const read of reads) read.reject(error)
+    } finally {
+      this.#held--
+      table.held--
+      const blocked = [...this.#blocked]
+      this.#blocked.clear()
+      for (const each of blocked) this.#call(each)
     }
   }
 
-  #take (line: ReadLine): readonly QueuedRead[] {
-    const taken: QueuedRead[] = []
-    const left: QueuedRead[] = []
-    const texts = new Set<string>()
-    for (const read of line.reads) {
-      const { statement: { text, shared }, isAlone } = read
-      const isShared = shared !== undefined && !isAlone
-      if (taken.length < maxReads && (texts.size < this.maxStatements || (isShared && texts.has(text)))) {
-        // What cannot be shared is one statement more, whatever its text.
-        texts.add(isShared ? text : `${taken.length} ${text}`)
+  /** The first, and those that can be merged with it. */
+  #take (table: TableReads): PendingRead[] {
+    const [first, ...others] = table.pending
+    if (first === undefined) return []
+    const taken = [first]
+    const { kept, isAlone } = first
+    const most = isAlone ? 1 : kept.mostMerged
+    table.pending = most === 1
+      ? others
+      : others.filter(read => {
+        if (taken.length >= most || read.kept !== kept || read.isAlone) return true
         taken.push(read)
-        read.onLeft = undefined
-      } else left.push(read)
-    }
-    line.reads = left
+        return false
+      })
     this.waiting -= taken.length
     return taken
   }
 
-  #refuseLate (): void {
-    this.#timer = undefined
-    const latest = performance.now() - this.timeout
-    let oldest = Infinity
-    for (const line of this.#lines.values()) {
-      for (const read of line.reads) if (read.since <= latest) read.reject(new BusyError(tooMany))
-      line.reads = line.reads.filter(read => read.isWanted)
-      for (const { since } of line.reads) oldest = Math.min(oldest, since)
+  async #run (table: TableReads, reads: readonly PendingRead[], connection: Connection): Promise<void> {
+    const [first] = reads as [PendingRead]
+    const { kept, isHeavy } = first
+    const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : undefined
+    const flight: Flight = { reads, connection, tag, isCancelling: false }
+    this.#flights.add(flight)
+    const { text, name } = kept
+    const statement = reads.length > 1
+      ? kept.merge(reads)
+      : tag === undefined ? { text, name, values: first.values } : { text: tag + text, values: first.values }
+    const sent = performance.now()
+    const deadline = sent + this.connections.settings.statementTimeout
+    try {
+      const rows = await this.connections.retry(deadline, () => this.connections.read(connection, statement))
+      if (reads.length > 1) kept.noteMerged(reads.length, performance.now() - sent)
+      answer(reads, rows)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      for (const read of reads) {
+        if (reads.length === 1) read.reject(error)
+        else this.#sendAgain(table, read)
+      }
+    } finally {
+      this.#flights.delete(flight)
     }
-    this.waiting = [...this.#lines.values()].reduce((sum, { reads }) => sum + reads.length, 0)
-    if (oldest < Infinity) this.#timer = setTimeout(() => { this.#refuseLate() }, oldest - latest)
-    this.#tellIdle()
   }
 
-  #tellIdle (): void {
-    if (!this.#isIdle()) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  #sendAgain (table: TableReads, read: PendingRead): void {
+    read.isAlone = true
+    table.pending.push(read)
+    this.waiting++
+    this.#call(table)
   }
+
+  /** Gives up on reads whose clients have left, and refuses those that have waited for too long. */
+  #check (now: number): boolean {
+    for (const table of this.#tables.values()) {
+      if (table.pending.length === 0) continue
+      const { length } = table.pending
+      table.pending = table.pending.filter(({ signal, since, reject }) => {
+        if (signal?.aborted === true) reject(signal.reason)
+        else if (now - since > this.connectionTimeout) reject(new BusyError(tooMany))
+        else return true
+        return false
+      })
+      this.waiting -= length - table.pending.length
+    }
+    for (const flight of this.#flights) {
+      for (const read of flight.reads) {
+        if (read.isLeft || read.signal?.aborted !== true) continue
+        read.isLeft = true
+        read.reject(read.signal.reason)
+      }
+      if (flight.reads.every(({ isLeft }) => isLeft)) this.#cancel(flight)
+    }
+    return !this.isIdle
+  }
+
+  /** Again and again until it has ended: it may not have begun yet. */
+  #cancel (flight: Flight): void {
+    if (flight.tag === undefined || flight.isCancelling) return
+    flight.isCancelling = true
+    // What comes too late would end the next statement on the connection.
+    flight.connection.isSpent = true
+    this.connections.cancel(flight.tag).catch(() => {}).finally(() => { flight.isCancelling = false })
+  }
+}
+
+function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
+  const [{ values }] = reads as [PendingRead]
+  const isForAll = reads.length === 1 || values.length === 0
+  const found = new Map(isForAll ? [] : rows.map(row => [Number(row.at(-1)), row]))
+  for (const [index, read] of reads.entries()) {
+    const row = found.get(index + 1)
+    settle(read, isForAll ? rows : row === undefined ? [] : [row])
+  }
+}
+
+function settle ({ signal, resolve, reject }: PendingRead, rows: unknown[][]): void {
+  if (signal?.aborted === true) reject(signal.reason)
+  else resolve(rows)
 }

@@ -1,29 +1,15 @@
 import { BoundedCache } from '../../core/cache.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
-import type { Condition, Id, Order, Query, Stored } from '../../core/storage/storage.js'
-import type { ClauseBuilder } from '../sql/clauses.js'
-import { encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { restoreNumbers, selectJson } from './json.js'
-import type { Reading, StatementRunner } from './runner.js'
-import type { KeptText } from './shared-text.js'
-import { writeKept } from './shared-text.js'
-
-const maxTexts = 300
+import type { Reading, ReadQueue } from './read-queue.js'
+import { KeptText } from './read-queue.js'
 
 /** What one SELECT reads. */
-export interface Select extends Omit<Query, 'count'> {
-  readonly within?: RowWindow
-}
-
-/** Looks at so many rows at most: the first that meet these conditions, in this order. */
-export interface RowWindow {
-  readonly where: readonly Condition[]
-  readonly order: readonly Order[]
-  readonly rows: number
-}
+export type Select = Omit<Query, 'count'>
 
 /** Items as text, joined by commas. */
 export interface JoinedText {
@@ -36,25 +22,31 @@ export interface JoinedText {
   readonly last: Stored | undefined
 }
 
-/** The statements that read a family's table, the text of each written once and kept. */
+const maxTexts = 300
+// A page with more rows to pass over takes as long as many others.
+const shortSkip = 2000
+// Clients make up as many texts of pages as they like.
+const maxPageNames = 100
+
+/**
+ * The statements that read a family's table, the text of each written once and kept. Those with filters are not
+ * prepared: PostgreSQL plans a prepared statement without its values after a while, and may be wrong by far.
+ */
 export class ReadStatements {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
-  readonly #decodeId: (row: readonly unknown[]) => Id
   readonly #get: KeptText
   readonly #getMany: KeptText
   readonly #isShort: boolean
 
-  constructor (readonly runner: StatementRunner, readonly layout: Layout) {
-    const { columns, table, id } = layout
+  constructor (readonly queue: ReadQueue, readonly layout: Layout) {
+    const { columns, table, id: { equated, equatedAs: as } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     this.#isShort = !mayBeLong(columns.map(({ field }) => field))
-    this.#decodeId = row => makeRowDecoder([id], dialect)(row).id
     const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE`
-    this.#get = writeKept(layout, clauses => `${select} ${id.equated} = ${clauses.parameter(id.equatedAs)}`, true)
-    const { equated: column, equatedAs: as } = id
-    const hasId = dialect.inList({ column, as, from: 1, length: 1, negated: false, isCut: false })
-    this.#getMany = writeKept(layout, () => `${select} ${hasId}`, false)
+    this.#get = this.#keep(clauses => `${select} ${equated} = ${clauses.parameter(as)}`, true, true)
+    const hasId = dialect.inList({ column: equated, as, from: 1, length: 1, negated: false, isCut: false })
+    this.#getMany = this.#keep(() => `${select} ${hasId}`, true, false)
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
@@ -63,11 +55,11 @@ export class ReadStatements {
   }
 
   async nextId (signal?: AbortSignal): Promise<Id | undefined> {
-    const { present, kind } = this.layout.id
-    if (present?.next === undefined) return undefined
-    const { selected } = dialect.writeColumn(`(${present.next})`, kind, present)
-    const [row] = await this.#run({ text: `SELECT ${selected}`, shared: undefined }, [], { signal })
-    return row === undefined ? undefined : this.#decodeId(row)
+    const { id } = this.layout
+    if (id.present?.next === undefined) return undefined
+    const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
+    const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], { signal })
+    return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
   async getMany (ids: readonly Id[]): Promise<Stored[]> {
@@ -79,19 +71,21 @@ export class ReadStatements {
   }
 
   async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
-    const key = columns === this.layout.columns ? '*' : makeColumnsKey(columns)
-    const kept = this.#keep(select, key, () =>
-      writeKept(this.layout, clauses => this.#write(clauses, select, columns), false))
+    const kept = this.#texts.get(makeKey(select, makeColumnsKey(columns)), () =>
+      // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
+      this.#keep(clauses => `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}` +
+        clauses.orderBy(select.order), isStable(select), false))
     return await this.#run(kept, this.#encode(select), reading)
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
   async readText (select: Select, members: readonly Column[], reading: Reading): Promise<JoinedText> {
     // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
-    const kept = this.#keep(select, `text ${makeColumnsKey(members)}`, () =>
-      writeKept(this.layout, clauses => this.#writeText(clauses, select, members), this.#isShort))
+    const isMerged = this.#isShort && reading.isHeavy !== true && select.offset <= shortSkip
+    const kept = this.#texts.get(makeKey(select, `text ${isMerged} ${makeColumnsKey(members)}`), () =>
+      this.#keep(clauses => this.#writeText(clauses, select, members), isStable(select), isMerged))
     const [row] = await this.#run(kept, this.#encode(select), reading)
-    const [text, length, ...values] = row as [string | null, string, ...unknown[]]
+    const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]] | undefined ?? []
     if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined }
     const keys = listKeys(this.layout, select)
     const decode = makeRowDecoder(keys, dialect)
@@ -104,45 +98,38 @@ export class ReadStatements {
   }
 
   async count (where: readonly Condition[], reading: Reading): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () => writeKept(this.layout, clauses =>
-      `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, true))
+    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
+      this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])
   }
 
-  /** How many rows each of these windows has, in one statement. */
-  async countWindows (windows: readonly RowWindow[], reading: Reading): Promise<number[]> {
-    const key = windows.map(({ where, order, rows }) => `${rows} ${makeTextKey(dialect, where, order)}`).join('\n')
-    const kept = this.#texts.get(`windows\n${key}`, () => writeKept(this.layout, clauses => {
-      const counts = windows.map(window => `(SELECT count(*) FROM ${this.#writeWindow(clauses, window)})`)
-      return `SELECT ${counts.join(', ')}`
-    }, true))
-    const values = windows.flatMap(({ where }) => encodeParameters(this.layout, dialect, where))
-    const [counts = []] = await this.#run(kept, values, reading)
-    return windows.map((_, index) => Number(counts[index]))
+  /** Whether the table is so small that nothing about it takes long. */
+  async isSmall (signal?: AbortSignal): Promise<boolean> {
+    const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
+      FROM pg_class WHERE oid = to_regclass($1::text)`
+    const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], { signal })
+    return row?.[0] === 't'
   }
 
-  #keep ({ where, order, limit, offset, within }: Select, selected: string, write: () => KeptText): KeptText {
-    const withinKey = within === undefined ? '' : `${within.rows} ${makeTextKey(dialect, within.where, within.order)}`
-    return this.#texts.get(
-      `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}\n${withinKey}`,
-      write
-    )
-  }
-
-  #encode ({ where, offset, within }: Select): unknown[] {
-    const values = within === undefined ? [] : encodeParameters(this.layout, dialect, within.where)
-    values.push(...encodeParameters(this.layout, dialect, where))
+  #encode ({ where, offset }: Select): unknown[] {
+    const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
     return values
   }
 
-  #run ({ text, shared }: KeptText, values: unknown[], reading: Reading): Promise<unknown[][]> {
-    return this.runner.read(this.layout.table, { text, values, shared }, reading)
+  #run (kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.queue.read(this.layout.table, kept, values, reading)
   }
 
-  #write (clauses: ClauseBuilder, select: Select, columns: readonly Column[]): string {
-    return `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}${clauses.orderBy(select.order)}`
+  /** @param isMerged whether several are read in one statement: each returns one row at most */
+  #keep (write: (clauses: ClauseBuilder) => string, isStable: boolean, isMerged: boolean): KeptText {
+    const { names } = this.queue.connections
+    const text = write(new ClauseBuilder(this.layout, dialect))
+    const shared = isMerged ? writeShared(this.layout, write) : undefined
+    return new KeptText(text, isStable ? names.make(text, maxPageNames) : undefined, isStable, shared === undefined
+      ? undefined
+      : { text: shared, name: names.make(shared, maxPageNames) })
   }
 
   #writeText (clauses: ClauseBuilder, select: Select, members: readonly Column[]): string {
@@ -157,21 +144,109 @@ export class ReadStatements {
       `FROM (${numbered}) AS numbered`
   }
 
-  // What is selected stands outside: inside, the texts of dates would be made for all the rows that are passed over.
-  #writePage (clauses: ClauseBuilder, { where, order, limit, offset, within }: Select): string {
-    const from = within === undefined ? this.layout.table : this.#writeWindow(clauses, within)
-    const matching = `SELECT * FROM ${from}${clauses.where(where)}${clauses.orderBy(order)}`
-    const end = ` LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}`
-    return `(${matching}${end}) AS page`
+  #writePage (clauses: ClauseBuilder, { where, order, limit, offset }: Select): string {
+    const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
+    return `(${matching} LIMIT ${limit}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
   }
+}
 
-  #writeWindow (clauses: ClauseBuilder, { where, order, rows }: RowWindow): string {
-    const { table } = this.layout
-    return `(SELECT * FROM ${table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${rows}) AS looked`
-  }
+/** Whether a page is read by the same plan whatever the values are: along the key, or without any. */
+function isStable ({ where }: Select): boolean {
+  return where.every(({ field, op }) => field === 'id' && op !== 'ne')
+}
+
+/** The text for several sets of values; without values the same for all, and none where a value is a list. */
+function writeShared (layout: Layout, write: (clauses: ClauseBuilder) => string): string | undefined {
+  const arrays: string[] = []
+  let hasLists = false
+  const one = write(new ClauseBuilder(layout, {
+    ...dialect,
+    parameter (n, as) {
+      // Hidden in a query, so that the length of an array is no reason to plan the statement anew each time.
+      arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
+      return `"$given"."${n}"`
+    },
+    inList (test) {
+      hasLists = true
+      return dialect.inList(test)
+    }
+  }))
+  if (hasLists || arrays.length === 0) return hasLists ? undefined : one
+  const names = arrays.map((_, index) => `"${index + 1}"`)
+  return `SELECT one.*, "$given"."set" FROM unnest(${arrays.join(', ')}) ` +
+    `WITH ORDINALITY AS "$given" (${names.join(', ')}, "set"), LATERAL (${one}) AS one`
+}
+
+// Bytes; some thousand rows.
+const smallTable = 1024 * 1024
+
+function makeKey ({ where, order, limit, offset }: Select, selected: string): string {
+  return `${selected} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}`
 }
 
 /** The columns that tell where a row stands in the order. */
 function listKeys (layout: Layout, { order }: Select): Column[] {
   return order.map(({ field }) => getColumn(layout, field))
 }
+
+// In our own tables these are NOT NULL.
+const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
+
+// Stands before and after a number that JavaScript must write; within JSON it could only be escaped.
+const mark = '\u001e'
+
+/** Whether rows can be written as JSON by the server. What others have put into a column of JSON may be laid out. */
+export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
+  return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
+}
+
+/**
+ * A row as the text of a JSON object with these members, as `JSON.stringify` writes it once `restoreNumbers` has seen
+ * it; absent ones are left out.
+ */
+function selectJson (members: readonly Column[], mapped: boolean): string {
+  const isRequired = ({ field }: Column): boolean => !mapped && requiredFields.includes(field.name)
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const value = writeValue(column, mapped)
+    const member = `',${JSON.stringify(name)}:' || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
+    if (!isRequired(column)) return `coalesce(${member}, '')`
+    return index === 0 ? member.replace(',', '{') : member
+  })
+  if (isRequired(members[0] as Column)) return `${parts.join(' || ')} || '}'`
+  return `'{' || ltrim(${parts.join(' || ')}, ',') || '}'`
+}
+
+function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+  const marked = `${quotedMark} || ${selected} || ${quotedMark}`
+  switch (kind) {
+    // Beyond these, not every integer is a number of JavaScript.
+    case 'integer': return mapped
+      ? `CASE WHEN ${selected} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} ` +
+        `THEN ${selected}::text ELSE ${marked} END`
+      : `${selected}::text`
+    case 'number': return mapped ? marked : writeNumber(selected, marked)
+    case 'boolean': return `${selected}::text`
+    case 'string': return `to_json(${selected})::text`
+    case 'json': return `${selected}::text`
+    default: return `'"' || ${selected} || '"'`
+  }
+}
+
+// Of fractions PostgreSQL and JavaScript write the same digits, the fewest that tell a number from others, and between
+// these bounds neither writes an exponent. Of integers above PostgreSQL writes more digits than needed now and then.
+function writeNumber (column: string, marked: string): string {
+  return `CASE WHEN ${column} = trunc(${column}) AND abs(${column}) <= ${Number.MAX_SAFE_INTEGER} ` +
+    `THEN ${column}::bigint::text ` +
+    `WHEN abs(${column}) BETWEEN 1e-4 AND 1e15 THEN ${column}::text ` +
+    `ELSE ${marked} END`
+}
+
+const quotedMark = 'chr(30)'
+
+/** Writes the numbers that are marked as JavaScript does. */
+function restoreNumbers (text: string): string {
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(Number(number))) : text
+}
+
+const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')

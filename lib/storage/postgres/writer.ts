@@ -8,9 +8,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import { listWritten } from '../sql/layout.js'
 import type { Reference, Relations } from '../sql/relations.js'
 import { listLooked, refuseDangling, refuseInUse } from '../sql/relations.js'
-import { canHave } from './fit.js'
-import { nameReference } from './looks.js'
-import { findFlaw } from './values.js'
+import { canHave, findFlaw } from './types.js'
 
 /** One change as a row of a batch. */
 export interface Write {
@@ -21,12 +19,10 @@ export interface Write {
   readonly key: string
   /** The revision that must be there; undefined where nothing may be there. */
   readonly expected: number | undefined
-  /** The revision that it leaves; undefined where it leaves nothing. */
-  readonly revision: number | undefined
   /** The columns as members of a JSON object, without the braces. */
   readonly json: string
-  /** The references that are to be looked at. */
-  readonly looked: readonly Reference[]
+  /** The references that are to be checked. */
+  readonly checked: readonly Reference[]
   /** The keys of the items that they are to. */
   readonly uses: readonly string[]
   /** Of what is deleted: by what others may refer to it. */
@@ -63,8 +59,8 @@ export class TableWriter {
       if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
     if (kept.length > 0) record['$k'] = kept
-    const { looked, uses, referrers, isReferred } = relations === undefined ? noLooks : listLooks(change, relations)
-    if (looked.length > 0) record['$r'] = looked.map(({ column }) => column.name)
+    const { checked, uses, referrers, isReferred } = relations === undefined ? unrelated : relate(change, relations)
+    if (checked.length > 0) record['$r'] = checked.map(({ column }) => column.name)
     if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
     return {
       type: change.type,
@@ -72,9 +68,8 @@ export class TableWriter {
       id,
       key: makeKey(layout, id),
       expected: change.type === 'insert' ? undefined : change.expected,
-      revision: change.type === 'require' ? change.expected : item?.revision,
       json: JSON.stringify(record).slice(1, -1),
-      looked,
+      checked,
       uses,
       referrers,
       isReferred
@@ -82,19 +77,19 @@ export class TableWriter {
   }
 }
 
-type Looks = Pick<Write, 'looked' | 'uses' | 'referrers' | 'isReferred'>
+type Related = Pick<Write, 'checked' | 'uses' | 'referrers' | 'isReferred'>
 
-const noLooks: Looks = { looked: [], uses: [], referrers: [], isReferred: false }
+const unrelated: Related = { checked: [], uses: [], referrers: [], isReferred: false }
 
-function listLooks (change: Change, relations: Relations): Looks {
-  const looked = listLooked(change, relations)
+function relate (change: Change, relations: Relations): Related {
+  const checked = listLooked(change, relations)
   const id = getId(change)
-  for (const { reference, id: referred } of looked) {
+  for (const { reference, id: referred } of checked) {
     if (!canHave(reference.to.id, referred)) throw refuseDangling(reference, id)
   }
   return {
-    looked: looked.map(({ reference }) => reference),
-    uses: looked.map(({ reference, id }) => makeKey(reference.to, id)),
+    checked: checked.map(({ reference }) => reference),
+    uses: checked.map(({ reference, id }) => makeKey(reference.to, id)),
     // What a column cannot have, it does not refer to.
     referrers: change.type === 'delete' ? relations.referrers.filter(({ column }) => canHave(column, id)) : [],
     isReferred: (change.type === 'insert' || change.type === 'delete') && relations.referrers.length > 0
@@ -105,20 +100,27 @@ function makeKey ({ family }: Layout, id: Id): string {
   return `${family}\n${id}`
 }
 
-/** Whether a column of somebody else's stays as it is: it may hold more than we read of it, as microseconds. */
+/** Tells a reference from all others to the same family. */
+export function nameReference ({ from, column }: Reference): string {
+  return `${from.family}.${column.field.name}`
+}
+
+/** Whether a column of a mapped table stays as it is: it may hold more than is read of it, such as microseconds. */
 function isKept (change: Change, { present, field: { name } }: Column): boolean {
   return present !== undefined && name !== 'id' && change.type === 'replace' && change.current !== undefined &&
     isDeepStrictEqual(change.item[name], change.current[name])
 }
 
-/** Why a write is refused. */
-export function makeRefusal ({ expected, layout: { family }, id }: Write): Error {
-  return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
-}
-
-/** Why a write is refused for the sake of a reference. @param broken the field, or what refers to it */
-export function makeBroken ({ type, id, looked, referrers }: Write, broken: string): Error {
+/**
+ * Why a write is refused.
+ *
+ * @param broken the field whose reference is to nothing, or the family that refers to what is to be deleted; null where
+ *   the item is not as expected
+ */
+export function makeRefusal (write: Write, broken: string | null): Error {
+  const { type, expected, layout: { family }, id, checked, referrers } = write
+  if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
   return type === 'delete'
     ? refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)
-    : refuseDangling(looked.find(({ column }) => column.field.name === broken) as Reference, id)
+    : refuseDangling(checked.find(({ column }) => column.field.name === broken) as Reference, id)
 }
