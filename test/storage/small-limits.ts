@@ -1,13 +1,13 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import type { Storage } from '../../lib/core/storage/storage.js'
+import { lineLimits } from '../../lib/core/storage/waiting-line.js'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { lineLimits } from '../../lib/core/storage/waiting-line.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 
@@ -18,10 +18,8 @@ export interface RecordedStorage {
   dispose (): Promise<void>
 }
 
-/** So low that the planner takes all its ways with a handful of rows. */
-export const limits = {
-  lookRows: 3, fewEntries: 4, skipRows: 12, sliceRows: 4, maxSliceRows: 5, sliceMs: 5, anchorRows: 3
-}
+/** So low that a handful of rows is read in every way that there is. */
+export const limits = { keyRows: 6, indexRows: 3, lookRows: 3, fewEntries: 4, skipRows: 12, anchorRows: 3 }
 
 export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStorage> {
   const statements = new Set<string>()

@@ -334,6 +334,7 @@ t.test('a database whose statements have raw(), or only rows as objects', async 
     await storage.commit(insert('things', thing(1, { integer: 1, boolean: true })))
     t.same(await storage.get('things', 1), thing(1, { integer: 1, boolean: true }))
     t.same(await ids(storage, query({ where: [where('integer', 'gte', 1), where('string', 'ne', 'x')] })), [1])
+    t.same(await ids(storage, query({ where: [where('integer', 'regex', '1')] })), [1])
   }
 })
 
@@ -350,7 +351,8 @@ function likeBetterSqlite (hasRaw: boolean): SqliteDatabase {
       }
       return hasRaw ? { ...shared, raw: (on: boolean) => { statement.setReturnArrays(on) } } : shared
     },
-    close: () => { database.close() }
+    close: () => { database.close() },
+    function: (name, options, run) => { database.function(name, options, run) }
   }
 }
 
@@ -369,7 +371,7 @@ t.test('a pattern over many rows leaves other requests their turn', async t => {
   t.ok(turns > 10, `${turns} turns of the event loop meanwhile`)
 })
 
-t.test('over more rows than one slice: pages by number, counts, and what holds for the last only', async t => {
+t.test('over many rows: pages by number, counts, and what holds for the last only', async t => {
   const storage = sqliteStorage({ file: newFile() })
   t.teardown(() => storage.close())
   await storage.prepare(things)
@@ -390,17 +392,18 @@ t.test('over more rows than one slice: pages by number, counts, and what holds f
   t.same(await ids(storage, query({ where: [...halves, where('number', 'gt', rows)] })), [])
 })
 
-t.test('slices are read by one bound of each side, and items that are named without any', async t => {
+t.test('small pages are read by one bound of each side, and items that are named without any', async t => {
   const { storage, statements, dispose } = await makeSqlite()
   t.teardown(dispose)
   await storage.prepare(things)
   await storage.commit(insert('things', ...Array.from({ length: 30 }, (_, id) => thing(id, { number: id % 7 }))))
-  const within = [where('id', 'gt', 1), where('id', 'lt', 29)]
-  t.same(await ids(storage, query({ where: within, sort: ['-number'], limit: 3 })), [6, 13, 20])
+  const within = [where('id', 'gt', 1), where('id', 'lt', 29), where('id', 'gte', 0), where('id', 'lt', 50)]
+  t.same(await ids(storage, query({ where: within, limit: 3 })), [2, 3, 4])
   t.same(await ids(storage, query({ where: [...within, where('number', 'ne', 1)], offset: 20, limit: 2 })), [25, 26])
   const sixes = [...within, where('number', 'regex', '6')]
   t.same(await ids(storage, query({ where: sixes, sort: ['-id'] })), [27, 20, 13, 6])
-  t.same([...statements].filter(text => /"id" (>=?) .*"id" >|"id" (<=?) .*"id" </.test(text)), [])
+  const small = [...statements].filter(text => !/random/.test(text))
+  t.same(small.filter(text => /"id" (>=?) [^)]*"id" >|"id" (<=?) [^)]*"id" </.test(text)), [])
 
   const before = statements.size
   const named = [where('id', 'eq', 6, 8), where('number', 'gte', 0)]
@@ -419,7 +422,8 @@ t.test('queries that a client makes up do not take the place of those that are a
       prepared.set(sql, (prepared.get(sql) ?? 0) + 1)
       return database.prepare(sql)
     },
-    close: () => {}
+    close: () => {},
+    function: (name, options, run) => { database.function(name, options, run) }
   }
   const storage = sqliteStorage({ database: counting })
   await storage.prepare(things)
@@ -455,7 +459,8 @@ t.test('only what differs is written, and savepoints are made only where a commi
       written.push(sql)
       return database.prepare(sql)
     },
-    close: () => database.close()
+    close: () => database.close(),
+    function: (name, options, run) => { database.function(name, options, run) }
   }
   const storage = sqliteStorage({ database: watched })
   await storage.prepare(people)

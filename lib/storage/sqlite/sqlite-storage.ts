@@ -65,7 +65,9 @@ interface AllOptions extends SqliteOptions {
 const optionChecks: OptionChecks<AllOptions> = {
   ...sqlChecks,
   file: checkText,
-  database: value =>
-    typeof (Object(value) as SqliteDatabase).prepare === 'function' ? undefined : 'must be an open database',
+  database: value => {
+    const { prepare, function: define } = Object(value) as Partial<SqliteDatabase>
+    return typeof prepare === 'function' && typeof define === 'function' ? undefined : 'must be an open database'
+  },
   busyTimeout: checkCount
 }
