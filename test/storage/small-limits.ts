@@ -4,7 +4,6 @@ import type { Storage } from '../../lib/core/storage/storage.js'
 import { lineLimits } from '../../lib/core/storage/waiting-line.js'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
-import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -21,7 +20,7 @@ export interface RecordedStorage {
 /** So low that a handful of rows is read in every way that there is. */
 export const limits = { keyRows: 6, indexRows: 3, lookRows: 3, fewEntries: 4, skipRows: 12, anchorRows: 3 }
 
-export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStorage> {
+export async function makeSqlite (): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const database = new DatabaseSync(':memory:')
   const recording: SqliteDatabase = {
@@ -34,7 +33,7 @@ export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStor
     function: (name, options, run) => { database.function(name, options, run) }
   }
   const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), { indexes })
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
   return {
     storage,
     statements,
@@ -45,7 +44,7 @@ export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStor
   }
 }
 
-export async function makePostgres (indexes?: IndexedFields): Promise<RecordedStorage> {
+export async function makePostgres (): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 4 })
@@ -76,7 +75,7 @@ export async function makePostgres (indexes?: IndexedFields): Promise<RecordedSt
     maxWaitingCommits: 1000,
     line: lineLimits
   }
-  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), { indexes })
+  const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), {})
   return {
     storage,
     statements,

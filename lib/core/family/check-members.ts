@@ -6,6 +6,7 @@ const kinds = {
   text: { name: 'a text', holds: (value: unknown) => typeof value === 'string' },
   texts: { name: 'a list of names', holds: (value: unknown) => Array.isArray(value) && value.every(kinds.text.holds) },
   rows: { name: 'a list of rows of fields, such as [["number"]]', holds: isRows },
+  indexes: { name: 'a list of fields, or of rows of them, such as ["status"]', holds: isIndexes },
   function: { name: 'a function', holds: (value: unknown) => typeof value === 'function' },
   boolean: { name: 'true or false', holds: (value: unknown) => typeof value === 'boolean' },
   object: { name: 'an object', holds: isObject },
@@ -38,6 +39,7 @@ export const definitionRules: Rules<FamilyDefinition> = {
   title: { kind: 'text' },
   list: { kind: 'texts' },
   versioned: { kind: 'boolean' },
+  indexes: { kind: 'indexes' },
   unique: { kind: 'rows' },
   references: { kind: 'object' },
   queries: { kind: 'object' }
@@ -127,6 +129,10 @@ export function findMemberFlaw (value: unknown, rules: Readonly<Record<string, R
 
 function isRows (value: unknown): boolean {
   return Array.isArray(value) && value.every(kinds.texts.holds)
+}
+
+function isIndexes (value: unknown): boolean {
+  return Array.isArray(value) && value.every(row => kinds.text.holds(row) || kinds.texts.holds(row))
 }
 
 function isEdit (value: unknown): boolean {

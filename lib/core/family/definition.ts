@@ -98,6 +98,11 @@ export interface FamilyDefinition<
    */
   readonly order?: readonly OrderTerm<P>[]
   /**
+   * Fields, or rows of fields, that are often filtered or ordered by, as in `['status', ['customer', 'createdAt']]`: a
+   * database has an index over each. What is in `order` or `unique`, or refers to others, has one without.
+   */
+  readonly indexes?: readonly (MemberName<P> | readonly MemberName<P>[])[]
+  /**
    * Rows of fields whose values together no two items have, as in `[['number']]`. An item that has nothing in one of
    * them is not compared. The storage keeps it: of two who ask for one value at once, one gets it.
    */

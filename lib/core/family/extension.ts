@@ -24,6 +24,8 @@ export interface FamilyExtension<
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** Fields that can be edited, besides those of the family; other words, or `allowed`, take the place of its own. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
+  /** Fields, or rows of fields, that have an index, besides those of the family. */
+  readonly indexes?: FamilyDefinition<P & NoInfer<X>>['indexes']
   /** Rows of fields whose values together no two items have, besides those of the family. */
   readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
   /** Fields that hold the id of another item, besides those of the family. */
@@ -39,7 +41,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const flaw = findMemberFlaw(extension, rules) ?? findFlawInFields(extension) ?? findFlawInEditMembers(extension.edit)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
-  const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension
+  const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension
   for (const field of create ?? []) {
     if (base.create?.includes(field) === true) {
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, `a client sends "${field}" at creation already`)
@@ -57,6 +59,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(initial === undefined ? {} : { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
     ...(edit === undefined ? {} : { edit: extendEdit(base, readEdit(edit)) }),
+    ...(indexes === undefined ? {} : { indexes: [...base.indexes ?? [], ...indexes] }),
     ...(unique === undefined ? {} : { unique: [...base.unique ?? [], ...unique] }),
     ...(references === undefined ? {} : { references: { ...base.references, ...references } }),
     ...extendList(base, extension),

@@ -16,7 +16,7 @@ import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { findFlawInKeys, readReferences, shapeKeys } from './keys.js'
 import type { Context, NounOperation, Operation } from './operation.js'
 import { nameAction } from './operation.js'
-import { findFlawInOrder, listIndexes } from './order.js'
+import { findFlawInIndexes, findFlawInOrder, listIndexes } from './order.js'
 import type { CompiledOther } from './others.js'
 import { compileOthers } from './others.js'
 import type { Params } from './params.js'
@@ -92,7 +92,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
   // Of what is no definition at all there is no name either.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
-  const { name, singular, queries = {}, create, attributes, state, order: terms = [] } = definition
+  const { name, singular, queries = {}, create, attributes, state, order: terms = [], indexes = [] } = definition
 
   const { properties } = definition.fields
   const operations = compileOperations(definition)
@@ -101,8 +101,9 @@ export function compileFamily (definition: FamilyDefinition): Family {
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
   const ownFields = listFields(definition.fields)
+  const storedFields = [...ownFields, ...listFields(ServiceFields)]
   const flawInUse = findFlawInOrder(fields, terms) ?? findFlawInPresentation(fields, definition) ??
-    findFlawInKeys(ownFields, definition)
+    findFlawInIndexes(storedFields, indexes) ?? findFlawInKeys(ownFields, definition)
   if (flawInUse !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(name, flawInUse)
   const order = terms.map(readOrder)
   const hasLongItems = mayBeLong(ownFields)
@@ -122,8 +123,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
       mayBeLong(listFields(operation.params))),
     shape: {
       name,
-      fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: listIndexes(ownFields, order),
+      fields: storedFields,
+      indexes: listIndexes(definition, order),
       creates: create !== undefined,
       ...shapeKeys(definition)
     },

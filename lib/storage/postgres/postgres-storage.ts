@@ -11,7 +11,6 @@ import { openConnection } from './connection.js'
 import type { PostgresPool } from './driver.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
-export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
 export type { SqlOptions } from '../sql/options.js'
@@ -59,11 +58,11 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  const { tables, indexes, connectionString = '', pool }: AllOptions = options
+  const { tables, connectionString = '', pool }: AllOptions = options
   const migrate = readMigrate(options.migrate)
   const source = pool === undefined ? { connectionString } : { pool }
   const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
-  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate, place })
+  return createSqlStorage(() => openConnection(source, settings), { tables, migrate, place })
 }
 
 // Host and database, and never who connects by which password.

@@ -77,9 +77,8 @@ export class HeavyReads {
   #goWithoutWorkers (): void {
     if (this.#workers === undefined) return
     this.#workers = undefined
-    process.emitWarning('fastify-dealbook: heavy-worker.js is not beside the module that starts it, as after bundling. ' +
-      'Heavy reads of SQLite run in the main thread and hold it up: leave the package out of the bundle',
-    { code: 'DEALBOOK_NO_WORKER' })
+    process.emitWarning('fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite ' +
+      'run in the main thread and hold it up; leave the package out of the bundle', { code: 'DEALBOOK_NO_WORKER' })
   }
 }
 
