@@ -40,6 +40,8 @@ t.test('what arrives together is begun, read and written together, in one turn',
 })
 
 t.test('a request that is alone begins at once', async t => {
+  const clock = { now: 1e6 }
+  t.intercept(performance, 'now', { value: () => clock.now })
   const [connection, other] = [{}, {}]
   await waitToBegin(connection)
   await nextTurn()
@@ -52,12 +54,18 @@ t.test('a request that is alone begins at once', async t => {
   t.ok(waitToBegin(undefined), 'a connection that carries several at once')
   t.ok(waitToBegin(undefined))
   await begin()
-  await new Promise(resolve => setTimeout(resolve, 150))
+  await nextTurn()
+  clock.now += 101
   t.equal(waitToBegin(connection), undefined, 'nothing has come for a while')
 })
 
 t.test('what is to be written is written at once, with all that follows from the same', async t => {
   const notes: string[] = []
+  // However busy the machine is.
+  t.intercept(performance, 'now', { value: () => 1e6 })
+  await begin()
+  await begin()
+  await nextTurn()
   const turn = noteNextTurn(notes)
   await Promise.all(['a', 'b'].map(async name => {
     await Promise.resolve()
@@ -66,6 +74,13 @@ t.test('what is to be written is written at once, with all that follows from the
   }))
   await turn
   t.strictSame(notes, ['a', 'b', 'next turn'])
+})
+
+t.test('who writes on and on, alone, keeps nothing from its turn', async t => {
+  const state = { isOver: false, writes: 0 }
+  setTimeout(() => { state.isOver = true }, 1)
+  for (; !state.isOver; state.writes++) await wait('write')
+  t.ok(state.writes > 0)
 })
 
 t.test('what comes too late for its phase has it in the next turn', async t => {

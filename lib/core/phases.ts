@@ -9,6 +9,10 @@ const { setImmediate, queueMicrotask, performance, process: { nextTick } } = glo
 const waiting: Record<Phase, (() => void)[]> = { begin: [], read: [], write: [] }
 let isPlanned = false
 
+// How long (in milliseconds) work goes on in one turn without a look at what else has arrived.
+const maxTurn = 5
+let turnedAt = -Infinity
+
 /**
  * Calls this as soon as all that is under way has been done, or in a phase that is still to come. Requests that arrive
  * together are so begun together, read together and written together, each phase with all that follows from it at once
@@ -17,12 +21,16 @@ let isPlanned = false
  */
 export function runInPhase (phase: Phase, run: () => void): void {
   waiting[phase].push(run)
-  if (!isPlanned) plan(nextTick)
+  if (!isPlanned) plan(isTurnLong() ? setImmediate : nextTick)
 }
 
-/** Whether phases are still to come in which something waits. */
-export function isTogether (): boolean {
-  return isPlanned
+/** Whether there is nothing to wait for: no other request has arrived, and this turn has not lasted long. */
+export function isAlone (): boolean {
+  return !isPlanned && !isTurnLong()
+}
+
+function isTurnLong (): boolean {
+  return performance.now() - turnedAt > maxTurn
 }
 
 let beginning: Promise<void> | undefined
@@ -40,10 +48,13 @@ const maxPause = 100
  */
 export function waitToBegin (connection?: object): Promise<void> | undefined {
   const now = performance.now()
-  const isAlone = !isPlanned && (now - lastAt > maxPause || (connection !== undefined && connection === lastConnection))
+  const sinceLast = now - lastAt
+  const isFirst = sinceLast > maxPause || (connection !== undefined && connection === lastConnection)
+  // What arrives after a while has come with a turn.
+  if (sinceLast > maxTurn) turnedAt = now
   lastConnection = connection
   lastAt = now
-  if (isAlone) return undefined
+  if (isFirst && !isPlanned) return undefined
   beginning ??= new Promise(resolve => {
     waiting.begin.push(() => {
       beginning = undefined
@@ -54,9 +65,12 @@ export function waitToBegin (connection?: object): Promise<void> | undefined {
   return beginning
 }
 
-function plan (defer: (run: () => void) => unknown): void {
+function plan (defer: typeof setImmediate | typeof nextTick): void {
   isPlanned = true
-  defer(() => { runFrom(0) })
+  defer(() => {
+    if (defer === setImmediate) turnedAt = performance.now()
+    runFrom(0)
+  })
 }
 
 function runFrom (at: number): void {

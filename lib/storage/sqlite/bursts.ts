@@ -1,4 +1,4 @@
-import { isTogether, runInPhase } from '../../core/phases.js'
+import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
 import type { Anchors } from './anchors.js'
@@ -13,8 +13,6 @@ export class ReadBurst {
   #reads: (() => () => void)[] = []
   #transactions = 0
   #isOpen = false
-  #since = 0
-  #spent = 0
   readonly #ends: { readonly begin: WriteStatement, readonly end: WriteStatement } | undefined
 
   /**
@@ -29,7 +27,7 @@ export class ReadBurst {
 
   /** Reads at once, or together with others at the end of this turn. */
   read<T> (run: () => T): T | Promise<T> {
-    if (!isTogether() && this.#hasTime()) return this.#readAlone(run)
+    if (isAlone()) return this.#readAlone(run)
     return new Promise((resolve, reject) => {
       this.#reads.push(() => {
         try {
@@ -53,24 +51,12 @@ export class ReadBurst {
     while (this.#reads.length > 0) await new Promise<void>(resolve => { runInPhase('write', resolve) })
   }
 
-  #hasTime (): boolean {
-    const now = performance.now()
-    if (now - this.#since > 2 * this.maxMs) {
-      this.#since = now
-      this.#spent = 0
-    }
-    return this.#spent < this.maxMs
-  }
-
   #readAlone<T> (run: () => T): T | Promise<T> {
-    const began = performance.now()
     try {
       return run()
     } catch (error) {
       if (isBusy(error)) return this.#readLater(run)
       throw error
-    } finally {
-      this.#spent += performance.now() - began
     }
   }
 
@@ -145,7 +131,8 @@ export interface CommitSettings {
  */
 export class CommitQueue {
   #pending: PendingCommit[] = []
-  #running: Promise<void> | undefined
+  #isRunning = false
+  #onIdle: (() => void)[] = []
   readonly #counts = new CommitCounts()
   readonly #transact: (run: () => void) => void
 
@@ -157,41 +144,62 @@ export class CommitQueue {
     return this.#counts.metrics(this.#pending.length)
   }
 
-  async add (writes: readonly Write[]): Promise<void> {
-    if (this.#pending.length >= this.settings.maxWaitingCommits) {
-      this.#counts.addRefusal()
-      throw new BusyError('Too many changes wait to be made; nothing was done')
-    }
-    await new Promise<void>((resolve, reject) => {
+  add (writes: readonly Write[]): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      if (this.#pending.length >= this.settings.maxWaitingCommits) {
+        this.#counts.addRefusal()
+        return reject(new BusyError('Too many changes wait to be made; nothing was done'))
+      }
       this.#pending.push({ writes, resolve, reject })
-      this.#running ??= this.#run()
+      if (this.#isRunning) return
+      this.#isRunning = true
+      this.#plan()
     })
   }
 
   /** Fulfilled when nothing is pending any more. */
   async idle (): Promise<void> {
-    await this.#running
+    if (this.#isRunning) await new Promise<void>(resolve => { this.#onIdle.push(resolve) })
   }
 
-  async #run (): Promise<void> {
-    do {
-      await new Promise<void>(resolve => { runInPhase('write', resolve) })
-      const group = this.#takeGroup()
-      this.#counts.addBatch(group.length)
-      await this.#settle(group)
-    } while (this.#pending.length > 0)
-    this.#running = undefined
+  #plan (): void {
+    runInPhase('write', () => { this.#run() })
   }
 
-  async #settle (group: readonly PendingCommit[]): Promise<void> {
+  #run (): void {
+    const group = this.#takeGroup()
+    this.#counts.addBatch(group.length)
     try {
-      const settlers = await waitUntilFree(this.settings.busyTimeout, () => this.#commitGroup(group))
-      for (const settle of settlers) settle()
+      for (const settle of this.#commitGroup(group)) settle()
     } catch (error) {
-      // A rule that is tested when a transaction ends, or that ends it, does not tell whose change broke it.
-      if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
-      else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+      const settling = isBusy(error) ? this.#settle(group) : this.#fail(group, error)
+      settling.then(() => { this.#goOn() })
+      return
     }
+    this.#goOn()
+  }
+
+  #goOn (): void {
+    if (this.#pending.length > 0) return this.#plan()
+    this.#isRunning = false
+    for (const resolve of this.#onIdle.splice(0)) resolve()
+  }
+
+  async #fail (group: readonly PendingCommit[], error: unknown): Promise<void> {
+    // A rule that is tested when a transaction ends, or that ends it, does not tell whose change broke it.
+    if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
+    else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+  }
+
+  /** Tries again from a timer as long as another process is writing. */
+  async #settle (group: readonly PendingCommit[]): Promise<void> {
+    let settlers: (() => void)[] = []
+    try {
+      settlers = await waitUntilFree(this.settings.busyTimeout, () => this.#commitGroup(group))
+    } catch (error) {
+      await this.#fail(group, error)
+    }
+    for (const settle of settlers) settle()
   }
 
   #takeGroup (): PendingCommit[] {
