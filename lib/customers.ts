@@ -17,6 +17,7 @@ export const customers = defineFamily({
   }),
   title: 'id',
   list: ['id', 'age', 'children'],
+  indexes: ['age', 'children'],
   queries: {
     'customers-by-age': defineQuery({ field: 'age' }),
     'customers-by-children': defineQuery({ field: 'children' })

@@ -62,7 +62,7 @@ export const errorCodes = makeErrors({
     'them, or leave out the row of "unique"', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
-  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables or indexes has "%s", but no family of that name is ' +
+  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables has "%s", but no family of that name is ' +
     'kept in this storage; there are %s.%s', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]

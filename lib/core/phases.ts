@@ -1,46 +1,76 @@
-import { executionAsyncResource } from 'node:async_hooks'
-
 /** What is done at the end of a turn of the event loop, in this order. */
 const order = ['begin', 'read', 'read', 'write'] as const
 
 type Phase = typeof order[number]
 
 // As they are now: what a host's tests put in their place later does not hold up requests.
-const { setImmediate, queueMicrotask, process: { nextTick } } = globalThis
-
-// One of the objects that Node makes for every tick. While none is alive, the garbage collector takes their hidden
-// class too; where that happens before V8 has optimized `nextTick`, each of its calls, by anybody in the process, costs
-// up to ten times as much for good: `node bench/ticks.js` shows it.
-const kept: object[] = []
-nextTick(() => { kept.push(executionAsyncResource()) })
+const { setImmediate, queueMicrotask, performance, process: { nextTick } } = globalThis
 
 const waiting: Record<Phase, (() => void)[]> = { begin: [], read: [], write: [] }
 let isPlanned = false
 
+// How long (in milliseconds) work goes on in one turn without a look at what else has arrived.
+const maxTurn = 5
+let turnedAt = -Infinity
+
 /**
- * Calls this at the end of this turn of the event loop, or in a phase that is still to come in it. Requests that arrive
+ * Calls this as soon as all that is under way has been done, or in a phase that is still to come. Requests that arrive
  * together are so begun together, read together and written together, each phase with all that follows from it at once
  * (what is read may lead to a second read). Where parsing, deciding, reading and sending take turns for each request,
  * they find the caches of the processor filled by one another, and a small read takes four times as long.
  */
 export function runInPhase (phase: Phase, run: () => void): void {
   waiting[phase].push(run)
-  if (isPlanned) return
-  isPlanned = true
-  setImmediate(() => { runFrom(0) })
+  if (!isPlanned) plan(isTurnLong() ? setImmediate : nextTick)
+}
+
+/** Whether there is nothing to wait for: no other request has arrived, and this turn has not lasted long. */
+export function isAlone (): boolean {
+  return !isPlanned && !isTurnLong()
+}
+
+function isTurnLong (): boolean {
+  return performance.now() - turnedAt > maxTurn
 }
 
 let beginning: Promise<void> | undefined
+let lastConnection: object | undefined
+let lastAt = -Infinity
 
-/** Fulfilled in the phase in which requests begin. */
-export function waitToBegin (): Promise<void> {
+// Clients that ask less often than this (in milliseconds) do not meet.
+const maxPause = 100
+
+/**
+ * Fulfilled at the end of this turn of the event loop, when the requests that have arrived in it begin; undefined where
+ * no other can have: the last request came over the same connection, which waits for its answer, or long ago.
+ *
+ * @param connection over which the request came; none where it can carry several at once
+ */
+export function waitToBegin (connection?: object): Promise<void> | undefined {
+  const now = performance.now()
+  const sinceLast = now - lastAt
+  const isFirst = sinceLast > maxPause || (connection !== undefined && connection === lastConnection)
+  // What arrives after a while has come with a turn.
+  if (sinceLast > maxTurn) turnedAt = now
+  lastConnection = connection
+  lastAt = now
+  if (isFirst && !isPlanned) return undefined
   beginning ??= new Promise(resolve => {
-    runInPhase('begin', () => {
+    waiting.begin.push(() => {
       beginning = undefined
       resolve()
     })
+    if (!isPlanned) plan(setImmediate)
   })
   return beginning
+}
+
+function plan (defer: typeof setImmediate | typeof nextTick): void {
+  isPlanned = true
+  defer(() => {
+    if (defer === setImmediate) turnedAt = performance.now()
+    runFrom(0)
+  })
 }
 
 function runFrom (at: number): void {
@@ -54,8 +84,8 @@ function runFrom (at: number): void {
   queueMicrotask(() => nextTick(() => { runFrom(at + 1) }))
 }
 
-/** Whatever came too late in this turn, or goes on and on, has to wait for the next, as others do. */
+/** What came too late in this turn, or continues without end, waits for the next, as others do. */
 function finish (): void {
-  isPlanned = Object.values(waiting).some(runs => runs.length > 0)
-  if (isPlanned) setImmediate(() => { runFrom(0) })
+  isPlanned = false
+  if (Object.values(waiting).some(runs => runs.length > 0)) plan(setImmediate)
 }

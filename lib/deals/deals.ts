@@ -133,6 +133,8 @@ export const deals = defineFamily({
   state: deal => deal.status === 'open' && deal.held ? 'held' : deal.status,
   title: 'name',
   list: ['name', 'status', 'held', 'price', 'completionDate', 'createdAt'],
+  // The fields that its queries find by.
+  indexes: ['name', 'status'],
   versioned: true,
   queries: {
     'deals-by-name': defineQuery({ field: 'name' }),

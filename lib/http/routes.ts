@@ -71,9 +71,11 @@ export function declareRead (
 }
 
 function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
-  return async (request, reply) => {
-    await waitToBegin()
-    return await answer(request, reply)
+  return (request, reply) => {
+    const { raw } = request
+    // Over HTTP/2, many requests come at once over one connection.
+    const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
+    return beginning === undefined ? answer(request, reply) : beginning.then(() => answer(request, reply))
   }
 }
 

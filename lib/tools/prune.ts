@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { commandsShape } from '../core/family/command-schema.js'
-import type { Change, Query, Storage } from '../core/storage/storage.js'
+import type { Change, Condition, Query, Storage } from '../core/storage/storage.js'
 import { ConflictError } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/dates.js'
 
@@ -28,15 +28,18 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
   const query = selectBefore(readMoment(options.before), batch)
   await storage.prepare(commandsShape)
   let dropped = 0
+  // In one pass along the key.
+  let passed: readonly Condition[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const { items } = await storage.find('commands', query)
-    const changes = items.map(({ id, revision }): Change =>
-      ({ type: 'delete', family: 'commands', id, expected: revision }))
-    if (changes.length === 0) return dropped
+    const { items } = await storage.find('commands', { ...query, where: [...query.where, ...passed] })
+    const last = items.at(-1)
+    if (last === undefined) return dropped
     try {
-      await storage.commit(changes)
-      dropped += changes.length
+      await storage.commit(items.map(({ id, revision }): Change =>
+        ({ type: 'delete', family: 'commands', id, expected: revision })))
+      dropped += items.length
+      passed = [{ field: 'id', op: 'gt', value: last.id }]
     } catch (error) {
       // Another process prunes too; the next find shows what is left.
       if (!(error instanceof ConflictError)) throw error
@@ -47,7 +50,7 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
 
 function selectBefore (moment: string, limit: number): Query {
   if (!Number.isSafeInteger(limit) || limit < 1) throw refuse('"batch" must be an integer from 1')
-  const order = ['createdAt', 'id'].map(field => ({ field, descending: false }))
+  const order = [{ field: 'id', descending: false }]
   return { where: [{ field: 'createdAt', op: 'lt', value: moment }], order, offset: 0, limit, count: false }
 }
 

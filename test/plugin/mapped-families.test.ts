@@ -36,7 +36,7 @@ const cases: Record<string, [(app: FastifyInstance, storage: Storage) => unknown
   'a misspelt family': [
     (app, storage) => app.register(customers, { storage }),
     'custmers',
-    /tables or indexes has "custmers", but .* there are customers\. Did you mean "customers"\?/
+    /tables has "custmers", but .* there are customers\. Did you mean "customers"\?/
   ],
   'a family that is mounted elsewhere': [
     (app, storage) => {
@@ -44,7 +44,7 @@ const cases: Record<string, [(app: FastifyInstance, storage: Storage) => unknown
       app.register(deals, { ...v1, storage: sqliteStorage({ file: ':memory:' }) })
     },
     'deals',
-    /tables or indexes has "deals", but no family of that name is kept in this storage; there are customers\.$/
+    /tables has "deals", but no family of that name is kept in this storage; there are customers\.$/
   ],
   'the misspelt log': [
     (app, storage) => app.register(deals, { ...v1, storage }),

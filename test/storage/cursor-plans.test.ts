@@ -27,6 +27,7 @@ const people = defineFamily({
     name: Type.String(),
     score: Type.Optional(Type.Number())
   }),
+  indexes: ['half', 'name', 'score'],
   order: ['-name', 'half']
 })
 

@@ -5,10 +5,13 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { getFamily } from '../../lib/core/family/compiled.js'
+import { lineLimits, WaitingLine } from '../../lib/core/storage/waiting-line.js'
 import type { Storage } from '../../lib/index.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
-import { HeavyWorkers } from '../../lib/storage/sqlite/heavy-workers.js'
+import { SqlFunctions } from '../../lib/storage/sqlite/functions.js'
+import { HeavyReads, HeavyWorkers } from '../../lib/storage/sqlite/heavy-reads.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { TableStatements } from '../../lib/storage/sqlite/statements.js'
 import { layOutTable, makeMissing } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
@@ -88,9 +91,37 @@ t.test('a statement that nobody waits for is ended', async t => {
   await makeMissing(database, layout, 5000)
   const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
   const controller = new AbortController()
-  const abandoned = workers.find({ layout, query }, controller.signal)
+  const abandoned = workers.read(layout, query, ['id'], controller.signal)
   controller.abort()
-  await t.rejects(abandoned, { message: 'nobody waits for it any more' })
-  const { items } = await workers.find({ layout, query })
-  t.strictSame(items.map(({ id }) => id), [99_991, 99_992, 99_993, 99_994, 99_995], 'the worker goes on with others')
+  await t.rejects(abandoned, { message: 'the read was ended' })
+  const { text } = await workers.read(layout, query, ['id'])
+  t.strictSame(JSON.parse(`[${text}]`), [91, 92, 93, 94, 95].map(id => ({ id: 99_900 + id })), 'then others')
+})
+
+t.test('where the file of the worker is missing, this thread reads, and a warning is given once', async t => {
+  const { file } = await openFile(t, 5000)
+  const database = await openDatabase(file)
+  const layout = layOutTable(database, getFamily(people).shape, undefined)
+  const statements = new TableStatements(database, layout, new SqlFunctions(database))
+  const nowhere = new HeavyWorkers(file, new URL('./bundled/heavy-worker.js', import.meta.url))
+  const heavy = new HeavyReads(new WaitingLine(lineLimits), nowhere)
+  t.teardown(async () => {
+    await heavy.close()
+    database.close()
+  })
+  const warnings: unknown[] = []
+  const note = (warning: unknown): void => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(async () => process.off('warning', note))
+  const where = [{ field: 'name', op: 'regex', patterns: ['^a'] }] as const
+  const query = { where, order: [{ field: 'id', descending: true }], offset: 0, limit: 3, count: true }
+  const pages = await Promise.all([1, 2].map(() => heavy.read(statements, query, [layout.id])))
+  t.equal(pages[0]?.total, 192)
+  t.strictSame(pages, [await heavy.read(statements, query, [layout.id]), pages[0]])
+  t.match(warnings, [{ code: 'DEALBOOK_NO_WORKER', message: /heavy-worker\.js/ }])
+  t.equal(warnings.length, 1)
+
+  const signal = AbortSignal.timeout(0)
+  const ended = heavy.read(statements, { ...query, where: [], offset: 4990 }, [layout.id], signal)
+  await t.rejects(ended, { name: 'TimeoutError' })
 })

@@ -80,7 +80,9 @@ for (const [name, open] of Object.entries(databases)) {
       code: 'FST_DEALBOOK_MIGRATION_NEEDED', message: /CREATE UNIQUE INDEX .*"orders_number_key"/
     })
     const sql = await writeMigration(reopen(), [strict])
-    t.match(sql, /^CREATE UNIQUE INDEX (CONCURRENTLY )?IF NOT EXISTS "orders_number_key" ON .*;\nCREATE UNIQUE INDEX /)
+    t.match(sql, /CREATE UNIQUE INDEX (CONCURRENTLY )?IF NOT EXISTS "orders_number_key" ON .*;\nCREATE UNIQUE INDEX /)
+    // Where it has a digest of the text, another finds by it.
+    t.equal(/^CREATE INDEX [^;]*"number"/.test(sql), name === 'postgres')
     t.equal(sql.includes('CONCURRENTLY'), name === 'postgres')
     await run(sql)
     const checked = reopen({ migrate: 'check' })

@@ -35,8 +35,8 @@ async function makePeople (t: Test): Promise<{ schema: string, open: Open }> {
     opened.push(storage)
     return storage
   }
-  const storage = open({ indexes: { people: [] } })
-  await storage.prepare(people)
+  const storage = open()
+  await storage.prepare({ ...people, indexes: [] })
   t.strictSame(await readIndexes(schema), {})
   await storage.commit(insert('people', ...[1, 2, 3].map(id => thing(id, { age: id, name: `n${id}` }))))
   return { schema, open }
@@ -122,8 +122,8 @@ t.test('several that start together: one builds, the others wait for it', async 
 
 t.test('processes that start at once, at a table with rows', async t => {
   const { schema, open } = await makePeople(t)
-  const storage = open({ indexes: { things: [] } })
-  await storage.prepare(things)
+  const storage = open()
+  await storage.prepare({ ...things, indexes: [] })
   await storage.commit(insert('things', thing(100)))
   await startProcesses(3, connectionString, schema)
   t.equal((await ids(storage, query())).length, 4)

@@ -11,7 +11,8 @@ export function recordSqlite (database: SqliteDatabase): { recording: SqliteData
       texts.add(sql)
       return database.prepare(sql)
     },
-    close: () => {}
+    close: () => {},
+    function: (name, options, run) => database.function(name, options, run)
   }
   return { recording, texts }
 }

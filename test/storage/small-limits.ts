@@ -3,7 +3,6 @@ import pg from 'pg'
 import type { Storage } from '../../lib/core/storage/storage.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection as openSqlite } from '../../lib/storage/sqlite/connection.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -17,12 +16,10 @@ export interface RecordedStorage {
   dispose (): Promise<void>
 }
 
-/** So low that the planner takes all its ways with a handful of rows. */
-export const limits = {
-  lookRows: 3, fewEntries: 4, skipRows: 12, sliceRows: 4, maxSliceRows: 5, sliceMs: 5, anchorRows: 3
-}
+/** So low that a handful of rows is read in every way that there is. */
+export const limits = { keyRows: 6, indexRows: 3, lookRows: 3, fewEntries: 4, skipRows: 12, anchorRows: 3 }
 
-export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStorage> {
+export async function makeSqlite (): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const database = new DatabaseSync(':memory:')
   const recording: SqliteDatabase = {
@@ -35,7 +32,7 @@ export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStor
     function: (name, options, run) => { database.function(name, options, run) }
   }
   const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), { indexes })
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
   return {
     storage,
     statements,
@@ -46,7 +43,7 @@ export async function makeSqlite (indexes?: IndexedFields): Promise<RecordedStor
   }
 }
 
-export async function makePostgres (indexes?: IndexedFields): Promise<RecordedStorage> {
+export async function makePostgres (): Promise<RecordedStorage> {
   const statements = new Set<string>()
   const schema = newSchema()
   const pool = new pg.Pool({ connectionString: await postgresUrl(), max: 4 })
@@ -67,7 +64,7 @@ export async function makePostgres (indexes?: IndexedFields): Promise<RecordedSt
     on: pool.on.bind(pool) as PostgresPool['on'],
     off: pool.off.bind(pool) as PostgresPool['off']
   }
-  const storage = postgresStorage({ pool: recording, schema, ...indexes !== undefined && { indexes } })
+  const storage = postgresStorage({ pool: recording, schema })
   return {
     storage,
     statements,

@@ -20,7 +20,7 @@ type Check = (definition: FamilyDefinition) => string | undefined
 /** What must hold between the members of a definition. Each check may rely on those before it. */
 const checks: readonly Check[] = [
   checkMembers, checkNames, checkSchemas, checkFields, checkQueries, checkClientFields, checkEdit, checkWords,
-  checkOthers, checkDefaults, checkOrder, checkPresentation, checkUnique, checkReferences
+  checkOthers, checkDefaults, checkOrder, checkPresentation, checkIndexes, checkUnique, checkReferences
 ]
 
 /** Names what is wrong with a definition; undefined where nothing is. */
@@ -195,6 +195,17 @@ function checkPresentation (definition: FamilyDefinition): string | undefined {
   const flaw = findFlawInList('the title is', [title], plain, 'not a field that is a text or a number')
   if (flaw !== undefined || list === undefined) return flaw
   return list.length === 0 ? 'the list must name a field' : findFlawInList('the list names', list, namesOf(members))
+}
+
+function checkIndexes ({ fields: schema, indexes = [] }: FamilyDefinition): string | undefined {
+  const known = namesOf([...listFields(schema), ...listFields(ServiceFields)].filter(isPlain))
+  for (const row of indexes.map(row => [row].flat())) {
+    if (row.length === 0) return 'indexes has a row without a field'
+    if (row[0] === 'id') return 'indexes has "id", which has an index in any case'
+    const flaw = findFlawInList('indexes has', row, known, 'not a field to find by')
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
 }
 
 function checkUnique ({ fields: schema, unique = [] }: FamilyDefinition): string | undefined {

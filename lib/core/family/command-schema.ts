@@ -40,6 +40,6 @@ export const commandsShape: FamilyShape = {
     changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  // The order of a log, and that of time.
-  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['createdAt', 'id']]
+  // The order of a log.
+  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id']]
 }

@@ -54,7 +54,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     shape: {
       name,
       fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: listIndexes(ownFields, order),
+      indexes: listIndexes(definition, order),
       creates: create !== undefined,
       ...(unique === undefined || unique.length === 0 ? {} : { unique }),
       ...(referred.length === 0

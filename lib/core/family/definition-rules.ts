@@ -59,6 +59,9 @@ const parts = {
   order: words,
   title: word,
   list: words,
+  indexes: Type.Array(Type.Union([word, words]), {
+    description: 'a list of fields, or of rows of them, such as ["status"]'
+  }),
   unique: Type.Array(words, { description: 'a list of rows of fields, such as [["number"]]' }),
   references: object,
   queries: namedOf(query, 'the query')

@@ -97,6 +97,11 @@ export interface FamilyDefinition<
    */
   readonly order?: readonly OrderTerm<P>[]
   /**
+   * Fields, or rows of fields, that are often filtered or sorted, as in `['status', ['customer', 'createdAt']]`: a
+   * database has an index over each. Those in `order` and `unique`, and those that refer to others, have one without.
+   */
+  readonly indexes?: readonly (MemberName<P> | readonly MemberName<P>[])[]
+  /**
    * Rows of fields whose values together no two items have, as in `[['number']]`. An item without a value in one
    * of them is not compared. The storage enforces it, also for two requests at once.
    */

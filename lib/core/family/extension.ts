@@ -24,6 +24,8 @@ export interface FamilyExtension<
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** Further fields that can be edited; words, or `allowed`, replace those of the family. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
+  /** Further fields, or rows of fields, that have an index. */
+  readonly indexes?: FamilyDefinition<P & NoInfer<X>>['indexes']
   /** Further rows of fields whose values together no two items have. */
   readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
   /** Further fields that hold the id of another item. */
@@ -35,7 +37,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** The definition with the additions. Names that exist already are refused here, other clashes when it is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, initial, operations, edit, unique, references, queries, ...others } = extension ?? {}
+  const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension ?? {}
   const baseEdit = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
     (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
@@ -55,6 +57,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(initial && { initial: chainInitial(base.initial, initial) }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
+    ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
     ...(unique && { unique: [...base.unique ?? [], ...unique] }),
     ...(references && { references: { ...base.references, ...references } }),
     // Fields that a host adds are shown, unless it says which are.

@@ -1,5 +1,5 @@
-import { Type } from '@sinclair/typebox'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Type } from '@sinclair/typebox'
 import type { FamilyShape, Storage } from '../../core/storage/storage.js'
 import type { LineLimits } from '../../core/storage/waiting-line.js'
 import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
@@ -30,7 +30,6 @@ import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
-export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
 export type { SqlOptions } from '../sql/options.js'
@@ -78,10 +77,10 @@ export function postgresStorage (
     line: readLineLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
-  const { tables, indexes, connectionString = '', pool }: AllOptions = options
+  const { tables, connectionString = '', pool }: AllOptions = options
   const source = pool === undefined ? { connectionString } : { pool }
   const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
-  return createSqlStorage(() => openConnection(source, settings), { tables, indexes, migrate: options.migrate, place })
+  return createSqlStorage(() => openConnection(source, settings), { tables, migrate: options.migrate, place })
 }
 
 // Host and database, and never who connects by which password.

@@ -25,8 +25,19 @@ interface TableIndexes {
   readonly replaced: ReadonlySet<string>
 }
 
-export function listIndexes (layout: Layout, { beginning }: Pick<Dialect, 'beginning'>): TableIndexes {
-  const wanted = layout.indexes.map(fields => {
+export function listIndexes (layout: Layout, dialect: Pick<Dialect, 'beginning' | 'uniqueTerm'>): TableIndexes {
+  const { beginning } = dialect
+  // What keeps values unique finds them too, unless it has something else in their place.
+  const isFound = (fields: readonly string[]): boolean => fields.every(field => {
+    const { equated, kind } = getColumn(layout, field)
+    return dialect.uniqueTerm(equated, kind).startsWith(equated)
+  })
+  const found = layout.unique.filter(isFound).map(fields => fields.join())
+  const rows = layout.indexes.filter(fields => !found.includes(fields.join()))
+  for (const fields of layout.unique) {
+    if (!isFound(fields) && !rows.some(([first]) => first === fields[0])) rows.push(fields)
+  }
+  const wanted = rows.map(fields => {
     const columns = fields.map(field => getColumn(layout, field))
     const cutTexts = ({ field }: Column): boolean => beginning !== undefined && isText(field)
     return [
@@ -36,7 +47,7 @@ export function listIndexes (layout: Layout, { beginning }: Pick<Dialect, 'begin
     ] as const
   })
   const names = new Set(wanted.map(([{ name }]) => name))
-  const uncut = layout.indexes.flatMap(fields => fields.map((_, last) =>
+  const uncut = rows.flatMap(fields => fields.map((_, last) =>
     makeIndex(layout, fields.slice(0, last + 1).map(field => getColumn(layout, field)), () => false).name))
   return { wanted, replaced: new Set(uncut.filter(name => !names.has(name))) }
 }

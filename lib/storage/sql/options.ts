@@ -1,6 +1,5 @@
 import { oneOf, rules } from '../../core/values/rules.js'
 import { lineRules } from '../check-options.js'
-import type { IndexedFields } from './choose-indexes.js'
 import type { TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 
@@ -8,8 +7,6 @@ import type { Migrate } from './migrate.js'
 export interface SqlOptions {
   /** Families that are kept in tables which are there already. */
   readonly tables?: TableMappings
-  /** The fields that have an index, for each family; of a family that is not named, all that can be filtered. */
-  readonly indexes?: IndexedFields
   /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
   readonly migrate?: Migrate
   /** Reads that take long, as a sort without an index, at once; 2 unless given. */
@@ -20,11 +17,10 @@ export interface SqlOptions {
   readonly maxWaitingCommits?: number
 }
 
-/** Tables and indexes are checked further where they are read. */
+/** Tables are checked further where they are read. */
 export const sqlRules = {
   ...lineRules,
   tables: rules.object,
-  indexes: rules.object,
   migrate: oneOf('auto', 'check', 'off'),
   maxWaitingCommits: rules.size
 }

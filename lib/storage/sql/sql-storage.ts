@@ -4,8 +4,6 @@ import { markHeeding } from '../../core/storage/patience.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
 import { ReadOnlyError } from '../../core/storage/storage.js'
-import type { IndexedFields } from './choose-indexes.js'
-import { chooseIndexes } from './choose-indexes.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
@@ -56,7 +54,6 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
 
 interface StorageSettings {
   readonly tables?: TableMappings | undefined
-  readonly indexes?: IndexedFields | undefined
   readonly migrate?: Migrate | undefined
   /** What database it is and where, for its errors at boot. */
   readonly place?: string
@@ -65,7 +62,7 @@ interface StorageSettings {
 /** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
 export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   open: () => Promise<SqlConnection<Write, Table>>,
-  { tables: mappings = {}, indexes = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
+  { tables: mappings = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, Table>()
@@ -75,7 +72,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let preparing: Promise<unknown> = Promise.resolve()
 
   return markHeeding<Storage>({
-    mappedFamilies: Object.keys({ ...mappings, ...indexes }),
+    mappedFamilies: Object.keys(mappings),
 
     async prepare (shape) {
       await inTurn(() => prepare(shape))
@@ -180,7 +177,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
   async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
     const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
-    return await opened.layOut(chooseIndexes(shape, indexes, mapping !== undefined), mapping)
+    return await opened.layOut(shape, mapping)
   }
 
   function getTable (family: string): Table {

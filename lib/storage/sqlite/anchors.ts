@@ -1,19 +1,16 @@
 import { compareScalars } from '../../core/storage/compare.js'
-import type { Change, Condition, Id, Query } from '../../core/storage/storage.js'
+import type { Change, Condition, Id } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import { isRangeOfId } from '../sql/planner.js'
-import { tighten } from '../sql/tighten.js'
+import type { ReadBurst } from './bursts.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
-import type { Round } from './round.js'
-import type { ReadStatements, Select } from './statements.js'
+import type { Path } from './paths.js'
+import type { PageText, Section, TableStatements } from './statements.js'
 
-/** The ids that stand at regular distances along the rows of a query. */
+/** The ids that stand at regular distances along a part of the key. */
 interface Anchored {
   readonly ids: Id[]
   readonly descending: boolean
-  /** Whether only inserting and deleting can move them, since nothing but ids is asked for. */
-  readonly isById: boolean
   /** What the database was at when they were found. */
   readonly state: string
 }
@@ -25,14 +22,14 @@ export interface AnchorLimits {
 
 export const anchorLimits: AnchorLimits = { anchorRows: 100 }
 
-// Queries of one table whose anchors are kept; longer ones nobody repeats.
-const maxQueries = 20
+// Parts of one table whose anchors are kept; longer queries nobody repeats.
+const maxParts = 20
 const maxKeyLength = 500
 
 /**
- * Finds pages by their numbers without passing over all rows before them: keeps the ids at regular distances along
- * queries in the order of the id, whose rows lie side by side in it. What is written here to a table of ours moves the
- * anchors beyond it, and no others; after any other write they are found anew.
+ * Finds pages by their numbers without passing over all rows before them: keeps ids at regular distances along the key.
+ * What is written here to a table of ours moves the anchors beyond it, and no others; after any other write they are
+ * found anew.
  */
 export class Anchors {
   /** By table, and by query. */
@@ -43,65 +40,54 @@ export class Anchors {
   /** What was read last, and within which transaction: it stays as it is to the end of that. */
   #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
 
-  constructor (database: SqliteDatabase, readonly round: Round, readonly limits: AnchorLimits) {
+  constructor (database: SqliteDatabase, readonly reads: ReadBurst, readonly limits: AnchorLimits) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
 
-  /** Reads a page, beginning at the nearest anchor before it. */
-  readPage<Rows> (
-    statements: ReadStatements,
-    { where, order, limit, offset }: Query,
-    index: string | undefined,
-    read: (select: Select) => Rows
-  ): Rows {
+  /** Reads a page along the key, beginning at the nearest anchor before it. */
+  readPage (statements: TableStatements, path: Path, section: Section): PageText {
+    const { members, limit, offset } = section
     const { anchorRows } = this.limits
-    if (offset < anchorRows) return read({ where, order, limit, offset, index })
     const { layout } = statements
-    const queries = this.#getQueries(layout)
-    const descending = order[0]?.descending === true
-    const key = JSON.stringify([layout.family, descending, where])
-    const kept = queries.get(key) ?? {
-      ids: [], descending, isById: where.every(isRangeOfId), state: this.#getState(layout)
-    }
+    const parts = this.#getParts(layout)
+    const descending = path.order[0]?.descending === true
+    const key = JSON.stringify([layout.family, descending, path.bounds])
+    const kept = parts.get(key) ?? { ids: [], descending, state: this.#getState(layout) }
     const { ids } = kept
     const wanted = Math.floor(offset / anchorRows)
     while (ids.length < wanted) {
-      const next = { where: moveOn(where, ids.at(-1), descending), order, limit: 1, offset: anchorRows - 1, index }
-      const [row] = statements.readRows(next, [layout.id])
-      if (row === undefined) break
-      ids.push(row[0] as Id)
+      const id = statements.readAt(moveOn(path, ids.at(-1)), 'id', anchorRows - 1) as Id | undefined
+      if (id === undefined) break
+      ids.push(id)
     }
     const passed = Math.min(wanted, ids.length)
-    const from = moveOn(where, ids[passed - 1], descending)
-    const rows = read({ where: from, order, limit, offset: offset - passed * anchorRows, index })
-    // Asked last: others may have written meanwhile.
+    const from = moveOn(path, ids[passed - 1])
+    const page = statements.readAlong(from, { members, limit, offset: offset - passed * anchorRows })
+    // Read last: others may have written meanwhile.
     if (kept.state === this.#getState(layout)) {
-      keep(queries, key, kept)
-      return rows
+      keep(parts, key, kept)
+      return page
     }
-    queries.delete(key)
-    return read({ where, order, limit, offset, index })
+    parts.delete(key)
+    return statements.readAlong(path, section)
   }
 
-  /** To be told of every row that was written here. */
+  /** To be called for every row that was written here. */
   noteWrite ({ tableName, mapped }: Layout, type: Change['type'], id: Id): void {
-    // What else a mapped table may be part of, as a view, only the database knows.
+    // What else a mapped table may be part of, such as a view, only the database knows.
     if (mapped) return
     this.#written++
-    const queries = this.#tables.get(tableName)
-    if (queries === undefined) return
-    for (const [key, { ids, descending, isById }] of queries) {
-      if (!isById) queries.delete(key)
-      else if (type !== 'replace') {
-        const sign = descending ? -1 : 1
-        while (ids.length > 0 && compareScalars(ids.at(-1) as Id, id) * sign >= 0) ids.pop()
-      }
+    const parts = type === 'replace' ? undefined : this.#tables.get(tableName)
+    if (parts === undefined) return
+    for (const { ids, descending } of parts.values()) {
+      const sign = descending ? -1 : 1
+      while (ids.length > 0 && compareScalars(ids.at(-1) as Id, id) * sign >= 0) ids.pop()
     }
   }
 
   #getState ({ mapped }: Layout): string {
-    const within = this.round.transaction
+    const within = this.reads.transaction
     if (within === undefined || within !== this.#read?.within) {
       this.#read = { within, state: this.#readState.get([]) as [number, number] }
     }
@@ -109,19 +95,24 @@ export class Anchors {
     return `${version} ${mapped ? written : written - this.#written}`
   }
 
-  #getQueries ({ tableName }: Layout): Map<string, Anchored> {
-    let queries = this.#tables.get(tableName)
-    if (queries === undefined) this.#tables.set(tableName, queries = new Map<string, Anchored>())
-    return queries
+  #getParts ({ tableName }: Layout): Map<string, Anchored> {
+    let parts = this.#tables.get(tableName)
+    if (parts === undefined) this.#tables.set(tableName, parts = new Map<string, Anchored>())
+    return parts
   }
 }
 
-function moveOn (where: readonly Condition[], id: Id | undefined, descending: boolean): readonly Condition[] {
-  return id === undefined ? where : tighten([...where, { field: 'id', op: descending ? 'lt' : 'gt', value: id }])
+/** The path from this id on. */
+function moveOn (path: Path, id: Id | undefined): Path {
+  if (id === undefined) return path
+  const beyond: Condition = { field: 'id', op: path.order[0]?.descending === true ? 'lt' : 'gt', value: id }
+  // It takes the place of the bound on the same side, which it is tighter than.
+  const other = path.bounds.filter(({ op }) => op.startsWith('g') !== (beyond.op === 'gt'))
+  return { ...path, bounds: [...other, beyond] }
 }
 
-function keep (queries: Map<string, Anchored>, key: string, kept: Anchored): void {
-  if (key.length > maxKeyLength || queries.has(key)) return
-  if (queries.size >= maxQueries) queries.delete(queries.keys().next().value as string)
-  queries.set(key, kept)
+function keep (parts: Map<string, Anchored>, key: string, kept: Anchored): void {
+  if (key.length > maxKeyLength || parts.has(key)) return
+  if (parts.size >= maxParts) parts.delete(parts.keys().next().value as string)
+  parts.set(key, kept)
 }

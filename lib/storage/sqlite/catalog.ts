@@ -1,11 +1,11 @@
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName, quoteText } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Index } from '../sql/steps.js'
-import { makeIndex } from '../sql/steps.js'
 import { isSpaced } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
+import type { Index } from './paths.js'
+import { makeIndex } from './paths.js'
 
 /** The columns of a table by their names; none where there is no such table. */
 export function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
@@ -47,7 +47,7 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
   const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
     FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
-    WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
+    WHERE l.partial = 0 AND l.origin <> 'pk' AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
   const indexes = new Map<string, { fields: string[], plain: boolean }>()
   for (const [name, columnName, plain] of rows as [string, string | null, number][]) {
     const index = indexes.get(name) ?? { fields: [], plain: true }

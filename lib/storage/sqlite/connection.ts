@@ -3,23 +3,20 @@ import type { LineLimits } from '../../core/storage/waiting-line.js'
 import { lineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
-import type { PlanLimits } from '../sql/steps.js'
-import { planLimits } from '../sql/steps.js'
 import type { AnchorLimits } from './anchors.js'
 import { anchorLimits, Anchors } from './anchors.js'
+import type { CommitSettings } from './bursts.js'
+import { CommitQueue, ReadBurst } from './bursts.js'
 import { listUnique, readIndexes } from './catalog.js'
-import type { CommitSettings } from './commits.js'
-import { CommitQueue } from './commits.js'
 import type { SqliteDatabase } from './driver.js'
 import { findFile, openDatabase } from './driver.js'
-import { HeavyWorkers } from './heavy-workers.js'
-import { enableJson } from './json.js'
+import { SqlFunctions } from './functions.js'
+import { HeavyReads, HeavyWorkers } from './heavy-reads.js'
 import { listMissing } from './missing.js'
+import type { PathLimits } from './paths.js'
+import { pathLimits } from './paths.js'
 import { TableReader } from './reader.js'
-import { Round } from './round.js'
-import type { SliceLimits } from './sliced-reader.js'
-import { sliceLimits } from './sliced-reader.js'
-import { ReadStatements } from './statements.js'
+import { TableStatements } from './statements.js'
 import { layOutTable, makeMissing } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
@@ -33,7 +30,7 @@ interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits, AnchorLimits {}
+export interface ConnectionLimits extends PathLimits, LineLimits, AnchorLimits {}
 
 /** An open database with its queue of commits. */
 export async function openConnection (
@@ -42,15 +39,16 @@ export async function openConnection (
   given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...anchorLimits, ...given }
-  const round = new Round(database, 'file' in source)
-  const anchors = new Anchors(database, round, limits)
+  const limits = { ...pathLimits, ...lineLimits, ...anchorLimits, ...given }
+  const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)
+  const anchors = new Anchors(database, burst, limits)
   const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
-  const workers = file === undefined ? undefined : new HeavyWorkers(file)
   const line = new WaitingLine(limits)
-  const reading = { writesJson: enableJson(database), limits, line, workers, round, anchors }
+  const heavy = new HeavyReads(line, file === undefined ? undefined : new HeavyWorkers(file))
+  const functions = new SqlFunctions(database)
+  const reading = { limits, burst, heavy, anchors }
 
   return {
     layOut: async (shape: FamilyShape, mapping: TableMapping | undefined) => layOutTable(database, shape, mapping),
@@ -62,20 +60,20 @@ export async function openConnection (
     },
     listUnique: async (layout: Layout) => listUnique(database, layout),
     async openTable (layout: Layout) {
-      const indexes = readIndexes(database, layout)
+      const statements = new TableStatements(database, layout, functions)
       return {
         layout,
-        reader: new TableReader(new ReadStatements(database, layout), indexes, reading),
+        reader: new TableReader(statements, () => readIndexes(database, layout), reading),
         writer: layout.writable ? new TableWriter(database, layout) : undefined
       }
     },
     commit: writes => queue.add(writes),
     async idle () {
-      await round.idle()
+      await burst.idle()
       await queue.idle()
     },
     async close () {
-      await workers?.close()
+      await heavy.close()
       if ('file' in source) database.close()
     },
     metrics: () => ({ ...queue.metrics(), ...line.metrics() })

@@ -6,7 +6,14 @@ export interface SqliteDatabase {
   exec (sql: string): unknown
   prepare (sql: string): SqliteStatement
   close (): void
-  function? (name: string, options: { deterministic: boolean }, run: (value: unknown) => unknown): unknown
+  function (name: string, options: FunctionOptions, run: (...values: never[]) => unknown): unknown
+}
+
+/** How a function is called. */
+interface FunctionOptions {
+  readonly deterministic: boolean
+  /** Whether it takes any number of values. */
+  readonly varargs?: boolean
 }
 
 /** What is used of a statement of such a database. */
@@ -64,24 +71,27 @@ export function prepareWrite (database: SqliteDatabase, sql: string): WriteState
   return parameters => Number(run(...parameters).changes)
 }
 
+// In KiB. With its usual 2 MB, what is read often is read anew from the file again and again.
+const cacheSize = 'PRAGMA cache_size = -16000'
+
 /** Opens a file so that a commit which was answered survives a power cut. */
 export async function openDatabase (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   // FULL is not kept in the file: without it a reopened WAL file may fall back to NORMAL and lose the last commits.
   await waitUntilFree(5000, () => {
-    database.exec('PRAGMA busy_timeout = 50; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    // In KiB. With its usual 2 MB, what is read often is read anew from the file again and again.
-    database.exec('PRAGMA cache_size = -16000')
+    // SQLite would wait with the event loop stopped; here it is tried again from a timer.
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    database.exec(cacheSize)
     // A log that became long is made short again when it begins anew.
     database.exec('PRAGMA journal_size_limit = 8388608')
   })
   return database
 }
 
-/** Opens a file that is open elsewhere in this process, to read from it. It may wait where another process writes. */
+/** Opens a file that is open elsewhere in this process, to read from it in a thread that may wait. */
 export async function openReader (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
-  database.exec('PRAGMA busy_timeout = 5000; PRAGMA query_only = 1')
+  database.exec(`PRAGMA busy_timeout = 5000; PRAGMA query_only = 1; ${cacheSize}`)
   return database
 }
 
@@ -106,10 +116,7 @@ async function loadDatabaseClass (): Promise<DatabaseClass> {
     'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
 }
 
-/**
- * Runs this once no other process holds the lock it needs. SQLite itself would wait with the event loop stopped, so it
- * is told to wait briefly and this tries again.
- */
+/** Runs this once no other process holds the lock that it needs, and tries again from a timer until then. */
 export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<T> {
   const began = performance.now()
   for (;;) {
@@ -122,22 +129,27 @@ export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<
   }
 }
 
+/** Whether another process holds a lock. */
 // node:sqlite has errcode 5 (and extended codes ending in it), better-sqlite3 the code SQLITE_BUSY.
-function isBusy (error: unknown): boolean {
+export function isBusy (error: unknown): boolean {
   const { errcode, code, message } = error as { errcode?: number, code?: string, message?: string }
   if (typeof errcode === 'number') return (errcode & 0xff) === 5
   return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
 }
 
-/** Runs this in a transaction that has the lock for writing from the beginning, so that it cannot lose it half way. */
-export function runInTransaction (database: SqliteDatabase, run: () => void): void {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    run()
-    database.exec('COMMIT')
-  } catch (error) {
-    // Some errors, as a full disk, have rolled back already.
-    try { database.exec('ROLLBACK') } catch {}
-    throw error
+/** Runs something in a transaction that has the lock for writing from the beginning, so that it cannot lose it. */
+export function prepareTransaction (database: SqliteDatabase): (run: () => void) => void {
+  const begin = prepareWrite(database, 'BEGIN IMMEDIATE')
+  const commit = prepareWrite(database, 'COMMIT')
+  return run => {
+    begin([])
+    try {
+      run()
+      commit([])
+    } catch (error) {
+      // Some errors, such as a full disk, have rolled back already.
+      try { database.exec('ROLLBACK') } catch {}
+      throw error
+    }
   }
 }

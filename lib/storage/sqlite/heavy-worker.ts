@@ -1,27 +1,21 @@
 // The thread that HeavyWorkers starts: answers one question after the other.
 import type { MessagePort } from 'node:worker_threads'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Found } from '../../core/storage/storage.js'
-import type { SqliteDatabase } from './driver.js'
+import { getColumn } from '../sql/layout.js'
 import { openReader } from './driver.js'
-import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './heavy-workers.js'
-import { leaveMessage } from './heavy-workers.js'
-import { isLogLong } from './log.js'
-import { ReadStatements } from './statements.js'
+import { SqlFunctions } from './functions.js'
+import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './heavy-reads.js'
+import { isLogLong, leaveMessage } from './heavy-reads.js'
+import type { PageText } from './statements.js'
+import { TableStatements } from './statements.js'
 
 const port = parentPort as MessagePort
 const { file, isEnded } = workerData as WorkerSettings
-const database = await openReader(file) as Required<SqliteDatabase>
+const database = await openReader(file)
+const functions = new SqlFunctions(database)
+functions.isEnded = () => Atomics.load(isEnded, 0) !== 0
 // By the serial number of the layout; a family that is prepared anew has another.
-const tables = new Map<number, ReadStatements>()
-
-// A statement of SQLite ends before its time only where something in it fails.
-database.function('dealbook_go_on', { deterministic: false }, () => {
-  if (Atomics.load(isEnded, 0) !== 0) throw new Error('nobody waits for it any more')
-  return 1
-})
-// Not asked at every row: a call takes longer than a row.
-const watch = '(random() & 4095 OR dealbook_go_on())'
+const tables = new Map<number, TableStatements>()
 
 port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
   if (message !== leaveMessage) return port.postMessage(answer(message))
@@ -29,22 +23,22 @@ port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
   port.close()
 })
 
-function answer ({ layout, query }: HeavyQuestion): HeavyAnswer {
+function answer (question: HeavyQuestion): HeavyAnswer {
+  const { serial, layout } = question
+  if (layout !== undefined) tables.set(serial, new TableStatements(database, layout, functions))
   try {
-    let statements = tables.get(layout.serial)
-    if (statements === undefined) tables.set(layout.serial, statements = new ReadStatements(database, layout, watch))
-    return { type: 'found', found: read(statements, query) }
+    return { type: 'found', page: read(tables.get(serial) as TableStatements, question) }
   } catch (error) {
     return { type: 'failed', error }
   }
 }
 
-/** Reads whatever is asked, all of it as it was at one moment. */
-function read (statements: ReadStatements, { where, order, offset, limit, count }: HeavyQuestion['query']): Found {
+/** Reads the page and the total as they were at one moment. */
+function read (statements: TableStatements, { query, members }: HeavyQuestion): PageText {
   database.exec('BEGIN')
   try {
-    const items = statements.readItems({ where, order, offset, limit, byKey: true })
-    return count ? { items, total: statements.count(where, { byKey: true }) } : { items }
+    const columns = members.map(member => getColumn(statements.layout, member))
+    return statements.readAll(query, { ...query, members: columns })
   } finally {
     database.exec('COMMIT')
     // In this thread, and not at the next commit, where others would wait for it.

@@ -5,12 +5,12 @@ import { listIndexes } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { PresentColumn } from '../sql/present-column.js'
-import type { Index } from '../sql/steps.js'
 import { nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/unique.js'
 import { readColumns, readIndexes } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
+import type { Index } from './paths.js'
 import { fitsKind, isValueOf } from './types.js'
 
 /** The statements that make what is missing of a table. What cannot be made is refused. */
@@ -20,9 +20,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const table = { database, layout, present, indexes }
   const statements = present.size === 0 ? [create(layout)] : layout.columns.flatMap(column => mendColumn(table, column))
   const there = new Set(indexes.map(({ name }) => name))
-  const { wanted, replaced } = listIndexes(layout, dialect)
-  for (const name of replaced) if (there.has(name)) statements.push(`DROP INDEX IF EXISTS ${quoteName(name)}`)
-  for (const [{ name, terms }] of wanted) {
+  for (const [{ name, terms }] of listIndexes(layout, dialect).wanted) {
     if (there.has(name)) continue
     const columns = terms.map(({ column }) => quoteName(column.name as string)).join(', ')
     statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${columns})`)
@@ -85,7 +83,6 @@ function isIndexed ({ indexes }: PresentTable, { field }: Column): boolean {
 
 /** Whether the least and the greatest value are of the kind: of text that is something else, one of them is not. */
 function hasFittingValues (table: PresentTable, column: Column): boolean {
-  if (!isIndexed(table, column)) return true
   const { equated, kind } = column
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
   const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]

@@ -1,148 +1,126 @@
 import { askOneMore } from '../../core/storage/page.js'
-import { raceSignal } from '../../core/storage/patience.js'
-import type { Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
-import { Turn } from '../../core/storage/turn.js'
-import type { WaitingLine } from '../../core/storage/waiting-line.js'
+import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
+import { isPlain } from '../../core/storage/text-tests.js'
 import { makeListWriter } from '../../core/values/json.js'
 import { toFoundText, writePage } from '../found-text.js'
-import type { Layout } from '../sql/layout.js'
+import type { Column } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
-import type { CandidateQuery } from '../sql/pattern-search.js'
-import { searchPatterns } from '../sql/pattern-search.js'
-import { hasPatterns, namesIds } from '../sql/planner.js'
-import type { Index, PlanLimits } from '../sql/steps.js'
-import { tightenQuery } from '../sql/tighten.js'
 import type { Anchors } from './anchors.js'
-import { sqliteDialect as dialect } from './dialect.js'
-import type { HeavyWorkers } from './heavy-workers.js'
-import type { Counted, RowForm } from './light-reader.js'
-import { LightReader } from './light-reader.js'
-import type { Round } from './round.js'
-import type { Slice, SliceLimits } from './sliced-reader.js'
-import { SlicedReader } from './sliced-reader.js'
-import type { JoinedItems, ReadStatements } from './statements.js'
-import { itemSeparator, joinItems } from './statements.js'
+import type { ReadBurst } from './bursts.js'
+import type { HeavyReads } from './heavy-reads.js'
+import type { Index } from './paths.js'
+import type { Path, PathLimits } from './paths.js'
+import { isLower, listPaths } from './paths.js'
+import type { PageText, TableStatements } from './statements.js'
+import { itemSeparator } from './statements.js'
 
 /** How all tables of a database are read. */
 export interface ReadSettings {
-  /** What `enableJson` returned. */
-  readonly writesJson: boolean
-  readonly limits: PlanLimits & SliceLimits
-  /** Where those wait whose reads take long. */
-  readonly line: WaitingLine
-  /** Who does them; without any, they are done here in slices. */
-  readonly workers: HeavyWorkers | undefined
-  /** When small reads are done. */
-  readonly round: Round
+  readonly limits: PathLimits
+  /** What is small. */
+  readonly burst: ReadBurst
+  /** All else. */
+  readonly heavy: HeavyReads
   readonly anchors: Anchors
 }
 
 /**
- * Reads a family's table. A statement of SQLite holds the event loop, so only what is bounded is read here at once;
- * what may take long is read elsewhere, or in slices.
+ * Reads a family's table. A statement of SQLite holds the thread that runs it, so only what visits few rows for sure,
+ * whatever is in the table, is read in this one.
  */
 export class TableReader {
-  readonly layout: Layout
-  readonly light: LightReader
-  readonly sliced: SlicedReader
+  #indexes: readonly Index[]
 
-  constructor (readonly statements: ReadStatements, indexes: readonly Index[], readonly settings: ReadSettings) {
-    this.layout = statements.layout
-    this.light = new LightReader(statements, indexes, settings)
-    this.sliced = new SlicedReader(statements, settings.limits)
+  /** @param readIndexes reads which indexes the table has now */
+  constructor (
+    readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
+  ) {
+    this.#indexes = readIndexes()
   }
 
-  get (id: Id): Promise<Stored | undefined> {
-    return this.settings.round.read(() => this.statements.get(id))
+  get (id: Id): Stored | undefined | Promise<Stored | undefined> {
+    return this.settings.burst.read(() => this.statements.get(id))
   }
 
-  getMany (ids: readonly Id[]): Stored[] {
-    return ids.flatMap(id => this.statements.get(id) ?? [])
-  }
-
-  async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = tightenQuery(asked)
-    if (hasPatterns(query)) return await this.#search(query, signal)
-    const items = query.limit === 0
-      ? []
-      : await this.#readLight(query, {
-        read: select => this.statements.readItems(select),
-        join: (first, second) => [...first, ...second]
-      })
-    if (items === undefined) return await this.#readHeavy(query, signal)
-    return query.count ? { items, total: await this.#count(query, signal) } : { items }
+  async find (query: Query, signal?: AbortSignal): Promise<Found> {
+    const { text, mark, total } = await this.#read(query, this.statements.layout.columns, signal)
+    const items = JSON.parse(`[${joinItems(text, mark)}]`) as Stored[]
+    return total === undefined ? { items } : { items, total }
   }
 
   /** The page as JSON, and whether there is more after it: one item further is looked for. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = tightenQuery(askOneMore(asked))
-    const isKeyed = asked.order.every(({ field }) => members.includes(field))
-    // Without their key, and where JavaScript has the items anyway, they are written from the items.
-    if (!isKeyed || hasPatterns(query) || !this.settings.writesJson) {
+    const query = askOneMore(asked)
+    // The first and the last item must have their key.
+    if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
-    const columns = members.map(member => getColumn(this.layout, member))
-    const items = await this.#readLight(query, {
-      read: select => this.statements.readText(select, columns),
-      join: joinItems
-    })
-    if (items === undefined) return writePage(await this.#readHeavy(query, signal), asked, makeListWriter(members))
-    return splitItems(items, asked, query.count ? await this.#count(query, signal) : undefined)
+    const columns = members.map(member => getColumn(this.statements.layout, member))
+    return splitItems(await this.#read(query, columns, signal), asked)
   }
 
-  #readLight<Rows extends Counted> (query: Query, form: RowForm<Rows>): Promise<Rows | undefined> {
-    return this.settings.round.read(() => this.light.readPage(query, form))
+  async #read (query: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
+    const { burst, heavy } = this.settings
+    const small = query.where.every(isPlain) ? await burst.read(() => this.#readSmall(query, members)) : undefined
+    return small ?? await heavy.read(this.statements, query, members, signal)
   }
 
-  async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const turn = new Turn(signal, this.settings.line)
-    try {
-      return await searchPatterns(this, dialect, query, turn)
-    } finally {
-      turn.end()
+  /** The page; undefined where it may take long. */
+  #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
+    const { limits } = this.settings
+    if (query.where.some(({ field, op }) => field === 'id' && op === 'eq')) {
+      return this.statements.readAll(query, { ...query, members })
     }
+    try {
+      for (const path of listPaths(query, this.#indexes, limits)) {
+        const page = this.#readBy(path, query, members)
+        if (page !== undefined) return page
+      }
+    } catch (error) {
+      // It was dropped meanwhile.
+      if (!(error as Error).message.includes('no such index')) throw error
+      this.#indexes = this.readIndexes()
+    }
+    return undefined
   }
 
-  /** The rows that patterns are then matched with. */
-  async * readCandidates ({ where, order, columns }: CandidateQuery, turn: Turn): AsyncGenerator<unknown[][]> {
-    const unlimited = { order, limit: -1, offset: 0 }
-    if (namesIds(where)) return yield this.statements.readRows({ ...unlimited, where, byKey: true }, columns)
-    const index = this.light.chooseFewest(where)
-    if (index !== undefined) return yield this.statements.readRows({ ...unlimited, where, index }, columns)
-    const read = (slice: Slice): unknown[][] =>
-      this.statements.readRows({ ...unlimited, where: slice.where, byKey: true }, columns)
-    yield * this.sliced.readSlices(where, order[0]?.descending === true, turn, read)
-  }
-
-  async #count ({ where, order }: Query, signal: AbortSignal | undefined): Promise<number> {
-    const few = this.light.count(where)
-    if (few !== undefined) return few
-    const { total } = await this.#readHeavy({ where, order, offset: 0, limit: 0, count: true }, signal)
-    return total as number
-  }
-
-  async #readHeavy (query: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const { line, workers } = this.settings
-    const release = await line.enter(signal)
-    // Nobody waits longer than he wants to; the place is free when the work has ended.
-    return await raceSignal(signal, this.#work(query, workers, signal).finally(release))
-  }
-
-  async #work (query: Query, workers: HeavyWorkers | undefined, signal: AbortSignal | undefined): Promise<Found> {
-    if (workers !== undefined) return await workers.find({ layout: this.layout, query }, signal)
-    return await this.sliced.find(query, new Turn(signal))
+  #readBy (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
+    const { limits, anchors } = this.settings
+    const { limit, offset, count } = query
+    const section = { members, limit, offset }
+    if (path.isOrdered && !count) {
+      if (path.rest.length > 0) return this.statements.look(path, query, section)
+      if (offset + limit <= limits.keyRows) return this.statements.readAlong(path, section)
+      const isByKey = path.index === undefined && offset + limit <= limits.skipRows
+      return isByKey ? anchors.readPage(this.statements, path, section) : undefined
+    }
+    const [first] = path.isByFirst ? path.order : []
+    const edge = this.statements.readAt(path, first?.field ?? 'id', path.maxRows)
+    if (edge === undefined) return this.statements.look(path, query, section)
+    if (first === undefined || count || edge === null) return undefined
+    // The rows before the last that may be visited, without those that equal it: some of these may come after it.
+    const { field: { optional, nullable } } = getColumn(this.statements.layout, first.field)
+    if (!first.descending && (optional || nullable === true)) return undefined
+    const before: Condition = { field: first.field, op: first.descending ? 'gt' : 'lt', value: edge }
+    const bounds = path.bounds.filter(each => each.field !== first.field || isLower(each) !== first.descending)
+    const page = this.statements.look({ ...path, bounds: [...bounds, before] }, query, section)
+    return page?.length === limit ? page : undefined
   }
 }
 
 const separators = new RegExp(itemSeparator, 'g')
 
-/** @param items one more than `limit` where there are more */
-function splitItems ({ text, length, mark }: JoinedItems, query: Query, total: number | undefined): FoundText {
+function joinItems (text: string, mark: string): string {
+  return mark === itemSeparator ? text.replace(separators, ',') : text
+}
+
+/** @param page with one item more than `limit` where there are more */
+function splitItems ({ text, length, mark, total }: PageText, query: Query): FoundText {
   const more = length > query.limit
   const count = more ? query.limit : length
   const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
   return toFoundText({
-    text: mark === itemSeparator ? shown.replace(separators, ',') : shown,
+    text: joinItems(shown, mark),
     count,
     more,
     first: count === 0 || query.offset === 0 ? undefined : parseFirst(shown, mark),

@@ -11,7 +11,6 @@ import { openConnection } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
-export type { IndexedFields } from '../sql/choose-indexes.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate } from '../sql/migrate.js'
 export type { SqlOptions } from '../sql/options.js'
@@ -48,13 +47,13 @@ export function sqliteStorage (
 ): Storage {
   checkSource(options, ['file', 'database'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const { file = '', database, tables, indexes, migrate }: AllOptions = options
+  const { file = '', database, tables, migrate }: AllOptions = options
   const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readLineLimits(options)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(source, settings, limits), { tables, indexes, migrate, place })
+  return createSqlStorage(() => openConnection(source, settings, limits), { tables, migrate, place })
 }
 
 interface AllOptions extends SqliteOptions {
@@ -65,6 +64,6 @@ interface AllOptions extends SqliteOptions {
 const optionRules: OptionRules<AllOptions> = {
   ...sqlRules,
   file: rules.text,
-  database: Type.Object({ prepare: rules.callback }, { description: 'an open database' }),
+  database: Type.Object({ prepare: rules.callback, function: rules.callback }, { description: 'an open database' }),
   busyTimeout: rules.count
 }

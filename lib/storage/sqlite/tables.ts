@@ -4,7 +4,7 @@ import { layOutMappedTable, layOutOwnTable } from '../sql/make-layout.js'
 import { readForeignColumns } from './catalog.js'
 import { sqliteDialect as dialect } from './dialect.js'
 import type { SqliteDatabase } from './driver.js'
-import { runInTransaction, waitUntilFree } from './driver.js'
+import { prepareTransaction, waitUntilFree } from './driver.js'
 import { listMissing } from './missing.js'
 
 /** How the family is kept. */
@@ -20,11 +20,11 @@ export function layOutTable (
 
 /** Makes what is missing of a table. */
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {
-  // The lock for writing is taken only where there is something to write, so a process that starts again waits for
-  // nobody.
+  // The lock is taken only where there is something to write, so a process that starts again waits for no other.
   if (listMissing(database, layout).length === 0) return
+  const transact = prepareTransaction(database)
   await waitUntilFree(timeout, () => {
-    runInTransaction(database, () => {
+    transact(() => {
       for (const sql of listMissing(database, layout)) database.exec(sql)
     })
   })

@@ -6,12 +6,11 @@ import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'
 import type { Relations } from '../sql/relations.js'
+import { listLooked, refuseDangling, refuseInUse } from '../sql/relations.js'
 import type { Anchors } from './anchors.js'
 import { isSpaced, sqliteDialect as dialect } from './dialect.js'
-import type { SqliteDatabase, WriteStatement } from './driver.js'
+import type { ReadStatement, SqliteDatabase, WriteStatement } from './driver.js'
 import { prepareRead, prepareWrite } from './driver.js'
-import type { Look } from './looks.js'
-import { Looks } from './looks.js'
 
 /** One change as a statement that must touch, or find, exactly one row. */
 export interface Write {
@@ -22,7 +21,8 @@ export interface Write {
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
-  readonly looks: readonly Look[]
+  /** Run when all changes of the commit are made; each throws where a reference does not hold. */
+  readonly checks: readonly (() => void)[]
 }
 
 function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
@@ -40,8 +40,12 @@ export function runWrites (writes: readonly Write[], anchors: Anchors, begin?: (
     begin?.(write)
     runWrite(write, anchors)
   }
-  for (const { looks } of writes) for (const look of looks) look()
+  for (const { checks } of writes) for (const check of checks) check()
 }
+
+type Check = Write['checks'][number]
+
+const none: readonly Check[] = []
 
 /** The statements that write a family's table. */
 export class TableWriter {
@@ -54,12 +58,12 @@ export class TableWriter {
   readonly #require: WriteStatement
   /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
-  readonly #looks: Looks
+  /** By the rows among which they look for one. */
+  readonly #checks = new Map<string, ReadStatement>()
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
     this.#database = database
-    this.#looks = new Looks(database)
     this.#table = table
     this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
@@ -78,14 +82,14 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    const looks = this.#looks.list(change, relations)
+    const checks = this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
-      return { type, layout, id, looks, item: undefined, statement, parameters: [id, change.expected] }
+      return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
     }
     const { item } = change
     if (type === 'insert') {
-      return { type, layout, id, looks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
+      return { type, layout, id, checks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
     }
     const { current, expected } = change
     // To write a column is to write its index as well, though it stays as it is.
@@ -93,7 +97,32 @@ export class TableWriter {
       ? this.#columns
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, layout, id, looks, item, statement, parameters: [...encode(columns, item), id, expected] }
+    return { type, layout, id, checks, item, statement, parameters: [...encode(columns, item), id, expected] }
+  }
+
+  /** The checks that a change needs. Commits are made one after the other, so that nothing can come between. */
+  #listChecks (change: Change, relations: Relations | undefined): readonly Check[] {
+    if (relations === undefined || change.type === 'require') return none
+    const id = getId(change)
+    if (change.type === 'delete') {
+      return relations.referrers.map(reference => () => {
+        const { from, column } = reference
+        if (this.#hasRow(from.table, column, id)) throw refuseInUse(reference, id)
+      })
+    }
+    return listLooked(change, relations).map(({ reference, id: referred }) => () => {
+      const { to } = reference
+      if (!this.#hasRow(to.table, to.id, referred)) throw refuseDangling(reference, id)
+    })
+  }
+
+  #hasRow (table: string, { equated, kind }: Column, id: Id): boolean {
+    const rows = `${table} WHERE ${equated} = ?`
+    let statement = this.#checks.get(rows)
+    if (statement === undefined) {
+      this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
+    }
+    return statement.get([dialect.encode(id, kind)]) !== undefined
   }
 
   #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {

@@ -49,10 +49,10 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
   return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(write.layout, rule, fields) })
 }
 
-/** What the family itself says of it, where that has a rule for the same. */
-function findBroken ({ looks }: Write): unknown {
+/** The refusal by a rule of the family itself, where it has one for the same. */
+function findBroken ({ checks }: Write): unknown {
   try {
-    for (const look of looks) look()
+    for (const check of checks) check()
     return undefined
   } catch (error) {
     return error
