@@ -1,6 +1,8 @@
 import { compareScalars, isAbsent } from './compare.js'
+import { ContainedText } from './contained-text.js'
+import { compilePattern } from './pattern.js'
 import type { Condition, Scalar, Stored } from './storage.js'
-import { isPlain, makeTextTest } from './text-tests.js'
+import { isPlain } from './text-tests.js'
 
 type Predicate = (item: Stored) => boolean
 
@@ -29,14 +31,22 @@ function makePredicate (condition: Condition): Predicate {
     case 'gte': return makeComparison(condition.field, condition.value, order => order >= 0)
     case 'lt': return makeComparison(condition.field, condition.value, order => order < 0)
     case 'lte': return makeComparison(condition.field, condition.value, order => order <= 0)
-    case 'regex':
-    case 'has': return makeTextTest(condition).holds
+    case 'regex': return makeSearch(condition.field, condition.patterns.map(text => compilePattern(text)))
+    case 'has': return makeSearch(condition.field, condition.texts.map(text => new ContainedText(text)))
     case 'any': {
       // No text is searched where an alternative holds without.
       const searchesText = (all: readonly Condition[]): number => Number(!all.every(isPlain))
       const alternatives = [...condition.of].sort((a, b) => searchesText(a) - searchesText(b)).map(matcher)
       return item => alternatives.some(holds => holds(item))
     }
+  }
+}
+
+// In JavaScript, so that it means the same on every storage.
+function makeSearch (field: string, searches: readonly { test (text: string): boolean }[]): Predicate {
+  return item => {
+    const value = item[field]
+    return !isAbsent(value) && searches.some(search => search.test(String(value)))
   }
 }
 
