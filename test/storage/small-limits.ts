@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import type { Storage } from '../../lib/core/storage/storage.js'
-import { lineLimits } from '../../lib/core/storage/waiting-line.js'
+import { lineLimits } from '../../lib/core/storage/turns.js'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'

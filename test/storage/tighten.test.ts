@@ -1,6 +1,6 @@
 import t from 'tap'
 import { where } from '../../lib/conformance/fixture.js'
-import { matcher } from '../../lib/core/storage/match.js'
+import { matcher } from '../../lib/core/storage/conditions.js'
 import type { Condition, Stored } from '../../lib/core/storage/storage.js'
 import { tighten } from '../../lib/storage/sql/tighten.js'
 

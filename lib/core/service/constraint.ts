@@ -1,5 +1,5 @@
 import { Problem } from '../problems.js'
-import type { ConstraintError, ConstraintRule } from '../storage/constraint-error.js'
+import type { ConstraintError, ConstraintRule } from '../storage/storage.js'
 
 // What is said of a field, and where none is known. Names and texts of the database itself are nobody else's business.
 const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {

@@ -1,7 +1,7 @@
 import type { Family } from '../family/family.js'
 import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
-import { matcher } from '../storage/match.js'
+import { matcher } from '../storage/conditions.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'

@@ -1,7 +1,7 @@
 import type { Family } from '../family/family.js'
 import type { NounOperation } from '../family/operation.js'
 import { notFound } from '../problems.js'
-import { matcher } from '../storage/match.js'
+import { matcher } from '../storage/conditions.js'
 import { Patience } from '../storage/patience.js'
 import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'

@@ -1,9 +1,8 @@
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
-import { ConstraintError } from '../storage/constraint-error.js'
 import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
 import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
-import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
 import { noteShapes } from './mapped-families.js'
 

@@ -1,6 +1,6 @@
 import type { FamilyShape } from '../../core/storage/storage.js'
-import type { LineLimits } from '../../core/storage/waiting-line.js'
-import { WaitingLine } from '../../core/storage/waiting-line.js'
+import type { LineLimits } from '../../core/storage/turns.js'
+import { WaitingLine } from '../../core/storage/turns.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { PlanLimits } from '../sql/steps.js'

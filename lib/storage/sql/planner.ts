@@ -1,5 +1,5 @@
+import { isPlain } from '../../core/storage/conditions.js'
 import type { Condition, Order, Query } from '../../core/storage/storage.js'
-import { isPlain } from '../../core/storage/text-tests.js'
 import type { Bounds, Equality, Index, IndexChoice, PlanLimits, Step } from './steps.js'
 
 /**

@@ -1,4 +1,4 @@
-import { compareScalars } from '../../core/storage/compare.js'
+import { compareScalars } from '../../core/storage/conditions.js'
 import type { Condition, FieldCondition, Query, Scalar } from '../../core/storage/storage.js'
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>

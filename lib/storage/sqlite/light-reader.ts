@@ -1,4 +1,4 @@
-import { isAbsent } from '../../core/storage/compare.js'
+import { isAbsent } from '../../core/storage/conditions.js'
 import type { Condition, Order, Query, Scalar } from '../../core/storage/storage.js'
 import { getColumn } from '../sql/layout.js'
 import { isRangeOfId, listChoices, namesIds, planPage } from '../sql/planner.js'

@@ -1,5 +1,5 @@
-import { getId } from '../../core/storage/changes.js'
 import type { Change } from '../../core/storage/storage.js'
+import { getId } from '../../core/storage/storage.js'
 import type { Reference, Relations } from '../sql/relations.js'
 import { listLooked, refuseDangling, refuseInUse } from '../sql/relations.js'
 import { sqliteDialect as dialect } from './dialect.js'

@@ -1,5 +1,5 @@
 import type { Storage } from '../../core/storage/storage.js'
-import { readLineLimits } from '../../core/storage/waiting-line.js'
+import { readLineLimits } from '../../core/storage/turns.js'
 import { checkCount, checkText } from '../../core/values/checks.js'
 import type { OptionChecks } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'

@@ -1,5 +1,5 @@
+import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js'
-import { listFieldConditions } from '../../core/storage/text-tests.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
