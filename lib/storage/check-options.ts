@@ -6,7 +6,7 @@ import { didYouMean } from '../core/values/nearest.js'
 /** How each option of a storage is checked. */
 export type OptionChecks<O> = { readonly [K in keyof O]-?: Check }
 
-export const lineChecks = { maxHeavyReads: checkSize, maxWaitingReads: checkCount }
+export const queueChecks = { maxHeavyReads: checkSize, maxWaitingReads: checkCount }
 
 /** Refuses what a host gave a storage, where an option is unknown or wrong, by its name. */
 export function checkStorageOptions<O extends object> (options: O, checks: OptionChecks<O>): void {

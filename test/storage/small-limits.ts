@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import type { Storage } from '../../lib/core/storage/storage.js'
-import { lineLimits } from '../../lib/core/storage/turns.js'
+import { queueLimits } from '../../lib/core/storage/turns.js'
 import { openConnection as openPostgres } from '../../lib/storage/postgres/connection.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/postgres-storage.js'
 import type { IndexedFields } from '../../lib/storage/sql/choose-indexes.js'
@@ -76,7 +76,7 @@ export async function makePostgres (indexes?: IndexedFields): Promise<RecordedSt
     poolSize: 4,
     preparedStatements: true,
     maxWaitingCommits: 1000,
-    line: lineLimits
+    line: queueLimits
   }
   const storage = createSqlStorage(() => openPostgres({ pool: recording }, settings, limits), { indexes })
   return {

@@ -1,12 +1,12 @@
 import { Problem } from '../problems.js'
-import type { Deadlines, EndOfPatience } from '../storage/patience.js'
+import type { DeadlineEnd, DeadlineSettings } from '../storage/deadline.js'
 
 /** The deadline of requests that may take so many milliseconds. */
-export function makeDeadlines (timeout: number): Deadlines {
+export function makeDeadlines (timeout: number): DeadlineSettings {
   return { timeout, explain: why => explainEnd(timeout, why) }
 }
 
-function explainEnd (timeout: number, why: EndOfPatience): Problem {
+function explainEnd (timeout: number, why: DeadlineEnd): Problem {
   // Nobody reads this answer; its status, which proxies have for it, is for the host's log.
   if (why === 'gone') return new Problem('timeout', 'Whoever asked has left', { status: 499 })
   const detail = why === 'late'

@@ -1,6 +1,6 @@
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
-import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
+import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
 import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
@@ -44,7 +44,7 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 /** A storage whose failures are problems, and for which nobody waits longer than the signal says. */
 export interface GuardedStorage extends Storage {
   /**
-   * The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting.
+   * The signal ends nothing once the commit has begun; where it is a `RequestDeadline`, its deadline ends the waiting.
    *
    * @param ended called when it is durable, or with why it is not, whether or not somebody still waits for it
    */
@@ -72,7 +72,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
           throw signal.reason
         }
         const committing = commit(changes, ended)
-        await (signal instanceof Patience ? signal.waitForCommit(committing) : committing)
+        await (signal instanceof RequestDeadline ? signal.waitForCommit(committing) : committing)
       },
       close: () => storage.close()
     }
@@ -96,8 +96,8 @@ export function guardStorage (storage: Storage): GuardedStorage {
     try {
       // Many who have left at once, as streams that are reset, are not worth a look.
       signal?.throwIfAborted()
-      if (signal === undefined || isHeeding(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof Patience ? signal.signal : signal))
+      if (signal === undefined || isDeadlineAware(storage)) return await work(signal)
+      return await raceSignal(signal, work(signal instanceof RequestDeadline ? signal.signal : signal))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }

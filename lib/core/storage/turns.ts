@@ -38,7 +38,7 @@ export class Turn {
   #leaveLine: (() => void) | undefined
 
   /** @param line the queue of searches that need more than one turn */
-  constructor (readonly signal?: AbortSignal, readonly line?: WaitingLine) {}
+  constructor (readonly signal?: AbortSignal, readonly line?: HeavyReadQueue) {}
 
   get isOver (): boolean {
     return performance.now() > this.#end
@@ -60,21 +60,21 @@ export class Turn {
 }
 
 /** How many heavy reads may run at once, and how many may wait. */
-export interface LineLimits {
+export interface QueueLimits {
   readonly maxHeavyReads: number
   readonly maxWaitingReads: number
 }
 
-export const lineLimits: LineLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
+export const queueLimits: QueueLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
 
 /** The limits that a host gave, or the defaults. */
-export function readLineLimits (given: { readonly [K in keyof LineLimits]?: number | undefined }): LineLimits {
-  const { maxHeavyReads = lineLimits.maxHeavyReads, maxWaitingReads = lineLimits.maxWaitingReads } = given
+export function readQueueLimits (given: { readonly [K in keyof QueueLimits]?: number | undefined }): QueueLimits {
+  const { maxHeavyReads = queueLimits.maxHeavyReads, maxWaitingReads = queueLimits.maxWaitingReads } = given
   return { maxHeavyReads, maxWaitingReads }
 }
 
 /** The queue of heavy reads: so many run at once, others wait, and where too many wait, more are refused. */
-export class WaitingLine {
+export class HeavyReadQueue {
   readonly #waiting: (() => void)[] = []
   /** How many run now. */
   running = 0
@@ -82,7 +82,7 @@ export class WaitingLine {
   waits = 0
   refusals = 0
 
-  constructor (readonly limits: LineLimits) {}
+  constructor (readonly limits: QueueLimits) {}
 
   /** How many wait now. */
   get waiting (): number {

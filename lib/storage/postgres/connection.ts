@@ -1,6 +1,6 @@
 import type { FamilyShape } from '../../core/storage/storage.js'
-import type { LineLimits } from '../../core/storage/turns.js'
-import { WaitingLine } from '../../core/storage/turns.js'
+import type { QueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue } from '../../core/storage/turns.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { PlanLimits } from '../sql/steps.js'
@@ -31,7 +31,7 @@ interface PostgresTable {
 type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
 interface PostgresSettings extends PoolSettings, MigrationSettings {
-  readonly line: LineLimits
+  readonly line: QueueLimits
   readonly maxWaitingCommits: number
 }
 
@@ -55,7 +55,7 @@ export async function openConnection (
   const queue = new CommitQueue(runner, { maxWaiting: maxWaitingCommits, timeout: statementTimeout })
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(lanes.reads.size / 3)))
-  const line = new WaitingLine({ ...settings.line, maxHeavyReads })
+  const line = new HeavyReadQueue({ ...settings.line, maxHeavyReads })
   const migration = new Migration(runner, settings)
 
   return {

@@ -1,5 +1,5 @@
 import type { Storage } from '../../core/storage/storage.js'
-import { readLineLimits } from '../../core/storage/turns.js'
+import { readQueueLimits } from '../../core/storage/turns.js'
 import { checkBoolean, checkSize, checkText, checkTime } from '../../core/values/checks.js'
 import type { OptionChecks } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
@@ -56,7 +56,7 @@ export function postgresStorage (
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
     preparedStatements: options.preparedStatements ?? true,
-    line: readLineLimits(options),
+    line: readQueueLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
   const { tables, indexes, connectionString = '', pool }: AllOptions = options

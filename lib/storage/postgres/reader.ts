@@ -1,6 +1,6 @@
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
-import type { WaitingLine } from '../../core/storage/turns.js'
+import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import { Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { IndexOrder } from '../sql/clauses.js'
@@ -39,7 +39,7 @@ export class TableReader {
     readonly statements: ReadStatements,
     readonly indexes: readonly Index[],
     readonly limits: PlanLimits,
-    readonly line: WaitingLine
+    readonly line: HeavyReadQueue
   ) {
     this.layout = statements.layout
   }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { raceSignal } from '../../core/storage/patience.js'
+import { raceSignal } from '../../core/storage/deadline.js'
 import { runCancellably } from './cancel.js'
 import type { PostgresClient, PostgresPool } from './driver.js'
 import { getCode, isAboutData, isRefusal, useClient } from './driver.js'

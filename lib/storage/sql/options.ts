@@ -1,5 +1,5 @@
 import { checkObject, checkSize } from '../../core/values/checks.js'
-import { lineChecks } from '../check-options.js'
+import { queueChecks } from '../check-options.js'
 import type { IndexedFields } from './choose-indexes.js'
 import type { TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
@@ -22,7 +22,7 @@ export interface SqlOptions {
 
 /** Some of it is looked at more closely where it is read. */
 export const sqlChecks = {
-  ...lineChecks,
+  ...queueChecks,
   tables: checkObject,
   indexes: checkObject,
   migrate: () => undefined,

@@ -1,5 +1,5 @@
 import { errorCodes } from '../../core/errors.js'
-import { markHeeding } from '../../core/storage/patience.js'
+import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
 import { checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
@@ -73,7 +73,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let connection: SqlConnection<Write, Table> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
-  return markHeeding<Storage>({
+  return markDeadlineAware<Storage>({
     mappedFamilies: Object.keys({ ...mappings, ...indexes }),
 
     async prepare (shape) {

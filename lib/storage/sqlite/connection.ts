@@ -1,6 +1,6 @@
 import type { FamilyShape } from '../../core/storage/storage.js'
-import type { LineLimits } from '../../core/storage/turns.js'
-import { lineLimits, WaitingLine } from '../../core/storage/turns.js'
+import type { QueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue, queueLimits } from '../../core/storage/turns.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { PlanLimits } from '../sql/steps.js'
@@ -33,7 +33,7 @@ interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-export interface ConnectionLimits extends PlanLimits, SliceLimits, LineLimits, AnchorLimits {}
+export interface ConnectionLimits extends PlanLimits, SliceLimits, QueueLimits, AnchorLimits {}
 
 /** An open database with its queue of commits. */
 export async function openConnection (
@@ -42,14 +42,14 @@ export async function openConnection (
   given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const limits = { ...planLimits, ...sliceLimits, ...lineLimits, ...anchorLimits, ...given }
+  const limits = { ...planLimits, ...sliceLimits, ...queueLimits, ...anchorLimits, ...given }
   const round = new Round(database, 'file' in source)
   const anchors = new Anchors(database, round, limits)
   const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
   const workers = file === undefined ? undefined : new HeavyWorkers(file)
-  const line = new WaitingLine(limits)
+  const line = new HeavyReadQueue(limits)
   const reading = { writesJson: enableJson(database), limits, line, workers, round, anchors }
 
   return {

@@ -1,7 +1,7 @@
+import { raceSignal } from '../../core/storage/deadline.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
-import { raceSignal } from '../../core/storage/patience.js'
 import type { Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
-import type { WaitingLine } from '../../core/storage/turns.js'
+import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import { Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { Layout } from '../sql/layout.js'
@@ -28,7 +28,7 @@ export interface ReadSettings {
   readonly writesJson: boolean
   readonly limits: PlanLimits & SliceLimits
   /** Where those wait whose reads take long. */
-  readonly line: WaitingLine
+  readonly line: HeavyReadQueue
   /** Who does them; without any, they are done here in slices. */
   readonly workers: HeavyWorkers | undefined
   /** When small reads are done. */

@@ -1,5 +1,5 @@
 import type { Storage } from '../../core/storage/storage.js'
-import { readLineLimits } from '../../core/storage/turns.js'
+import { readQueueLimits } from '../../core/storage/turns.js'
 import { checkCount, checkText } from '../../core/values/checks.js'
 import type { OptionChecks } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
@@ -50,7 +50,7 @@ export function sqliteStorage (
   checkStorageOptions<AllOptions>(options, optionChecks)
   const { file = '', database, tables, indexes, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
   const settings = { busyTimeout, maxWaitingCommits }
-  const limits = readLineLimits(options)
+  const limits = readQueueLimits(options)
   const migrate = readMigrate(options.migrate)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
