@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { ConstraintOptions, ConstraintRule } from '../core/storage/constraint-error.js'
-import { ConstraintError } from '../core/storage/constraint-error.js'
-import type { Change, FamilyShape, Id, Storage, Stored } from '../core/storage/storage.js'
-import { DuplicateError } from '../core/storage/storage.js'
+import type {
+  Change, ConstraintOptions, ConstraintRule, FamilyShape, Id, Storage, Stored
+} from '../core/storage/storage.js'
+import { ConstraintError, DuplicateError } from '../core/storage/storage.js'
 import type { Case } from './fixture.js'
 import { ids, insert, note, notes, query, remove, replace, settle, shape, thing, things, where } from './fixture.js'
 

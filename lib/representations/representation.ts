@@ -1,5 +1,5 @@
 import type { Field } from '../core/storage/storage.js'
-import { Turn } from '../core/storage/turn.js'
+import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
 import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances, ShownKind, WrongState } from './affordances.js'
 

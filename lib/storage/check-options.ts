@@ -5,7 +5,7 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 /** What each option of a storage must be. */
 export type OptionRules<O> = { readonly [K in keyof O]-?: TSchema }
 
-export const lineRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count }
+export const queueRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count }
 
 /** Refuses an unknown or wrong option of a storage, by its name. */
 export function checkStorageOptions<O extends object> (options: O, rules: OptionRules<O>): void {

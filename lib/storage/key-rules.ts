@@ -1,9 +1,8 @@
 import { errorCodes } from '../core/errors.js'
-import { getId } from '../core/storage/changes.js'
-import { isAbsent } from '../core/storage/compare.js'
-import { ConstraintError } from '../core/storage/constraint-error.js'
+import { isAbsent } from '../core/storage/conditions.js'
 import { completer, mergeShapes } from '../core/storage/shapes.js'
 import type { Change, FamilyShape, Id, Stored } from '../core/storage/storage.js'
+import { ConstraintError, getId } from '../core/storage/storage.js'
 
 /** The items that a storage has, as `KeyRules` asks for them. */
 export interface KeptItems {

@@ -6,9 +6,9 @@ import { getFamily } from '../core/family/compiled.js'
 import { listShapes } from '../core/family/keys.js'
 import { checkMappedFamilies, noteShapes } from '../core/service/mapped-families.js'
 import { isStorage } from '../core/service/storage-access.js'
-import { ConstraintError } from '../core/storage/constraint-error.js'
 import type { Change, Condition, FamilyShape, Id, Query, Storage, Stored } from '../core/storage/storage.js'
-import { endLongTurn } from '../core/storage/turn.js'
+import { ConstraintError } from '../core/storage/storage.js'
+import { endLongTurn } from '../core/storage/turns.js'
 
 /** What is copied, and how. */
 export interface CopyOptions {

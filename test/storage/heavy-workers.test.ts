@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { getFamily } from '../../lib/core/family/compiled.js'
-import { lineLimits, WaitingLine } from '../../lib/core/storage/waiting-line.js'
+import { HeavyReadQueue, queueLimits } from '../../lib/core/storage/turns.js'
 import type { Storage } from '../../lib/index.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import { SqlFunctions } from '../../lib/storage/sqlite/functions.js'
@@ -104,7 +104,7 @@ t.test('where the file of the worker is missing, this thread reads, and a warnin
   const layout = layOutTable(database, getFamily(people).shape, undefined)
   const statements = new TableStatements(database, layout, new SqlFunctions(database))
   const nowhere = new HeavyWorkers(file, new URL('./bundled/heavy-worker.js', import.meta.url))
-  const heavy = new HeavyReads(new WaitingLine(lineLimits), nowhere)
+  const heavy = new HeavyReads(new HeavyReadQueue(queueLimits), nowhere)
   t.teardown(async () => {
     await heavy.close()
     database.close()

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { query, thing } from '../../lib/conformance/fixture.js'
-import { compareScalars, makeComparator } from '../../lib/core/storage/compare.js'
-import { FirstMatches, pageOf } from '../../lib/core/storage/page.js'
-import { sortMatches } from '../../lib/storage/sort-matches.js'
+import { compareScalars, makeComparator } from '../../lib/core/storage/conditions.js'
+import { FirstMatches, pageOf } from '../../lib/core/storage/pages.js'
+import { sortMatches } from '../../lib/storage/sql/pattern-search.js'
 
 t.test('a page is the same as if everything was sorted', async t => {
   const values = fc.array(fc.integer({ min: 0, max: 8 }), { maxLength: 60 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { RE2JS, RE2Set } from 're2js'
 import t from 'tap'
-import { ContainedText } from '../../lib/core/storage/contained-text.js'
-import { compilePattern, Pattern } from '../../lib/core/storage/pattern.js'
-import { measurePattern, PatternSizeError } from '../../lib/core/storage/pattern-size.js'
+import {
+  compilePattern, ContainedText, measurePattern, Pattern, PatternSizeError
+} from '../../lib/core/storage/patterns.js'
 import { pages } from '../docs/pages.js'
 import { evilPatterns } from '../evil-patterns.js'
 

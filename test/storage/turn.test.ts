@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { endLongTurn, Turn } from '../../lib/core/storage/turn.js'
+import { endLongTurn, Turn } from '../../lib/core/storage/turns.js'
 
 /** Takes more than a turn has. */
 function spin (): void {

@@ -1,4 +1,4 @@
-import { compareScalars } from '../storage/compare.js'
+import { compareScalars } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
 import type { Day } from '../values/dates.js'
 import type { Filter } from './names.js'

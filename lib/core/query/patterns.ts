@@ -1,5 +1,4 @@
-import { compilePattern } from '../storage/pattern.js'
-import { PatternSizeError } from '../storage/pattern-size.js'
+import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Operator } from './names.js'
 import type { ReadResult } from './values.js'
 import { readText } from './values.js'

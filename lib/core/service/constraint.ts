@@ -1,5 +1,5 @@
 import { Problem } from '../problems.js'
-import type { ConstraintError, ConstraintRule } from '../storage/constraint-error.js'
+import type { ConstraintError, ConstraintRule } from '../storage/storage.js'
 
 // For a field, and for the item where no field is known. Names and texts of the database itself are never shown.
 const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {

@@ -1,12 +1,12 @@
 import { Problem } from '../problems.js'
-import type { Deadlines, EndOfPatience } from '../storage/patience.js'
+import type { DeadlineEnd, DeadlineSettings } from '../storage/deadline.js'
 
-/** Deadlines of so many milliseconds, with the problems of those that pass. */
-export function makeDeadlines (timeout: number): Deadlines {
+/** DeadlineSettings of so many milliseconds, with the problems of those that pass. */
+export function makeDeadlines (timeout: number): DeadlineSettings {
   return { timeout, explain: why => explainEnd(timeout, why) }
 }
 
-function explainEnd (timeout: number, why: EndOfPatience): Problem {
+function explainEnd (timeout: number, why: DeadlineEnd): Problem {
   // No client reads this response; the status, which proxies use for it, is for the host's log.
   if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
   const detail = why === 'late'

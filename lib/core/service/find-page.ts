@@ -3,7 +3,7 @@ import type { OrderedList, Place, Start } from '../query/cursor.js'
 import { placeAround } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { listParts } from '../query/parts.js'
-import { askOneMore } from '../storage/page.js'
+import { askOneMore } from '../storage/pages.js'
 import type { Condition, Found, Query, Stored } from '../storage/storage.js'
 
 export type Find = (query: Query) => Promise<Found>

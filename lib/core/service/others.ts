@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { invalidBody } from '../problems.js'
-import { matcher } from '../storage/match.js'
+import { matcher } from '../storage/conditions.js'
 import type { Id, Storage } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'

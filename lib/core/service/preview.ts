@@ -1,6 +1,6 @@
 import type { Family } from '../family/family.js'
 import { notFound } from '../problems.js'
-import { matcher } from '../storage/match.js'
+import { matcher } from '../storage/conditions.js'
 import type { Id } from '../storage/storage.js'
 import type { Caller } from './caller.js'
 import type { Command } from './command.js'

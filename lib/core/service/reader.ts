@@ -1,8 +1,8 @@
 import type { Family } from '../family/family.js'
 import type { NounOperation } from '../family/operation.js'
 import { notFound } from '../problems.js'
-import { matcher } from '../storage/match.js'
-import { Patience } from '../storage/patience.js'
+import { matcher } from '../storage/conditions.js'
+import { RequestDeadline } from '../storage/deadline.js'
 import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { CommandRecord } from './command.js'
@@ -39,7 +39,7 @@ export class Reader {
 
   /** Restarts the deadline, for reads of many parts. */
   renewTime (): void {
-    if (this.#signal instanceof Patience) this.#signal.renew()
+    if (this.#signal instanceof RequestDeadline) this.#signal.renew()
   }
 
   /** The page as text, where the storage can. */

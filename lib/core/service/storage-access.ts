@@ -1,9 +1,8 @@
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
-import { ConstraintError } from '../storage/constraint-error.js'
-import { isHeeding, Patience, raceSignal } from '../storage/patience.js'
+import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
-import { BusyError, ConflictError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { refuseByConstraint } from './constraint.js'
 import { Counters } from './counters.js'
 import { noteShapes } from './mapped-families.js'
@@ -49,7 +48,7 @@ export interface GuardedStorage extends Storage {
   readonly writers: WriteQueue
   readonly counters: Counters
   /**
-   * The signal ends nothing once the commit has begun; where it is a `Patience`, its deadline ends the waiting.
+   * The signal ends nothing once the commit has begun; where it is a `RequestDeadline`, its deadline ends the waiting.
    *
    * @param ended called when it is durable, or with why it is not, also after the waiting has ended
    */
@@ -79,7 +78,7 @@ function makeGuarded (storage: Storage): GuardedStorage {
     }),
     commit (changes, signal, ended) {
       const committing = commit(changes, signal, ended)
-      return signal instanceof Patience ? signal.waitForCommit(committing) : committing
+      return signal instanceof RequestDeadline ? signal.waitForCommit(committing) : committing
     },
     close: () => storage.close()
   }
@@ -105,8 +104,8 @@ function makeGuarded (storage: Storage): GuardedStorage {
     try {
       if (signal === undefined) return await work()
       signal.throwIfAborted()
-      if (isHeeding(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof Patience ? signal.signal : signal))
+      if (isDeadlineAware(storage)) return await work(signal)
+      return await raceSignal(signal, work(signal instanceof RequestDeadline ? signal.signal : signal))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }

@@ -1,6 +1,37 @@
-import type { Condition, Order } from './condition.js'
+import { errorCodes } from '../errors.js'
 
-export type { AnyCondition, Condition, FieldCondition, Order, Scalar } from './condition.js'
+/** What a filter or an order can work on. */
+export type Scalar = string | number | boolean
+
+/**
+ * One condition on one field. `eq` holds for any of the values, `ne` for none of them; `regex` holds when any of the
+ * patterns is found in the field's text, `has` when the text contains any of these, without regard to case (the simple
+ * case folding of Unicode); `null` holds for what is absent or null, or for what is not. What is absent or null equals
+ * nothing, so of the others only `ne` holds for it.
+ */
+export type FieldCondition =
+  | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
+  | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
+  | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
+  | { readonly field: string, readonly op: 'has', readonly texts: readonly string[] }
+  | { readonly field: string, readonly op: 'null', readonly is: boolean }
+
+/** Alternatives: holds when all conditions of one of the lists hold. */
+export interface AnyCondition {
+  readonly op: 'any'
+  readonly of: readonly (readonly FieldCondition[])[]
+  /** It is on no one field. */
+  readonly field?: undefined
+}
+
+/** One condition on one field, or a choice of such. */
+export type Condition = FieldCondition | AnyCondition
+
+/** Text is ordered by code point; absent and null come before every value, and after them when descending. */
+export interface Order {
+  readonly field: string
+  readonly descending: boolean
+}
 
 /** The identifier of an item: an integer or a string, the same kind for all items of a family. */
 export type Id = string | number
@@ -190,4 +221,81 @@ export class ReadOnlyError extends Error {
 /** Too many requests wait for the storage. Nothing was done; a retry may succeed. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
+}
+
+/**
+ * What a rule of the database requires: that a value is unique, that it is present, that the item that it refers to
+ * exists, that nothing refers to an item, that a value is allowed; or anything else, such as a trigger.
+ */
+export type ConstraintRule = 'unique' | 'required' | 'reference' | 'in-use' | 'value' | 'other'
+
+/** Details of a change that a rule of the database refuses. */
+export interface ConstraintOptions {
+  /** The fields that the rule is about. */
+  readonly fields?: readonly string[]
+  /** Whether the family itself declares the rule, by `unique` or `references`. */
+  readonly declared?: boolean
+  /** The family that is referred to, or that refers to the item, where it is known. */
+  readonly other?: string
+  /** What a value must be, for the client: `must have at most 20 characters`. */
+  readonly allowed?: string
+  readonly cause?: unknown
+}
+
+/**
+ * A rule of the family (`unique`, `references`), or of the database itself (check, foreign key, a trigger …), refuses a
+ * change. Nothing was done, and a retry fails as long as the data stays as it is.
+ */
+export class ConstraintError extends Error {
+  override readonly name = 'ConstraintError'
+  readonly fields: readonly string[]
+  readonly allowed: string | undefined
+  readonly declared: boolean
+  readonly other: string | undefined
+
+  constructor (
+    readonly family: string,
+    readonly id: Id,
+    readonly rule: ConstraintRule,
+    { fields = [], declared = false, other, allowed, cause }: ConstraintOptions = {}
+  ) {
+    const reason = allowed ?? (cause instanceof Error ? cause.message : [rule, other].join(' ').trim())
+    super(`${family} ${id}: the database refuses it: ${[...fields, reason].join(' ')}`, { cause })
+    this.fields = fields
+    this.allowed = allowed
+    this.declared = declared
+    this.other = other
+  }
+}
+
+/** The id of the item that a change is about. */
+export function getId (change: Change): Id {
+  return 'item' in change ? change.item.id : change.id
+}
+
+/**
+ * Throws where a commit has more than one change of one item: a storage calls it before anything else, so that all
+ * refuse alike. Of two inserts with one id the second finds it taken (`DuplicateError`), as it would in a commit of its
+ * own.
+ *
+ * @example
+ * async commit (changes) {
+ *   checkChanges(changes)
+ *   // …
+ * }
+ */
+export function checkChanges (changes: readonly Change[]): void {
+  const [first, second] = changes
+  // An item and its entry in the log, as most commits are.
+  if (changes.length < 2 || (changes.length === 2 && first?.family !== second?.family)) return
+  const types = new Map<string, Change['type']>()
+  for (const change of changes) {
+    const { type, family } = change
+    const id = getId(change)
+    const key = `${family} ${id}`
+    const earlier = types.get(key)
+    if (earlier === 'insert' && type === 'insert') throw new DuplicateError(family, id)
+    if (earlier !== undefined) throw new errorCodes.FST_DEALBOOK_REPEATED_CHANGE(family, id)
+    types.set(key, type)
+  }
 }

@@ -2,7 +2,7 @@ import type { Caller, Grant } from '../../core/service/caller.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
-import { matcher } from '../../core/storage/match.js'
+import { matcher } from '../../core/storage/conditions.js'
 import type { Exchange } from '../mount.js'
 import { toProblem } from '../to-problem.js'
 

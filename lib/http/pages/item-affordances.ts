@@ -8,7 +8,7 @@ import type { Command, CommandRecord } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
 import type { LoadedOther } from '../../core/service/others.js'
 import { readTarget } from '../../core/service/record.js'
-import { matcher } from '../../core/storage/match.js'
+import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type {
   ChangedItem, Crumb, Feedback, FormAffordance, ItemAffordances, Link, ShownChange

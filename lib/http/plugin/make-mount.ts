@@ -12,7 +12,7 @@ import { readMakers } from '../../core/service/makers.js'
 import type { GuardedStorage } from '../../core/service/storage-access.js'
 import { guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
 import { readWaitingLimits } from '../../core/service/write-lines.js'
-import { Patience } from '../../core/storage/patience.js'
+import { RequestDeadline } from '../../core/storage/deadline.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
@@ -124,7 +124,7 @@ async function makeCallerFactory (
     other,
     authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
     storage: () => getStorage(request),
-    signal: new Patience(deadlines, request.raw),
+    signal: new RequestDeadline(deadlines, request.raw),
     waiting,
     makers,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,

@@ -78,8 +78,8 @@ export interface FamilyOptions<I = Stored> {
   /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
   readonly maxPatternLength?: number
   /**
-   * The size of a `.regex` pattern: its characters, with its repetitions written out; a class of Unicode, such as `\pL`,
-   * counts for several. Default 200.
+   * The size of a `.regex` pattern: its characters, with its repetitions written out; a class of Unicode (`\pL`) counts
+   * for several. Default 200.
    */
   readonly maxPatternSize?: number
   /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */

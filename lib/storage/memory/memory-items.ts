@@ -1,4 +1,4 @@
-import { compareScalars, isAbsent } from '../../core/storage/compare.js'
+import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 
 // Up to so many insertions and deletions, moving what comes after each is cheaper than sorting the whole array.

@@ -1,14 +1,12 @@
 import { errorCodes } from '../../core/errors.js'
-import { checkChanges, getId } from '../../core/storage/changes.js'
-import { compareScalars } from '../../core/storage/compare.js'
-import { collectMatches, FirstMatches } from '../../core/storage/page.js'
-import { markHeeding } from '../../core/storage/patience.js'
+import { compareScalars } from '../../core/storage/conditions.js'
+import { markDeadlineAware } from '../../core/storage/deadline.js'
+import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
-import { ConflictError, DuplicateError } from '../../core/storage/storage.js'
-import { Turn } from '../../core/storage/turn.js'
-import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
-import { checkStorageOptions, lineRules } from '../check-options.js'
+import { checkChanges, ConflictError, DuplicateError, getId } from '../../core/storage/storage.js'
+import { HeavyReadQueue, readQueueLimits, Turn } from '../../core/storage/turns.js'
+import { checkStorageOptions, queueRules } from '../check-options.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
@@ -28,16 +26,16 @@ export interface MemoryOptions {
  * app.register(customers, { storage: memoryStorage() })
  */
 export function memoryStorage (options: MemoryOptions = {}): Storage {
-  checkStorageOptions(options, lineRules)
+  checkStorageOptions(options, queueRules)
   const families = new Map<string, MemoryFamily>()
-  const line = new WaitingLine(readLineLimits(options))
+  const line = new HeavyReadQueue(readQueueLimits(options))
   const rules = new KeyRules()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
     findEqual: (family, values) => getFamily(family).items.findEqual(values)
   }
 
-  return markHeeding<Storage>({
+  return markDeadlineAware<Storage>({
     async prepare (shape) {
       const before = families.get(shape.name)
       const items = before?.items ?? new MemoryItems()

@@ -1,5 +1,5 @@
-import type { ConstraintRule } from '../../core/storage/constraint-error.js'
-import { ConstraintError } from '../../core/storage/constraint-error.js'
+import type { ConstraintRule } from '../../core/storage/storage.js'
+import { ConstraintError } from '../../core/storage/storage.js'
 import type { Column } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'

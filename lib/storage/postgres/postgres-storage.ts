@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import type { FamilyShape, Storage } from '../../core/storage/storage.js'
-import type { LineLimits } from '../../core/storage/waiting-line.js'
-import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
+import type { QueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue, readQueueLimits } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
@@ -74,7 +74,7 @@ export function postgresStorage (
     connectionTimeout: options.connectionTimeout ?? 5000,
     poolSize: options.poolSize ?? 10,
     preparedStatements: options.preparedStatements ?? true,
-    line: readLineLimits(options),
+    line: readQueueLimits(options),
     maxWaitingCommits: options.maxWaitingCommits ?? 1000
   }
   const { tables, connectionString = '', pool }: AllOptions = options
@@ -117,7 +117,7 @@ interface PostgresTable {
 type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
 
 interface PostgresSettings extends PoolSettings, MigrationSettings {
-  readonly line: LineLimits
+  readonly line: QueueLimits
   readonly maxWaitingCommits: number
 }
 
@@ -144,7 +144,7 @@ async function openConnection (
   })
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
-  const line = new WaitingLine({ ...settings.line, maxHeavyReads })
+  const line = new HeavyReadQueue({ ...settings.line, maxHeavyReads })
   const migration = new Migration(connections, settings, size)
 
   return {

@@ -1,10 +1,9 @@
-import { askOneMore } from '../../core/storage/page.js'
+import { isPlain } from '../../core/storage/conditions.js'
+import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
-import { isPlain } from '../../core/storage/text-tests.js'
-import { Turn } from '../../core/storage/turn.js'
-import type { WaitingLine } from '../../core/storage/waiting-line.js'
+import type { HeavyReadQueue } from '../../core/storage/turns.js'
+import { Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { toFoundText, writePage } from '../found-text.js'
 import type { Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { CandidateQuery } from '../sql/pattern-search.js'
@@ -32,7 +31,7 @@ export class TableReader {
   constructor (
     readonly statements: ReadStatements,
     readonly indexes: readonly (readonly string[])[],
-    readonly line: WaitingLine
+    readonly line: HeavyReadQueue
   ) {
     this.layout = statements.layout
   }

@@ -1,4 +1,4 @@
-import { isAbsent } from '../../core/storage/compare.js'
+import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { TableIndex } from '../sql/indexes.js'

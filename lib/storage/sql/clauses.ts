@@ -1,5 +1,5 @@
+import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order } from '../../core/storage/storage.js'
-import { listFieldConditions } from '../../core/storage/text-tests.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'

@@ -1,4 +1,4 @@
-import { isAbsent } from '../../core/storage/compare.js'
+import { isAbsent } from '../../core/storage/conditions.js'
 import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { quoteName } from './names.js'

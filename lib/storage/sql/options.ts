@@ -1,5 +1,5 @@
 import { oneOf, rules } from '../../core/values/rules.js'
-import { lineRules } from '../check-options.js'
+import { queueRules } from '../check-options.js'
 import type { TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 
@@ -19,7 +19,7 @@ export interface SqlOptions {
 
 /** Tables are checked further where they are read. */
 export const sqlRules = {
-  ...lineRules,
+  ...queueRules,
   tables: rules.object,
   migrate: oneOf('auto', 'check', 'off'),
   maxWaitingCommits: rules.size

@@ -1,8 +1,7 @@
 import { errorCodes } from '../../core/errors.js'
-import type { ConstraintOptions, ConstraintRule } from '../../core/storage/constraint-error.js'
-import { ConstraintError } from '../../core/storage/constraint-error.js'
 import { getValue } from '../../core/storage/shapes.js'
-import type { Change, Id, Stored } from '../../core/storage/storage.js'
+import type { Change, ConstraintOptions, ConstraintRule, Id, Stored } from '../../core/storage/storage.js'
+import { ConstraintError } from '../../core/storage/storage.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 

@@ -1,9 +1,8 @@
 import { errorCodes } from '../../core/errors.js'
-import { checkChanges } from '../../core/storage/changes.js'
-import { markHeeding } from '../../core/storage/patience.js'
+import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
-import { ReadOnlyError } from '../../core/storage/storage.js'
+import { checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
 import type { Migrate } from './migrate.js'
 import { joinStatements } from './migrate.js'
@@ -71,7 +70,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   let connection: SqlConnection<Write, Table> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
-  return markHeeding<Storage>({
+  return markDeadlineAware<Storage>({
     mappedFamilies: Object.keys(mappings),
 
     async prepare (shape) {

@@ -1,4 +1,4 @@
-import { compareScalars } from '../../core/storage/compare.js'
+import { compareScalars } from '../../core/storage/conditions.js'
 import type { Change, Condition, Id } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'

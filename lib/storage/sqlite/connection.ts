@@ -1,6 +1,6 @@
 import type { FamilyShape } from '../../core/storage/storage.js'
-import type { LineLimits } from '../../core/storage/waiting-line.js'
-import { lineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
+import type { QueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue, queueLimits } from '../../core/storage/turns.js'
 import type { Layout, TableMapping } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { AnchorLimits } from './anchors.js'
@@ -30,7 +30,7 @@ interface SqliteTable {
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-export interface ConnectionLimits extends PathLimits, LineLimits, AnchorLimits {}
+export interface ConnectionLimits extends PathLimits, QueueLimits, AnchorLimits {}
 
 /** An open database with its queue of commits. */
 export async function openConnection (
@@ -39,13 +39,13 @@ export async function openConnection (
   given: Partial<ConnectionLimits> = {}
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const limits = { ...pathLimits, ...lineLimits, ...anchorLimits, ...given }
+  const limits = { ...pathLimits, ...queueLimits, ...anchorLimits, ...given }
   const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)
   const anchors = new Anchors(database, burst, limits)
   const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
-  const line = new WaitingLine(limits)
+  const line = new HeavyReadQueue(limits)
   const heavy = new HeavyReads(line, file === undefined ? undefined : new HeavyWorkers(file))
   const functions = new SqlFunctions(database)
   const reading = { limits, burst, heavy, anchors }

@@ -1,6 +1,5 @@
-import { matcher } from '../../core/storage/match.js'
+import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import type { Condition } from '../../core/storage/storage.js'
-import { isPlain, listFieldConditions } from '../../core/storage/text-tests.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { quoteText } from '../sql/names.js'

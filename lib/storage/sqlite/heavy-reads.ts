@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { raceSignal } from '../../core/storage/patience.js'
+import { raceSignal } from '../../core/storage/deadline.js'
 import type { Query } from '../../core/storage/storage.js'
-import type { WaitingLine } from '../../core/storage/waiting-line.js'
+import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import type { Column, Layout } from '../sql/layout.js'
 import type { PageText, TableStatements } from './statements.js'
 
@@ -35,7 +35,7 @@ export interface WorkerSettings {
 export class HeavyReads {
   #workers: HeavyWorkers | undefined
 
-  constructor (readonly line: WaitingLine, workers: HeavyWorkers | undefined) {
+  constructor (readonly line: HeavyReadQueue, workers: HeavyWorkers | undefined) {
     this.#workers = workers
   }
 

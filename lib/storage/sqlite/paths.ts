@@ -1,4 +1,4 @@
-import { compareScalars } from '../../core/storage/compare.js'
+import { compareScalars } from '../../core/storage/conditions.js'
 import type { Condition, FieldCondition, Order, Query } from '../../core/storage/storage.js'
 
 /** An index over these fields. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
-import { readLineLimits } from '../../core/storage/waiting-line.js'
+import { readQueueLimits } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
@@ -50,7 +50,7 @@ export function sqliteStorage (
   const { file = '', database, tables, migrate }: AllOptions = options
   const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
-  const limits = readLineLimits(options)
+  const limits = readQueueLimits(options)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
   return createSqlStorage(() => openConnection(source, settings, limits), { tables, migrate, place })

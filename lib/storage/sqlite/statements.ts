@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../core/cache.js'
+import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Id, Order, Query, Scalar, Stored } from '../../core/storage/storage.js'
-import { isPlain, listFieldConditions } from '../../core/storage/text-tests.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'

@@ -1,7 +1,6 @@
-import { getId } from '../../core/storage/changes.js'
 import { getValue } from '../../core/storage/shapes.js'
 import type { Change, Id, Stored } from '../../core/storage/storage.js'
-import { ConflictError, DuplicateError } from '../../core/storage/storage.js'
+import { ConflictError, DuplicateError, getId } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
 import { quoteName } from '../sql/names.js'

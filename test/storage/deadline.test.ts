@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { Patience, raceSignal } from '../../lib/core/storage/patience.js'
+import { raceSignal, RequestDeadline } from '../../lib/core/storage/deadline.js'
 import { customers, memoryStorage } from '../../lib/index.js'
 
 const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
@@ -9,7 +9,7 @@ const deadlines = { timeout: 60_000, explain: (why: string) => new Error(why) }
 
 t.test('a deadline has a timer as long as something listens, and no longer', async t => {
   const before = countTimers()
-  const deadline = new Patience(deadlines, { socket: {} })
+  const deadline = new RequestDeadline(deadlines, { socket: {} })
   const listeners = [() => {}, () => {}]
   t.equal(countTimers(), before)
   for (const listener of listeners) deadline.addEventListener('abort', listener)
@@ -25,14 +25,14 @@ t.test('a deadline has a timer as long as something listens, and no longer', asy
 
 t.test('a deadline ends what listens, and the signals that it has lent', async t => {
   const socket = { destroyed: false }
-  const deadline = new Patience(deadlines, { socket })
+  const deadline = new RequestDeadline(deadlines, { socket })
   const { signal } = deadline
   t.ok(signal instanceof AbortSignal)
   const waiting = raceSignal(deadline, new Promise(() => {}))
   socket.destroyed = true
   await t.rejects(waiting, { message: 'gone' })
   t.match([deadline.aborted, signal.aborted, signal.reason], [true, true, { message: 'gone' }])
-  const late = new Patience({ ...deadlines, timeout: 1 }, { socket: {} })
+  const late = new RequestDeadline({ ...deadlines, timeout: 1 }, { socket: {} })
   await t.rejects(raceSignal(late, new Promise(() => {})), { message: 'late' })
   await t.rejects(late.waitForCommit(new Promise(() => {})), { message: 'unsure' })
   t.equal(late.signal.aborted, true, 'also one that is lent afterwards')

@@ -1,8 +1,6 @@
-import { makeComparator } from './compare.js'
-import { matcher } from './match.js'
-import type { Condition, Found, Query, Stored } from './storage.js'
-import { isPlain } from './text-tests.js'
-import type { Turn } from './turn.js'
+import { isPlain, makeComparator, matcher } from './conditions.js'
+import type { Condition, Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
+import type { Turn } from './turns.js'
 
 /**
  * Answers a query from items in any order, from an iterable or one after the other, such as from a stream or a cursor:
@@ -180,4 +178,44 @@ export async function collectMatches (
     if (turn.isOver) await turn.pass()
   }
   return false
+}
+
+/** What was written of a page. */
+interface WrittenPage {
+  readonly text: string
+  readonly count: number
+  readonly more: boolean
+  readonly first: Stored | undefined
+  readonly last: Stored | undefined
+  readonly total: number | undefined
+}
+
+/** A page as text, with the keys of its first item and its last as far as they are wanted. */
+export function toFoundText (
+  { text, count, more, first, last, total }: WrittenPage,
+  { order, offset }: Pick<Query, 'order' | 'offset'>
+): FoundText {
+  const found: { -readonly [K in keyof FoundText]: FoundText[K] } = { text, count, more }
+  if (first !== undefined && offset > 0) found.first = pickKey(order, first)
+  if (last !== undefined) found.last = pickKey(order, last)
+  if (total !== undefined) found.total = total
+  return found
+}
+
+/** The same from its items, of which there may be one more than the page has. */
+export function writePage (
+  { items, total }: Found,
+  query: Pick<Query, 'order' | 'offset' | 'limit'>,
+  write: (items: readonly Stored[]) => string
+): FoundText {
+  const more = items.length > query.limit
+  const shown = more ? items.slice(0, query.limit) : items
+  const page = { text: write(shown), count: shown.length, more, first: shown[0], last: shown.at(-1), total }
+  return toFoundText(page, query)
+}
+
+function pickKey (order: readonly Order[], item: Stored): ItemKey {
+  const key: Record<string, unknown> = {}
+  for (const { field } of order) if (item[field] !== undefined) key[field] = item[field]
+  return key as unknown as ItemKey
 }

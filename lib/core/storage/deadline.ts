@@ -1,12 +1,12 @@
 /** Why a request ends: it took too long, before or after its commit began; or the client has disconnected. */
-export type EndOfPatience = 'late' | 'unsure' | 'gone'
+export type DeadlineEnd = 'late' | 'unsure' | 'gone'
 
 /** The deadline of all requests of a mount. */
-export interface Deadlines {
+export interface DeadlineSettings {
   /** In milliseconds. */
   readonly timeout: number
   /** Makes the reason of a signal that ends. */
-  explain (why: EndOfPatience): unknown
+  explain (why: DeadlineEnd): unknown
 }
 
 /** Shows whether the client is still connected, as a request of Node does. */
@@ -23,9 +23,9 @@ const checkEvery = 200
  * while something listens, and a signal of the platform, which takes as long to make as a small read, only for storages
  * that need one. Work that goes in steps checks `aborted` between them.
  */
-export class Patience implements AbortSignal {
+export class RequestDeadline implements AbortSignal {
   readonly onabort = null
-  readonly #deadlines: Deadlines
+  readonly #deadlines: DeadlineSettings
   readonly #presence: Presence
   #endsAt: number
   #ended: { readonly reason: unknown } | undefined
@@ -33,7 +33,7 @@ export class Patience implements AbortSignal {
   #timer: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
 
-  constructor (deadlines: Deadlines, presence: Presence) {
+  constructor (deadlines: DeadlineSettings, presence: Presence) {
     this.#deadlines = deadlines
     this.#presence = presence
     this.#endsAt = performance.now() + deadlines.timeout
@@ -105,7 +105,7 @@ export class Patience implements AbortSignal {
     this.#timer = undefined
   }
 
-  #end (why: EndOfPatience): void {
+  #end (why: DeadlineEnd): void {
     const reason = this.#deadlines.explain(why)
     this.#ended = { reason }
     this.#unwatch()
@@ -129,12 +129,12 @@ export async function raceSignal<T> (signal: AbortSignal | undefined, work: Prom
 
 const heeding = new WeakSet<object>()
 
-/** Marks a storage that ends its reads itself when the signal is aborted, and takes a `Patience` for one. */
-export function markHeeding<T extends object> (storage: T): T {
+/** Marks a storage that ends its reads itself when the signal is aborted, and takes a `RequestDeadline` for one. */
+export function markDeadlineAware<T extends object> (storage: T): T {
   heeding.add(storage)
   return storage
 }
 
-export function isHeeding (storage: object): boolean {
+export function isDeadlineAware (storage: object): boolean {
   return heeding.has(storage)
 }

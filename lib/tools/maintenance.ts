@@ -1,6 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { commandsShape } from '../core/family/command-schema.js'
+import type { AnyFamily } from '../core/family/compiled.js'
+import { getFamily } from '../core/family/compiled.js'
+import { listShapes } from '../core/family/keys.js'
 import type { Change, Condition, Query, Storage } from '../core/storage/storage.js'
 import { ConflictError } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/dates.js'
@@ -65,4 +68,16 @@ function readMoment (before: unknown): string {
 
 function refuse (flaw: string): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_PRUNE(flaw)
+}
+
+/**
+ * The SQL that creates what these families lack in the database of a storage, for your migration tool: tables, columns
+ * and indexes, in the order in which to create them. Empty where nothing is missing. Changes nothing.
+ *
+ * @example
+ * const sql = await writeMigration(storage, [customers, deals])
+ */
+export async function writeMigration (storage: Storage, families: readonly AnyFamily[]): Promise<string> {
+  if (storage.writeMigration === undefined) throw new errorCodes.FST_DEALBOOK_NO_MIGRATIONS()
+  return await storage.writeMigration(families.flatMap(family => listShapes(getFamily(family))))
 }

@@ -1,0 +1,117 @@
+import { compilePattern, ContainedText } from './patterns.js'
+import type { Condition, FieldCondition, Order, Scalar, Stored } from './storage.js'
+
+/** Compares two values of one kind; text by code point, as databases with a binary collation do. */
+export function compareScalars (a: Scalar, b: Scalar): number {
+  if (typeof a === 'string') return compareText(a, b as string)
+  return a === b ? 0 : a < b ? -1 : 1
+}
+
+function compareText (a: string, b: string): number {
+  if (a === b) return 0
+  const shared = Math.min(a.length, b.length)
+  for (let i = 0; i < shared; i++) {
+    const left = a.charCodeAt(i)
+    const right = b.charCodeAt(i)
+    if (left !== right) return rankUnit(left) - rankUnit(right)
+  }
+  return a.length - b.length
+}
+
+// Surrogates stand for the code points above U+FFFF, so they come after U+E000 to U+FFFF.
+function rankUnit (unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
+}
+
+/** A function for `sort` that brings items into this order. */
+export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
+  return (a, b) => {
+    for (const { field, descending } of order) {
+      const result = compareOptional(a[field] as Optional, b[field] as Optional)
+      if (result !== 0) return descending ? -result : result
+    }
+    return 0
+  }
+}
+
+type Optional = Scalar | null | undefined
+
+function compareOptional (a: Optional, b: Optional): number {
+  if (isAbsent(a)) return isAbsent(b) ? 0 : -1
+  return isAbsent(b) ? 1 : compareScalars(a, b)
+}
+
+/** Whether a field has no value: neither is equal to anything, nor comes after it. */
+export function isAbsent (value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}
+
+/** Whether no text has to be searched for a condition, so that it is cheap, and every database understands it. */
+export function isPlain (condition: Condition): boolean {
+  if (condition.op === 'any') return condition.of.every(all => all.every(isPlain))
+  return condition.op !== 'regex' && condition.op !== 'has'
+}
+
+/** The conditions on fields, including those of alternatives. */
+export function listFieldConditions (where: readonly Condition[]): FieldCondition[] {
+  return where.flatMap(condition => condition.op === 'any' ? condition.of.flat() : condition)
+}
+
+type Predicate = (item: Stored) => boolean
+
+/**
+ * The conditions of a query as one function in plain JavaScript, for storages without a query engine.
+ * Patterns come last, in their order: none is matched with an item that another condition, or a pattern before it,
+ * excludes.
+ */
+export function matcher (where: readonly Condition[]): Predicate {
+  const predicates = [...where.filter(isPlain), ...where.filter(condition => !isPlain(condition))].map(makePredicate)
+  return item => {
+    for (const holds of predicates) if (!holds(item)) return false
+    return true
+  }
+}
+
+function makePredicate (condition: Condition): Predicate {
+  switch (condition.op) {
+    case 'eq': return makeMembership(condition.field, condition.values, true)
+    case 'ne': return makeMembership(condition.field, condition.values, false)
+    case 'null': {
+      const { field, is } = condition
+      return item => isAbsent(item[field]) === is
+    }
+    case 'gt': return makeComparison(condition.field, condition.value, order => order > 0)
+    case 'gte': return makeComparison(condition.field, condition.value, order => order >= 0)
+    case 'lt': return makeComparison(condition.field, condition.value, order => order < 0)
+    case 'lte': return makeComparison(condition.field, condition.value, order => order <= 0)
+    case 'regex': return makeSearch(condition.field, condition.patterns.map(text => compilePattern(text)))
+    case 'has': return makeSearch(condition.field, condition.texts.map(text => new ContainedText(text)))
+    case 'any': {
+      // No text is searched where an alternative holds without.
+      const searchesText = (all: readonly Condition[]): number => Number(!all.every(isPlain))
+      const alternatives = [...condition.of].sort((a, b) => searchesText(a) - searchesText(b)).map(matcher)
+      return item => alternatives.some(holds => holds(item))
+    }
+  }
+}
+
+// In JavaScript, so that it means the same on every storage.
+function makeSearch (field: string, searches: readonly { test (text: string): boolean }[]): Predicate {
+  return item => {
+    const value = item[field]
+    return !isAbsent(value) && searches.some(search => search.test(String(value)))
+  }
+}
+
+function makeMembership (field: string, values: readonly Scalar[], isIn: boolean): Predicate {
+  const set = new Set<unknown>(values)
+  return item => set.has(item[field]) === isIn
+}
+
+function makeComparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {
+  return item => {
+    const value = item[field] as Scalar | null | undefined
+    return !isAbsent(value) && holds(compareScalars(value, bound))
+  }
+}

@@ -1,0 +1,135 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { BusyError } from './storage.js'
+
+// How long searches may hold the event loop before other requests continue, in milliseconds.
+const maxMs = 5
+
+let endOfAll: number | undefined
+
+// One for all searches in the same turn of the loop: many small parts hold it up as one large one does.
+function getEnd (): number {
+  if (endOfAll === undefined) {
+    endOfAll = performance.now() + maxMs
+    setImmediate(() => { endOfAll = undefined })
+  }
+  return endOfAll
+}
+
+const waiting: (() => void)[] = []
+
+/** Pauses for other requests if this turn of the loop was long: for long work that may never wait for anything else. */
+export async function endLongTurn (): Promise<void> {
+  if (performance.now() <= getEnd()) return
+  await new Promise<void>(resolve => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(resumeOne)
+  })
+}
+
+// One in each turn, however long that is: so none waits forever, and many are no long turn together.
+function resumeOne (): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(resumeOne)
+}
+
+/** The turn that a search has on the event loop. */
+export class Turn {
+  #end = getEnd()
+  #leaveLine: (() => void) | undefined
+
+  /** @param line the queue of searches that need more than one turn */
+  constructor (readonly signal?: AbortSignal, readonly line?: HeavyReadQueue) {}
+
+  get isOver (): boolean {
+    return performance.now() > this.#end
+  }
+
+  /** Pauses for others, and begins the next turn, unless the signal is aborted. */
+  async pass (): Promise<void> {
+    if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
+    await yieldToEventLoop()
+    this.signal?.throwIfAborted()
+    this.#end = getEnd()
+  }
+
+  /** Called after the last turn: leaves the queue. */
+  end (): void {
+    this.#leaveLine?.()
+    this.#leaveLine = undefined
+  }
+}
+
+/** How many heavy reads may run at once, and how many may wait. */
+export interface QueueLimits {
+  readonly maxHeavyReads: number
+  readonly maxWaitingReads: number
+}
+
+export const queueLimits: QueueLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
+
+/** The limits that a host gave, or the defaults. */
+export function readQueueLimits (given: { readonly [K in keyof QueueLimits]?: number | undefined }): QueueLimits {
+  const { maxHeavyReads = queueLimits.maxHeavyReads, maxWaitingReads = queueLimits.maxWaitingReads } = given
+  return { maxHeavyReads, maxWaitingReads }
+}
+
+/** The queue of heavy reads: so many run at once, others wait, and where too many wait, more are refused. */
+export class HeavyReadQueue {
+  readonly #waiting: (() => void)[] = []
+  /** How many run now. */
+  running = 0
+  /** How many have had to wait, and how many were refused. */
+  waits = 0
+  refusals = 0
+
+  constructor (readonly limits: QueueLimits) {}
+
+  /** How many wait now. */
+  get waiting (): number {
+    return this.#waiting.length
+  }
+
+  metrics (): Readonly<Record<string, number>> {
+    return {
+      heavy_reads: this.running,
+      heavy_reads_waiting: this.waiting,
+      heavy_reads_waited_total: this.waits,
+      heavy_reads_refused_total: this.refusals
+    }
+  }
+
+  /** Waits until it may run, and returns a function to call when it has. */
+  async enter (signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted()
+    if (this.running < this.limits.maxHeavyReads) this.running++
+    else await this.#wait(signal)
+    let hasLeft = false
+    return () => {
+      if (hasLeft) return
+      hasLeft = true
+      const next = this.#waiting.shift()
+      if (next === undefined) this.running--
+      else next()
+    }
+  }
+
+  async #wait (signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.length >= this.limits.maxWaitingReads) {
+      this.refusals++
+      throw new BusyError(`Too many heavy reads wait already: ${this.#waiting.length}`)
+    }
+    this.waits++
+    await new Promise<void>((resolve, reject) => {
+      const stop = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(start), 1)
+        reject((signal as AbortSignal).reason)
+      }
+      const start = (): void => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      }
+      this.#waiting.push(start)
+      signal?.addEventListener('abort', stop, { once: true })
+    })
+  }
+}
