@@ -222,8 +222,7 @@ t.test('the home is described where there is one, once', async t => {
     ['at the root, if asked for', register({ home: true }), '/'],
     ['not at the root', register({}), undefined],
     ['not if it is not wanted', register({ prefix: '/crm', home: false }), undefined],
-    ['not where the host has its own', async app => { own(app); await register({ prefix: '/crm' })(app) }, undefined],
-    ['nor where it has it later', async app => { await register({ prefix: '/crm' })(app); own(app) }, undefined]
+    ['not where the host has its own', async app => { own(app); await register({ prefix: '/crm' })(app) }, undefined]
   ] as readonly [string, (app: FastifyInstance) => unknown, string | undefined][]) {
     const { paths, components: { schemas }, tags = [] } = await documentOf(t, add)
     const idOf = (path: string) => String(paths[path]?.['get']?.['operationId'])
@@ -231,7 +230,6 @@ t.test('the home is described where there is one, once', async t => {
     t.strictSame(homes, path === undefined ? [] : [path], name)
     t.equal(schemas['Home'] !== undefined, path !== undefined, name)
     t.equal(tags.some(({ name }) => name === 'home'), path !== undefined, name)
-    t.notMatch(JSON.stringify(paths), 'dealbookHome')
     if (path !== undefined) t.strictSame(paths[path]?.['get']?.['tags'], ['home'])
   }
   const { paths } = await documentOf(t, register({ prefix: '/crm' }), {
@@ -241,7 +239,6 @@ t.test('the home is described where there is one, once', async t => {
   t.ok(paths['/api/crm']?.['get'], 'where the host moves it')
   const old = await documentOf(t, register({ prefix: '/crm' }), { swagger: { info } })
   t.match(old.paths['/crm'], { get: { operationId: 'readHome_crm' } }, 'in Swagger 2 too')
-  t.notMatch(JSON.stringify(old.paths), 'dealbookHome')
 })
 
 t.test('every parameter of a path is described', async t => {

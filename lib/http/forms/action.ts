@@ -15,8 +15,6 @@ import { describeSharedRoute } from '../openapi/route.js'
 import { readIdempotencyKey } from '../request.js'
 import type { RequestWriter } from '../requests.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { shareEndpoint } from '../shared-paths.js'
 import { requireId } from '../urls.js'
 import { readJsonParams } from './body.js'
 import { describeNew } from './envelope.js'
@@ -32,18 +30,17 @@ interface Action {
 }
 
 /** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
-export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
-  return listActions(mount.family).flatMap(action =>
-    shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+export function actionEndpoints (mount: Mount): Endpoint[] {
+  return listActions(mount.family).map(action => makeEndpoint(mount, action))
 }
 
 /** Says the same under `/command`. */
-export function makeActionWriter (mount: Mount, shared: SharedPaths): RequestWriter {
-  const { family: { lifecycle }, urls } = mount
+export function makeActionWriter (mount: Mount): RequestWriter {
+  const { family: { lifecycle }, neighbours, urls } = mount
   return (request, { operation, item, params }) => {
     const action = operation?.action ?? lifecycle?.createAction as string
-    // At another version's, it would be that version that does it.
-    if (!shared.actions.isOwner(action, mount)) return undefined
+    // Another version would do it.
+    if (!neighbours.isOwner(mount, 'POST', `/command/${action}`)) return undefined
     const body = item === undefined ? params : { id: item.id, ...params }
     return { method: 'POST', url: urls.shared(request, `/command/${action}/`), body }
   }
@@ -73,6 +70,7 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
   return {
     method: 'POST',
     path: `/command/${action}`,
+    sharedBy: 'versions',
     handler: writeHandler(mount, {
       read (request) {
         const { id, ...params } = readJsonParams(body, request)

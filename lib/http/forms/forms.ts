@@ -1,6 +1,5 @@
 import type { Mount } from '../mount.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
 import { actionEndpoints, makeActionWriter } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
@@ -19,30 +18,21 @@ export const forms = [verb, participle, update, noun, attributes, command, comma
 export type FormName = typeof forms[number]['name']
 
 /** Everything that a mount can be told to do. */
-export function writeEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+export function writeEndpoints (mount: Mount): Endpoint[] {
   const mounted = forms.filter(({ name }) => mount.forms.has(name))
-  listWriters(mount, shared, mounted)
+  listWriters(mount, mounted)
   return [
     ...lifecycleEndpoints(mount),
-    ...combineForms(mounted, mount, shared),
-    ...(shared === undefined ? [] : actionEndpoints(mount, shared))
+    ...combineForms(mounted, mount),
+    ...(mount.unversioned === false ? [] : actionEndpoints(mount))
   ]
 }
 
 // The first is what a button of a page does.
-function listWriters (mount: Mount, shared: SharedPaths | undefined, mounted: readonly Form[]): void {
+function listWriters (mount: Mount, mounted: readonly Form[]): void {
   const { requestWriters: writers, family: { lifecycle } } = mount
-  if (mount.forms.has(noun.name)) writers.set(noun.name, noun.makeWriter(mount, shared))
+  if (mount.forms.has(noun.name)) writers.set(noun.name, noun.makeWriter(mount))
   if (lifecycle !== undefined) writers.set('lifecycle', makeLifecycleWriter(mount))
-  for (const form of mounted) if (form !== noun) writers.set(form.name, form.makeWriter(mount, shared))
-  if (shared !== undefined) writers.set('action', makeActionWriter(mount, shared))
-}
-
-/** The words that can stand in a path after an item. */
-export function listWords ({ family: { operations, lifecycle, writable }, forms }: Mount): string[] {
-  if (!writable) return []
-  const kinds = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
-  const words = [...operations.values()].flatMap(({ operation }) => kinds.map(form => operation[form]))
-  const deletion = lifecycle !== undefined && forms.has('noun') ? [lifecycle.deletion.operation.noun] : []
-  return ['operations', 'commands', ...new Set(words), ...deletion]
+  for (const form of mounted) if (form !== noun) writers.set(form.name, form.makeWriter(mount))
+  if (mount.unversioned !== false) writers.set('action', makeActionWriter(mount))
 }

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http'
 import { makeExample } from '../../core/values/example.js'
-import { rootParameter } from '../root.js'
 import type { Document, Json } from './components.js'
 import { Components, nameOf } from './components.js'
 import { mark, parameterMark, toPascalCase } from './mark.js'
@@ -10,21 +9,10 @@ import { mark, parameterMark, toPascalCase } from './mark.js'
  * comes to the route; what the routes before it say is there already, whatever the host made of it.
  */
 export const swaggerConfig = {
-  swaggerTransform ({ openapiObject, swaggerObject }: Readonly<Record<string, Document | undefined>>): object {
-    moveRoots((openapiObject ?? swaggerObject)?.paths ?? {})
+  swaggerTransform ({ openapiObject }: Readonly<Record<string, Document | undefined>>): object {
     // In a document of Swagger 2 everything stays where it is.
     if (openapiObject !== undefined) nameComponents(openapiObject)
     return {}
-  }
-}
-
-/** Puts what answers at a prefix there, without the parameter that is always empty. */
-function moveRoots (paths: NonNullable<Document['paths']>): void {
-  for (const [url, path] of Object.entries(paths)) {
-    const place = url.replace(`{${rootParameter}}`, '')
-    if (place === url) continue
-    delete paths[url]
-    paths[place] = { ...path, ...paths[place] }
   }
 }
 

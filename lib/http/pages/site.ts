@@ -6,7 +6,7 @@ import { keepSuffix } from './suffix.js'
 /** Where a page leads besides its own: to the home of its prefix, and to the families there that who asks may list. */
 export async function findSite (exchange: Pick<Exchange, 'mount' | 'request' | 'suffix'>): Promise<Site> {
   const { mount, request } = exchange
-  const neighbours = mount.neighbours.list(mount)
+  const neighbours = mount.neighbours.list()
   const isListed = await Promise.all(neighbours.map(async each =>
     each === mount || await mayOffer({ mount: each, request }, 'list')))
   return {

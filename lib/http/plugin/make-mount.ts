@@ -15,9 +15,8 @@ import { readWaitingLimits } from '../../core/service/write-lines.js'
 import { Patience } from '../../core/storage/patience.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
-import type { Mount } from '../mount.js'
+import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import type { Neighbours } from '../neighbours.js'
 import { makeUrls } from '../urls.js'
 import { representations as allRepresentations } from './default-representations.js'
 import type { FamilyOptions } from './options.js'
@@ -62,7 +61,7 @@ export async function makeMount (
     requestWriters: new Map(),
     maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
-    unversioned: options.unversioned ?? false,
+    unversioned: options.unversioned,
     retirement: {
       deprecation: toDate(options.deprecation),
       sunset: toDate(options.sunset),

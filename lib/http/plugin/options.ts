@@ -10,7 +10,6 @@ import { didYouMean } from '../../core/values/nearest.js'
 import type { Representation } from '../../representations/representation.js'
 import type { FormName } from '../forms/forms.js'
 import { forms } from '../forms/forms.js'
-import { findFlawInPrefix } from './check-prefix.js'
 import { findRepresentationsFlaw } from './default-representations.js'
 
 /** How a host mounts a family with items `I`. */
@@ -178,4 +177,16 @@ function findFlaw (family: Family, options: FamilyOptions): string | undefined {
 
 function isOrigin (value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
+}
+
+// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
+const ownParameters = ['id', 'command', 'extension', 'parameter']
+
+function findFlawInPrefix (prefix: string): string | undefined {
+  // Two colons are one that begins no parameter.
+  const names = Array.from(prefix.replaceAll('::', '').matchAll(/:(\w+)/g), ([, name]) => name as string)
+  const taken = names.find(name => ownParameters.includes(name))
+  if (taken === undefined) return undefined
+  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
+    ownParameters.join(', ')
 }

@@ -13,8 +13,8 @@ import { findSite } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readWish, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
-import { hasOwnRoot, mountRoot } from '../root.js'
 import type { RouteSchema, RouteSettings } from '../routes.js'
+import { mountRoot } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 import { countItems } from './count-items.js'
 
@@ -29,18 +29,18 @@ export function mountHome (
   settings: RouteSettings,
   wanted = mount.prefix !== ''
 ): void {
-  const { neighbours } = mount
-  if (hasOwnRoot(app)) neighbours.hasHome = true
-  if (!wanted || neighbours.hasHome !== undefined) return
-  neighbours.hasHome = mountRoot(app, settings, {
-    schema: describeHome(mount),
-    handler: (request, reply) => sendHome(mount, request, reply)
-  })
+  const { neighbours, prefix } = mount
+  const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
+  if (wanted && !hasOwn) {
+    const handler = (request: FastifyRequest, reply: FastifyReply) => sendHome(mount, request, reply)
+    mountRoot(app, { method: 'GET', path: '/', schema: describeHome(mount), handler }, settings)
+  }
+  neighbours.hasHome ||= wanted || hasOwn
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readWish(request))
-  const here = mount.neighbours.list(mount)
+  const here = mount.neighbours.list()
   // All have ended, and so has this.
   if (here.length === 0) retire(reply, mount.retirement)
   const families = await listFamilies(here, request)

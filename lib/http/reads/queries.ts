@@ -15,8 +15,6 @@ import { describeProblems } from '../openapi/problems.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { shareEndpoint } from '../shared-paths.js'
 import { hasLongItems, makeExpand } from './expand.js'
 import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
@@ -25,16 +23,17 @@ import type { Loading, Read } from './read.js'
 import { parsePageQuery, readHandler } from './read.js'
 
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
-export function queryEndpoints (mount: Mount, { queries }: SharedPaths): Endpoint[] {
+export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
-  return [...family.queries].flatMap(([name, query]) => {
+  return [...family.queries].map(([name, query]) => {
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    return shareEndpoint(queries, name, mount, {
+    return {
       method: 'GET',
+      sharedBy: 'versions',
       path: `/query/${name}/:parameter`,
       schema: describeQuery(mount, name, field),
       handler: readHandler(queryRead(mount, field))
-    })
+    }
   })
 }
 
