@@ -37,8 +37,6 @@ export interface Mount {
   readonly forms: ReadonlySet<string>
   /** How each form that is mounted says something, by its name; the forms put it there. */
   readonly requestWriters: RequestWriters
-  /** How many flaws a problem names. */
-  readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]
   /** Whether it asks for the paths without a version; false where it leaves them to others. */
   readonly unversioned: boolean | undefined

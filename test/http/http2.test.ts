@@ -125,7 +125,7 @@ t.test('a client that cancels ends its work', async t => {
 const manyNotes = Array.from({ length: 500 }, (_, id) => ({ id, text: 'x'.repeat(3500) }))
 
 t.test('a client that does not read its export is cut off, however lively its connection', async t => {
-  const { open, storage, logged } = await listen(t, { options: { exportTimeout: 300 } })
+  const { open, storage, logged } = await listen(t, { options: { timeout: 200 } })
   await loadItems(storage, notes, manyNotes)
   const session = await open()
   const stream = send(session, '/notes.ndjson')
@@ -142,7 +142,7 @@ t.test('a client that does not read its export is cut off, however lively its co
 })
 
 t.test('a client that opens no window is cut off, where the answer is large', async t => {
-  const { open, storage } = await listen(t, { options: { exportTimeout: 300 } })
+  const { open, storage } = await listen(t, { options: { timeout: 200 } })
   await loadItems(storage, notes, manyNotes)
   const first = await open()
   const session = await open({ settings: { initialWindowSize: 0 } })

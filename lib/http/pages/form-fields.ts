@@ -127,7 +127,7 @@ export function makeForm (
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
-  { family, maxFlaws }: Mount,
+  { family }: Mount,
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
 ): { refused?: Refusal } {
@@ -136,7 +136,7 @@ export function explainRefusal (
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
     refused: {
-      problem: problem.document(undefined, maxFlaws),
+      problem: problem.document(),
       wrongState: readWrongState(family, problem),
       entered: isThere ? [] : [...entered]
     }

@@ -127,6 +127,8 @@ function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
   }
 }
 
+const mebibyte = 1_048_576
+
 async function mountFamily (
   family: Family,
   options: FamilyOptions,
@@ -145,8 +147,9 @@ async function mountFamily (
     checkOthers(mount)
     checkReferences(mount)
   })
-  const { maxMembers = 1000, maxDepth = 20 } = options
-  isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
+  const { bodyLimit = mebibyte } = options
+  const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
+  isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
   const endpoints = listEndpoints(mount).flatMap(endpoint => {
     if (endpoint.sharedBy === 'families') return [endpoint]
@@ -154,7 +157,7 @@ async function mountFamily (
     return [announceRetirement(endpoint, mount.retirement)]
   })
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
-  const settings = { bodyLimit: options.bodyLimit ?? 1_048_576, lastConfig: swaggerConfig }
+  const settings = { bodyLimit, lastConfig: swaggerConfig }
   mountHome(app, mount, settings, options.home)
   mountEndpoints(app, endpoints, settings)
   mountUnknown(app, mount)

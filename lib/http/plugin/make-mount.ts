@@ -23,6 +23,9 @@ import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
 import { traceStep } from './trace.js'
 
+// What a client may ask for in one query: values of a parameter, patterns, their length, and their size when compiled.
+const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 1000 }
+
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (
   family: Family,
@@ -33,14 +36,10 @@ export async function makeMount (
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
-  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
-  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 1000 } = options
-  const { maxSkipped = 50_000 } = options
-  const limits = {
-    pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
-  }
+  const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
+  const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const makeCaller = await makeCallerFactory(family, options, makers)
+  const makeCaller = await makeCallerFactory(family, options, makers, timeout)
 
   const mount: Mount = {
     family,
@@ -55,11 +54,10 @@ export async function makeMount (
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
-    exportTimeout: options.exportTimeout ?? 30_000,
+    exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
     requestWriters: new Map(),
-    maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {
@@ -107,10 +105,11 @@ const unlimited: Grant = {}
 async function makeCallerFactory (
   family: Family,
   options: FamilyOptions,
-  makers: Makers
+  makers: Makers,
+  timeout: number
 ): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
-  const { storage, authorize, onCommitted, timeout = 10_000 } = options
-  const waiting = readWaitingLimits(options)
+  const { storage, authorize, onCommitted } = options
+  const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
