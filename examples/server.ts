@@ -60,7 +60,9 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
         version
       },
       servers: [{ url: '/', description: 'This server' }]
-    }
+    },
+    // Schemas by their names, which swagger would number otherwise.
+    refResolver: { buildLocalReference: json => String(json.$id) }
   })
   // The tags on one screen, and the operations of each a click away.
   await app.register(swaggerUi, { routePrefix: `${prefix}/documentation`, uiConfig: { docExpansion: 'none' } })

@@ -2,9 +2,8 @@
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema.js'
 
-// The first mount of the host has the plain names, what differs in the second has its version.
-type OldDeal = components['schemas']['Deal']
-type Deal = components['schemas']['DealV2']
+type OldDeal = components['schemas']['crm.v1.Deal']
+type Deal = components['schemas']['crm.v2.Deal']
 
 const open: OldDeal['status'] & Deal['status'] = 'open'
 const client = createClient<paths>({ baseUrl: process.argv[2] as string })
@@ -73,7 +72,7 @@ const gone = await client.DELETE('/crm/rest/v2/deals/{id}', { params: { path: { 
 steps.push(gone.response.status)
 
 const completed = await client.PUT('/crm/rest/v2/deals/{id}/complete', { params: { path: { id } } })
-const problem: components['schemas']['Problem'] | undefined = completed.error
+const problem: components['schemas']['crm.v2.Problem'] | undefined = completed.error
 steps.push(problem?.status)
 
 console.log(JSON.stringify(steps))

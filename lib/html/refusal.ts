@@ -1,19 +1,17 @@
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, Refusal } from '../representations/form-view.js'
-import type { WrongState } from '../representations/item-view.js'
+import type { FormAffordance, Refusal, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
-import { labelField, toFieldId } from './form.js'
+import { labelField, nameForm, toFieldId } from './form.js'
 import type { Content, Markup } from './markup.js'
-import { markup } from './markup.js'
-import { nameForm } from './operation.js'
+import { markup, renderTerms } from './markup.js'
 import type { Texts } from './texts.js'
 
-/** Renders a page that says why a request was refused. */
+/** Renders why a request was refused, as a page. */
 export function renderProblem (texts: Texts, { document: problem, log, wrongState }: ProblemView): Markup {
   const errors = listErrors(texts, problem)
-  const text = errors.length === 1 ? errors[0]?.text : sayDetail(texts, problem, wrongState)
+  const text = errors.length === 1 ? errors[0]?.text : formatDetail(texts, problem, wrongState)
   return markup`<div class="refused" role="alert"><p dir="auto">${text}</p></div>
-${errors.length > 1 && renderTexts([...errors.map(({ text }) => text), ...tellMore(texts, problem)])}
+${errors.length > 1 && renderTexts([...errors.map(({ text }) => text), ...formatMore(texts, problem)])}
 ${log !== undefined && markup`<p>${texts.wasDeleted} <a href="${log}">${texts.logOfDeleted}</a></p>`}
 <p class="hint">${texts.status(Number(problem.status))}</p>`
 }
@@ -33,7 +31,7 @@ export function renderRefusal (
     const text = texts.sentence(labelField(texts, field), texts.flaw(field.error as string))
     return markup`<a href="#${toFieldId(form, field.name)}">${text}</a>`
   })
-  const flaws = [...links, ...others.map(({ text }) => text), ...tellMore(texts, problem)]
+  const flaws = [...links, ...others.map(({ text }) => text), ...formatMore(texts, problem)]
   const reason = flaws.length === 0
     ? renderReason(texts, problem, wrongState)
     : markup`<strong>${texts.invalid}</strong>`
@@ -41,13 +39,11 @@ export function renderRefusal (
 <p dir="auto">${reason}</p>
 ${flaws.length > 0 && renderTexts(flaws)}
 ${entered.length > 0 && markup`<p>${texts.entered}</p>
-<dl>
-${entered.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd dir="auto">${value}</dd>
-`)}</dl>`}
+${renderTerms(entered.map(([name, value]) => [texts.label(name), value]))}`}
 </div>`
 }
 
-// All that a problem says is wrong, one sentence for each.
+// Everything that is wrong, one sentence for each.
 function listErrors (texts: Texts, { errors = [] }: Members): { name: string, text: string }[] {
   return (errors as { parameter?: string, pointer?: string, detail: string }[])
     .map(({ parameter, pointer = '', detail }) => {
@@ -57,7 +53,7 @@ function listErrors (texts: Texts, { errors = [] }: Members): { name: string, te
     })
 }
 
-function tellMore (texts: Texts, { more }: Members): string[] {
+function formatMore (texts: Texts, { more }: Members): string[] {
   return more === undefined ? [] : [texts.more(Number(more))]
 }
 
@@ -68,15 +64,15 @@ ${texts.map(text => markup`<li dir="auto">${text}</li>
 }
 
 /** Why something is refused: in the words of the pages, where it is for the state alone. */
-export function sayReason (texts: Texts, reason: string, wrongState: WrongState | undefined): string {
+export function formatReason (texts: Texts, reason: string, wrongState: WrongState | undefined): string {
   if (wrongState === undefined) return reason
   const { singular, state } = wrongState
   return texts.wrongState(texts.label(singular), state === undefined ? undefined : texts.choice(state))
 }
 
-/** The same with what is possible in its place. */
-function sayDetail (texts: Texts, { detail }: Members, wrongState: WrongState | undefined): string {
-  const reason = sayReason(texts, String(detail), wrongState)
+/** The same, with what is possible instead. */
+function formatDetail (texts: Texts, { detail }: Members, wrongState: WrongState | undefined): string {
+  const reason = formatReason(texts, String(detail), wrongState)
   if (wrongState === undefined) return reason
   const { allowed, singular } = wrongState
   return `${reason} ${texts.possible(allowed.map(name => nameForm(texts, { name, singular })))}`
@@ -91,5 +87,5 @@ function renderReason (texts: Texts, problem: Members, wrongState: WrongState | 
   const refused = wrongState === undefined
     ? `${String(title)}.`
     : texts.refused(nameForm(texts, { ...wrongState, name: wrongState.operation }))
-  return markup`<strong>${refused}</strong> ${sayDetail(texts, problem, wrongState)}`
+  return markup`<strong>${refused}</strong> ${formatDetail(texts, problem, wrongState)}`
 }

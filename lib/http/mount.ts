@@ -7,7 +7,6 @@ import type { Caller } from '../core/service/caller.js'
 import type { Makers } from '../core/service/makers.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
-import type { RequestWriters } from './requests.js'
 import type { Retirement } from './retirement.js'
 import { announceRetirement, hasEnded } from './retirement.js'
 import type { Endpoint } from './routes.js'
@@ -35,8 +34,8 @@ export interface Mount {
   readonly preconditions: 'optional' | 'required'
   /** The names of the forms in which operations can be said. */
   readonly forms: ReadonlySet<string>
-  /** How each form that is mounted says something, by its name; the forms put it there. */
-  readonly requestWriters: RequestWriters
+  /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
+  readonly schemas: Map<string, TSchema>
   readonly trustedOrigins: readonly string[]
   /** Whether it asks for the paths without a version; false where it leaves them to others. */
   readonly unversioned: boolean | undefined

@@ -102,31 +102,3 @@ function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
 }
-
-/** Adds to the Link header, beside what is there already. */
-export function addLink (reply: FastifyReply, link: string): FastifyReply {
-  if (link === '') return reply
-  const before = reply.getHeader('link')
-  return reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
-}
-
-// Not all that a query may hold unencoded may stand between the angle brackets.
-const plain = /^[!#-;=?-[\]_a-z~]*$/
-
-/** Whether nothing in a URL must be encoded for the header. */
-export function isPlain (url: string): boolean {
-  return plain.test(url)
-}
-
-function encodeOthers (url: string): string {
-  return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
-}
-
-/**
- * One link as it stands in the header (RFC 8288).
- *
- * @param isKnownPlain where it was found before that nothing in it must be encoded
- */
-export function formatLink (url: string, rel: string, isKnownPlain = isPlain(url)): string {
-  return `<${isKnownPlain ? url : encodeOthers(url)}>; rel="${rel}"`
-}

@@ -7,11 +7,28 @@ import { shorten } from '../core/values/shorten.js'
 import type { Wish } from './negotiate.js'
 import { isRouterSet } from './router.js'
 
+/** The path and the query string of a request. */
+interface SplitUrl {
+  readonly path: string
+  readonly search: string
+}
+
+// The last one: a request is asked for it several times.
+let lastUrl = ''
+let lastSplit: SplitUrl = { path: '/', search: '' }
+
 /** The path and the query string of a request, as they were sent, but never with a host of the client's choice. */
-export function splitUrl (request: FastifyRequest): { path: string, search: string } {
-  const url = removeHost(request.raw.url as string)
+export function splitUrl (request: FastifyRequest): SplitUrl {
+  const sent = request.raw.url as string
+  if (sent === lastUrl) return lastSplit
+  const url = removeHost(sent)
   const mark = findQuery(url, request)
-  return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+  const split = mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
+  // Servers may differ in what a semicolon means.
+  if (url.includes(';')) return split
+  lastUrl = sent
+  lastSplit = split
+  return split
 }
 
 // Where the query begins: at a semicolon too, where the host's router takes it so.

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { Problem } from '../core/problems.js'
 import { writeHttpDate } from './dates.js'
-import { addLink, formatLink } from './reply.js'
+import { addLink } from './links.js'
 import type { Endpoint } from './routes.js'
 
 /** When a version goes, and what takes its place. */
@@ -29,7 +29,7 @@ export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
-  if (successor !== undefined) addLink(reply, formatLink(successor, 'successor-version'))
+  if (successor !== undefined) addLink(reply, successor, 'successor-version')
   if (!hasEnded(retirement)) return
   const next = successor === undefined ? '' : `; go on with ${successor}`
   throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)

@@ -33,8 +33,6 @@ export interface Endpoint {
 /** What all routes of a mount have. */
 export interface RouteSettings {
   readonly bodyLimit: number
-  /** Of the routes that come after all others, and are in no document. */
-  readonly lastConfig: object
 }
 
 /**
@@ -42,31 +40,26 @@ export interface RouteSettings {
  * settings for these are.
  */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
-  for (const endpoint of endpoints) declareRoute(app, settings, endpoint)
   const ends = isRouterSet(app, 'ignoreTrailingSlash') ? [''] : ['', '/']
   for (const endpoint of endpoints) {
     for (const end of ends) {
-      const again = { ...endpoint, path: endpoint.path + end, schema: hide(endpoint.schema) }
-      if (end !== '') declareRoute(app, settings, again)
-      if (endpoint.method === 'GET') declareRoute(app, settings, { ...again, method: 'HEAD' })
+      declareRoute(app, settings, endpoint, endpoint.path + end, end === '' ? endpoint.schema : hide(endpoint.schema))
     }
   }
 }
 
-/** Declares what answers at the prefix of a scope, with and without a slash at its end. */
-export function mountRoot (app: FastifyInstance, endpoint: Endpoint, settings: RouteSettings): void {
+/** Declares what can be read at the prefix of a scope, with and without a slash at its end. */
+export function mountRoot (app: FastifyInstance, settings: RouteSettings, handler: Endpoint['handler']): void {
   const { prefix } = app
   // A parameter at the end of the prefix would take all words there.
   const isOpen = prefix === '' || /[:*][^/]*$/.test(prefix)
   const paths = prefix.endsWith('/') ? [''] : isOpen ? ['/'] : ['', '/']
-  const schema = hide(endpoint.schema)
-  for (const [index, path] of paths.entries()) {
-    if (index > 0 && isRouterSet(app, 'ignoreTrailingSlash')) break
-    declareRoute(app, settings, { ...endpoint, path, ...(index > 0 && { schema }) })
-    declareRoute(app, settings, { ...endpoint, method: 'HEAD', path, schema })
+  for (const path of isRouterSet(app, 'ignoreTrailingSlash') ? paths.slice(0, 1) : paths) {
+    declareRoute(app, settings, { method: 'GET', handler }, path, { hide: true })
   }
 }
 
+// The same once more is in the documentation already.
 function hide ({ consumes }: RouteSchema): RouteSchema {
   return consumes === undefined ? { hide: true } : { hide: true, consumes }
 }
@@ -76,33 +69,33 @@ const documentedOnly: object = { responseValidation: false }
 
 function declareRoute (
   app: FastifyInstance,
-  { bodyLimit, lastConfig }: RouteSettings,
-  { method, path, schema, handler, before }: Omit<Endpoint, 'method'> & { readonly method: Endpoint['method'] | 'HEAD' }
+  { bodyLimit }: RouteSettings,
+  { method, handler, before }: Pick<Endpoint, 'method' | 'handler' | 'before'>,
+  url: string,
+  schema: RouteSchema
 ): void {
+  const route: RouteOptions = {
+    ...documentedOnly,
+    method,
+    url,
+    schema,
+    bodyLimit,
+    prefixTrailingSlash: 'slash',
+    exposeHeadRoute: false,
+    handler: beginTogether(handler),
+    ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
+  }
   try {
-    app.route({
-      ...documentedOnly,
-      method,
-      url: path,
-      schema,
-      bodyLimit,
-      prefixTrailingSlash: 'slash',
-      exposeHeadRoute: false,
-      handler: beginTogether(handler),
-      ...(schema.hide === true && { config: lastConfig as NonNullable<RouteOptions['config']> }),
-      ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
-    })
+    app.route(route)
+    if (method === 'GET') app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a slash at its end is the same place.
-    const whole = `${app.prefix.replace(/\/+$/, '')}${path}`
-    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(whole, { cause: error })
+    const path = `${app.prefix.replace(/\/+$/, '')}${url}`
+    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(path, { cause: error })
   }
 }
 
 function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
-  return async (request, reply) => {
-    await waitToBegin()
-    return await answer(request, reply)
-  }
+  return (request, reply) => waitToBegin().then(() => answer(request, reply))
 }

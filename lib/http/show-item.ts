@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
-import { makePicker } from '../core/values/json.js'
 import type { Mount } from './mount.js'
 
 /** Where an item leads: to itself, to the others, to what was done with it and can be, and to what it refers to. */
@@ -33,5 +32,11 @@ export function linkReferred (mount: Mount, request: FastifyRequest, item: Store
 
 /** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */
 export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): Members {
-  return Object.assign(makePicker(mount.family.members)(shown), { links: linkItem(mount, request, item) })
+  const document: Record<string, unknown> = {}
+  for (const member of mount.family.members) {
+    const value = shown[member]
+    if (value !== undefined) document[member] = value
+  }
+  document.links = linkItem(mount, request, item)
+  return document
 }

@@ -13,8 +13,6 @@ export interface Urls {
   item (request: FastifyRequest, id: Id): string
   /** A command in the log of an item, or in that part of it which a noun names. */
   command (request: FastifyRequest, id: Id, command: string, noun?: string): string
-  /** A path without a version, which families at the prefix share. */
-  shared (request: FastifyRequest, path: string): string
   /** The address that was asked for, without its query. */
   self (request: FastifyRequest): string
 }
@@ -36,7 +34,6 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
     collection: request => `${base(request)}${home}`,
     item,
     command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
-    shared: (request, path) => base(request) + path,
     self: request => place + splitUrl(request).path
   }
 }

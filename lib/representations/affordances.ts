@@ -1,6 +1,5 @@
-import type { FieldCondition } from '../core/storage/storage.js'
-import type { FormAffordance, FormField, Refusal } from './form-view.js'
-import type { Confirmation, Feedback, LogEntry, ShownKind, UnavailableOperation } from './item-view.js'
+import type { FieldCondition, Kind } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -8,7 +7,7 @@ export interface Link {
   readonly title: string
 }
 
-/** A place on the way to a page, from the outside. */
+/** A step of the trail to a page. */
 export interface Crumb {
   readonly kind: 'home' | 'list' | 'item' | 'log'
   readonly href: string
@@ -16,33 +15,33 @@ export interface Crumb {
   readonly name: string
 }
 
-/** Where every page leads besides its own. */
+/** The links that every page has. */
 export interface Site {
   /** The home of the prefix, where there is one. */
-  readonly home?: string
-  /** The families at the prefix that can be listed by who asks. */
+  readonly home?: string | undefined
+  /** The families at the prefix that the caller may list. */
   readonly families: readonly SiteFamily[]
 }
 
 /** A family that a page leads to. */
 export interface SiteFamily {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   readonly href: string
   /** Whether the page belongs to it. */
   readonly isCurrent: boolean
 }
 
-/** How many there are: exactly or, of very many, so many at least; neither where to count would take long. */
+/** The number of items: exact or, where there are very many, a lower bound; neither where counting takes long. */
 export interface Count {
-  readonly total?: number
-  readonly atLeast?: number
+  readonly total?: number | undefined
+  readonly atLeast?: number | undefined
 }
 
 /** A family as the home shows it. */
 export interface HomeFamily extends Count {
   readonly name: string
-  readonly version?: string
+  readonly version?: string | undefined
   /** Its list. */
   readonly href: string
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
@@ -61,30 +60,29 @@ export type Kinds = Readonly<Record<string, ShownKind>>
 export interface ItemAffordances {
   readonly site: Site
   readonly kinds: Kinds
-  /** The member that says which item it is. */
+  /** The member by which people know the item. */
   readonly title: string
   /** What the item belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
   /** The state in a word. */
-  readonly state?: string
-  /** Members that the service itself gives, and few people look at. */
+  readonly state?: string | undefined
+  /** Members that the service itself gives, which matter to few people. */
   readonly technical: readonly string[]
-  /** The operations that are allowed now. */
+  /** The operations that are allowed now, and the deletion. */
   readonly operations: readonly FormAffordance[]
   /** Those that are not. */
   readonly unavailable: readonly UnavailableOperation[]
-  readonly remove?: FormAffordance
   /** The newest entries of the log, the last first. */
-  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] }
+  readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
-  readonly entry?: LogEntry
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
-  /** What is asked about in the place of everything else, with the form that does it. */
-  readonly confirm?: Confirmation & { readonly form: FormAffordance }
+  readonly entry?: LogEntry | undefined
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
+  /** A question, which is shown instead of everything else. */
+  readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
@@ -99,38 +97,38 @@ export interface PageAffordances {
   readonly trail: readonly Crumb[]
   /** The same, or all of it, in other representations. */
   readonly others: readonly Link[]
-  /** Its number; undefined where it is read from a place. */
-  readonly page?: number
+  /** Its number; undefined where it is read from a cursor. */
+  readonly page?: number | undefined
   /** The pages around it, as in the links of JSON. */
-  readonly prev?: string
-  readonly next?: string
+  readonly prev?: string | undefined
+  readonly next?: string | undefined
   /** How many items a page has, and how many it could have. */
   readonly pageSize: number
   readonly pageSizes: readonly number[]
-  /** Whether `count=exact` says how many there are in all. */
+  /** Whether the page can have a total (`count=exact`). */
   readonly isCountable: boolean
   /** Fields to filter by. */
   readonly filters: readonly FormField[]
-  /** What narrows the list now, and the list without any of it. */
+  /** The active filters, and the list without any of them. */
   readonly active: readonly ActiveFilter[]
-  readonly clear?: string
+  readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
   readonly kept: readonly (readonly [name: string, value: string])[]
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
-  readonly create?: FormAffordance
-  readonly refused?: Refusal
-  /** What has just been done. */
-  readonly feedback?: Feedback
+  readonly create?: FormAffordance | undefined
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
   /** The items as entries of a log, where they are such. */
-  readonly timeline?: readonly LogEntry[]
+  readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
-  /** Where the item at this place of the page is. */
+  /** The address of the item in this row. */
   address (index: number): string
-  /** Where the item is that a member of it refers to; undefined where it refers to none. */
-  refer? (index: number, member: string): string | undefined
+  /** The address of the item that a member of it refers to; undefined where it refers to none. */
+  readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
 /** A filter of a list as it is used. */
@@ -144,4 +142,157 @@ export interface ActiveFilter {
   readonly isAlternative: boolean
   /** The list without it. */
   readonly href: string
+}
+
+/** Why a form was refused. */
+export interface Refusal {
+  readonly problem: Members
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+  /** What was entered, if the form it was entered in is no longer on the page. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** A form that POSTs what a person enters. */
+export interface FormAffordance {
+  /** Of the operation, `create` or `delete`. */
+  readonly name: string
+  /** The singular of the family. */
+  readonly singular: string
+  /** Its summary in the definition. */
+  readonly title?: string | undefined
+  /** Whether the person is asked first. */
+  readonly danger?: boolean | undefined
+  /** Whether the person is asked first, and warned that it cannot be undone. */
+  readonly final?: boolean | undefined
+  /** Whether this is what was refused. */
+  readonly isRefused: boolean
+  /** The same as a request of a program. */
+  readonly request?: SampleRequest | undefined
+  readonly action: string
+  readonly fields: readonly FormField[]
+  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
+  readonly key: string
+  /** Sent along where a write must name the revision that it is based on. */
+  readonly revision?: number | undefined
+}
+
+/** A field of a form. */
+export interface FormField {
+  readonly name: string
+  /** The name of the member that it is about. */
+  readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has' | undefined
+  readonly kind: Kind
+  readonly required: boolean
+  readonly description?: string | undefined
+  readonly values?: readonly string[] | undefined
+  readonly minimum?: number | undefined
+  readonly maxLength?: number | undefined
+  /** What was entered before, or what the item has. */
+  readonly value?: string | undefined
+  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  readonly was?: string | undefined
+  /** What was wrong with it. */
+  readonly error?: string | undefined
+}
+
+/** The kind of a value, for people: a choice is one of a few words. */
+export type ShownKind = Kind | 'choice'
+
+/** A member as it is shown: of an item, or of what was sent with a command. */
+export interface ShownMember {
+  readonly name: string
+  readonly value: unknown
+  readonly kind?: ShownKind | undefined
+}
+
+/** A member before and after a change; neither, where they were too long to be kept. */
+export interface ShownChange {
+  readonly name: string
+  readonly kind?: ShownKind | undefined
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
+/** An operation that the state of an item does not allow, for no other reason. */
+export interface WrongState {
+  readonly operation: string
+  readonly singular: string
+  readonly state?: string | undefined
+  /** The operations that are allowed now. */
+  readonly allowed: readonly string[]
+}
+
+/** The outcome of a command. */
+export interface Feedback {
+  /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
+  readonly name: string
+  /** Of the item. */
+  readonly singular: string
+  readonly outcome: 'done' | 'unchanged' | 'refused'
+  /** That of the item after it. */
+  readonly revision: number
+  /** That of the item now, where it is there. */
+  readonly current?: number | undefined
+  /** The log of the item, where it was deleted. */
+  readonly log?: string | undefined
+}
+
+/** An entry of the log, for people. */
+export interface LogEntry extends Feedback {
+  /** Where it is. */
+  readonly href: string
+  readonly at: string
+  readonly principal?: string | undefined
+  /** The item that it was done to, where it changed this one too. */
+  readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** Why it was refused, as in the problem. */
+  readonly reason?: string | undefined
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+}
+
+/** A different item that changes too. */
+export interface ChangedItem {
+  readonly singular: string
+  /** What it is called. */
+  readonly title: string
+  /** Where it is, as far as that is known. */
+  readonly href?: string | undefined
+  readonly changes: readonly ShownChange[]
+}
+
+/** A question before something is done. */
+export interface Confirmation {
+  /** The form that does it. */
+  readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
+  /** Where the item is. */
+  readonly item: string
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** The others that change with it, as far as the caller may read them. */
+  readonly others: readonly ChangedItem[]
+  /** What is sent along, field by field. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** An operation that cannot be done now, and why not. */
+export interface UnavailableOperation {
+  readonly name: string
+  /** As in a problem. */
+  readonly reason: string
+  /** The same, where it is for the state alone. */
+  readonly wrongState?: WrongState | undefined
+}
+
+/** A request of a program that does the same as the button of a form. */
+export interface SampleRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Members | undefined
 }

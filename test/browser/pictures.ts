@@ -131,12 +131,9 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
     'deal-message': {
       path: deal, prepare: async tab => await submit(await fill(tab, 'edit', { name: `Server lease ${++minutes}` }))
     },
-    'deal-dialog': {
-      path: deal, prepare: async tab => await (await fill(tab, 'cancel', cancel)).locator('> button').click()
-    },
     'deal-request': {
       path: deal,
-      prepare: async tab => await (await fill(tab, 'change-price', {})).locator('.requests > summary').click()
+      prepare: async tab => await (await fill(tab, 'change-price', {})).locator('.request > summary').click()
     },
     'confirm-cancel': {
       path: deal, isStill: true, prepare: async tab => await submit(await fill(tab, 'cancel', cancel))
@@ -166,9 +163,7 @@ async function takePictures (browser: Browser, address: string, pictures: Record
         const tab = tabs[isStill ? 1 : 0] as Page
         await tab.goto(address + path)
         await prepare?.(tab)
-        // A dialog is not seen in a picture of more than is on the screen.
-        const fullPage = name !== 'deal-dialog'
-        await tab.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage })
+        await tab.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true })
       }
       for (const tab of tabs) await tab.context().close()
     }

@@ -328,7 +328,7 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
 
   const stale = await send(fill({ note: 'mine' }, 1))
   t.equal(stale.statusCode, 412)
-  t.match(stale.body, 'Somebody changed it in the meantime')
+  t.match(stale.body, 'It was changed in the meantime')
   t.match(stale.body, />\nmine<\/textarea>/, 'what was entered')
   t.match(stale.body, /name="room"[^>]* value="7"/, 'what is there now')
 

@@ -22,7 +22,8 @@ export async function buildHost () {
       // Who may come in is for the host to say.
       security: [{ basic: [] }],
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } }
-    }
+    },
+    refResolver: { buildLocalReference: json => String(json.$id) }
   })
   const storage = memoryStorage()
   app.register(customers, { storage, prefix: '/crm' })

@@ -44,7 +44,7 @@ const everything = defineFamily({
 
 const ofOne = ['application/json', 'application/xml', 'text/html']
 const ofPages = [...ofOne, 'text/csv', 'application/x-ndjson']
-const ofProblems = ['application/problem+json', 'application/problem+xml', 'text/html']
+const ofProblems = ['application/problem+json']
 
 async function documentsOf (): Promise<{ document: Document, whole: Document }> {
   const app = Fastify()
@@ -77,7 +77,6 @@ t.test('the document of a host', async t => {
     t.strictSame(
       Object.keys(document.paths).sort(),
       [
-        '/crm',
         '/crm/customers',
         '/crm/customers/{id}',
         ...results('/crm'),
@@ -87,7 +86,6 @@ t.test('the document of a host', async t => {
         '/customers/{id}',
         '/health',
         ...results(''),
-        '/{tenant}/',
         '/{tenant}/query/things/{parameter}',
         '/{tenant}/things',
         '/{tenant}/things/{id}'
@@ -97,7 +95,7 @@ t.test('the document of a host', async t => {
   })
 
   await t.test('every operation is named, summed up and described', async t => {
-    const isOne = (path: string) => path.endsWith('/{id}') || ['/crm', '/{tenant}/'].includes(path)
+    const isOne = (path: string) => path.endsWith('/{id}')
     const ids = ours.map(({ operation }) => operation.operationId)
     t.strictSame(ids, [...new Set(ids)], 'unique operation ids')
     for (const { path, operation } of ours) {

@@ -17,8 +17,7 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** Answers are components, all of them. */
-interface Operation { readonly responses: Readonly<Record<string, { readonly $ref: string }>> }
+interface Operation { readonly responses: Readonly<Record<string, Answer>> }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 const validators = new WeakMap<Schema, ValidateFunction>()
@@ -42,7 +41,7 @@ const unforeseen = ['too-many-requests', 'other', 'internal']
 /** What the document of a host says of its answers. */
 export class Description {
   readonly #document: Document
-  readonly #filled = new Map<string, Answer>()
+  readonly #filled = new Map<string, Schema>()
 
   constructor (app: FastifyInstance) {
     this.#document = JSON.parse(JSON.stringify(app.swagger()))
@@ -50,7 +49,7 @@ export class Description {
 
   /** The schema of problems, for what has no place in the document. */
   get problem (): Schema {
-    return this.#document.components.schemas['Problem'] as Schema
+    return this.#document.components.schemas['v1.Problem'] as Schema
   }
 
   has (route: Route): boolean {
@@ -75,7 +74,7 @@ export class Description {
     if (operation === undefined) return `${route.url} is not described`
     const code = codeOf(answer)
     const isUnforeseen = code !== undefined && unforeseen.includes(code)
-    const said = this.#fill(operation.responses[isUnforeseen ? 'default' : statusCode])
+    const said = operation.responses[isUnforeseen ? 'default' : statusCode]
     const what = `${statusCode} ${code ?? ''}`
     if (said === undefined) return `${what} is not described: ${body.slice(0, 200)}`
     if (code !== undefined && !isUnforeseen && !said.description.includes(`(${code})`)) return `${what} is not named`
@@ -85,16 +84,18 @@ export class Description {
     if (unsaid.length > 0) return `${what}: headers that are not described: ${unsaid.join(', ')}`
     if (body === '') return ''
     const type = String(headers['content-type']).split(';')[0] as string
+    // A problem is described as JSON; the page of a form shows it too.
+    if (statusCode >= 400 && !isJson.test(type)) return ''
     const schema = said.content?.[type]?.schema
     if (schema === undefined) return `${what} is not described as ${type}: ${body.slice(0, 200)}`
-    return isJson.test(type) ? findFlaws(isPart ? requireNothing(schema) : schema, JSON.parse(body)) : ''
+    return isJson.test(type) ? this.#findFlaws(schema, JSON.parse(body), isPart) : ''
   }
 
-  #fill (reference: { readonly $ref: string } | undefined): Answer | undefined {
-    if (reference === undefined) return undefined
-    const { $ref } = reference
-    if (!this.#filled.has($ref)) this.#filled.set($ref, fillIn(reference, { ...this.#document }) as Answer)
-    return this.#filled.get($ref)
+  #findFlaws (schema: Schema, value: unknown, isPart: boolean): string {
+    const key = JSON.stringify(schema)
+    let filled = this.#filled.get(key)
+    if (filled === undefined) this.#filled.set(key, filled = fillIn(schema, { ...this.#document }) as Schema)
+    return findFlaws(isPart ? requireNothing(filled) : filled, value)
   }
 }
 

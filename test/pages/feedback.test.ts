@@ -53,18 +53,21 @@ t.test('every action is followed by a message that the log bears out', async t =
   t.match(created, { message: 'Created.', title: 'Created. Deal Tea - API' })
   const item = created.location.replace(/\?.*/, '')
   const held = await follow(`${item}/holds`, { reason: 'r' })
-  t.match(held, { message: 'Held. Revision 2.', title: 'Held. Revision 2. Deal Tea - API' })
+  t.match(held, {
+    message: 'Done: hold the deal. Revision 2.',
+    title: 'Done: hold the deal. Revision 2. Deal Tea - API'
+  })
   t.match(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
   t.match(await follow(`${item}/holds`, { reason: 'r', _key: 'other' }), { message: 'Nothing changed.' })
-  t.match(await follow(`${item}/unholds`, {}), { message: 'Released. Revision 3.' })
-  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Edited. Revision 4.' })
+  t.match(await follow(`${item}/unholds`, {}), { message: 'Done: unhold the deal. Revision 3.' })
+  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Done: edit the deal. Revision 4.' })
   t.match(
     await follow(`${item}/holds`, { reason: 'r' }),
-    { message: 'Held. Revision 2. It has been changed since, and is at revision 4.' },
+    { message: 'Done: hold the deal. Revision 2. It has been changed since, and is at revision 4.' },
     'of an address that is old, it says so'
   )
   const changed = await follow(`${item}/price-changes`, { newPrice: '2', reason: 'r' })
-  t.match(changed, { message: 'Price changed. Revision 5.' })
+  t.match(changed, { message: 'Done: change price. Revision 5.' })
   const gone = await follow(`${item}/deletions`, {})
   t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - API' })
   t.match(gone.location, new RegExp(`^${home}\\?_command=`))

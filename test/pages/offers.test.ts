@@ -140,3 +140,24 @@ t.test('without the form noun nothing is offered, and nobody asked', async t => 
   t.strictSame(await formsOf(app, `${home}/${id}`), [])
   t.strictSame(intents.map(({ action }) => action), ['read'])
 })
+
+t.test('a grant that names what is offered is asked for once', async t => {
+  const { app, id, judgeBy, intents } = await pagesApp(t)
+  const page = `${home}/${id}`
+  judgeBy(() => ({ offers: ['HoldDeal', 'UnholdDeal', 'DeleteDeal', 'CreateDeal'] }))
+  const ask = async (url: string) => {
+    intents.length = 0
+    return { forms: await formsOf(app, url), asked: intents.map(({ action }) => action) }
+  }
+  t.strictSame(await ask(page), { forms: ['holds', 'deletions'], asked: ['read'] })
+  t.strictSame(await ask(home), { forms: ['deals'], asked: ['list'] })
+  const { items } = (await app.inject(`${page}/operations`)).json<{ items: { name: string, allowed: boolean }[] }>()
+  t.strictSame(items.map(({ name, allowed }) => [name, allowed]), [['hold', true], ['unhold', false], ['delete', true]])
+  const sent = await app.inject({ method: 'PUT', url: `${page}/complete` })
+  t.equal(sent.statusCode, 200, 'what is sent is for authorize to refuse')
+  judgeBy(() => ({ offers: [] }))
+  t.strictSame(await ask(page), { forms: [], asked: ['read'] })
+  t.strictSame(await ask(home), { forms: [], asked: ['list'] })
+  judgeBy(() => ({ offers: 'HoldDeal' as never }))
+  t.equal((await app.inject(page)).statusCode, 500, 'a mistake in it is not guessed at')
+})

@@ -173,7 +173,7 @@ t.test('every kind of page', async t => {
       t.equal(headers['content-type'], 'text/html; charset=utf-8', name)
       t.match(
         headers['content-security-policy'],
-        new RegExp('^default-src \'none\'; style-src( \'sha256-[\\w+/]{43}=\'){2}; ' +
+        new RegExp('^default-src \'none\'; style-src \'sha256-[\\w+/]{43}=\'; ' +
           'script-src \'sha256-[\\w+/]{43}=\'; form-action \'self\'; ' +
           'base-uri \'none\'; frame-ancestors \'none\'$'),
         `${name}: CSP`
@@ -185,8 +185,7 @@ t.test('every kind of page', async t => {
       )
       const [markup, script, ...others] = body.split(/<script>|<\/script>\n<\/body>/) as [string, string?]
       const hash = createHash('sha256').update(script ?? '').digest('base64')
-      const isStill = /<p class="hint">Status \d+<\/p>/.test(body)
-      t.strictSame([others.length, hash === allowed], isStill ? [0, false] : [1, true], `${name}: script`)
+      t.strictSame([others.length, hash === allowed], [1, true], `${name}: script`)
       t.notMatch(markup, /<script|<link|<img|<iframe|\son\w+=|\sstyle="|javascript:/, name)
     }
   })
@@ -414,7 +413,7 @@ t.test('every filter in use can be taken away', async t => {
   ]
   t.strictSame(chips.map(([, , label]) => label), texts)
   t.strictSame(chips.map(([, , , text]) => text), texts, 'what is seen is what is read aloud')
-  t.match(body, /There are none that match\. <a href="\/rest\/v1\/deals\.html\?maxpagesize=20&amp;sort=-id">Show all</)
+  t.match(body, /No deals match these filters\. <a href="\/rest\/v1\/deals\.html\?maxpagesize=20&amp;sort=-id">Show all</)
   for (const [, href = '', text = ''] of chips) {
     const fewer = await app.inject(href.replaceAll('&amp;', '&'))
     t.equal(fewer.statusCode, 200, text)
@@ -422,14 +421,13 @@ t.test('every filter in use can be taken away', async t => {
   }
 })
 
-t.test('links of a page keep its suffix', async t => {
+t.test('a page with a suffix', async t => {
   const app = await customersApp(t, { count: 30 })
   const { body } = await app.inject('/customers.html?maxpagesize=20&min-age=1')
-  t.match(body, 'href="/customers/1.html"')
+  t.match(body, 'href="/customers/1"', 'from there on, Accept decides')
   t.match(body, /rel="next" href="\/customers\.html\?/)
   t.match(body, 'action="/customers.html"')
   t.match(body, 'href="/customers?maxpagesize=20&amp;min-age=1&amp;format=json"', 'but for other representations')
-  t.equal((await app.inject('/customers/1.html')).statusCode, 200)
 })
 
 t.test('what HTML forbids is not in it', async t => {
@@ -513,7 +511,7 @@ t.test('filters', async t => {
   t.notMatch((await deal.inject({ url: home, headers: { accept: 'text/html' } })).body, 'id.has')
 })
 
-t.test('what is long does not stand in every request that a page shows', async t => {
+t.test('what is long is not in the request that a page shows', async t => {
   const app = Fastify()
   t.teardown(() => app.close())
   const storage = memoryStorage()

@@ -72,8 +72,8 @@ t.test('patterns have bounds', async t => {
   t.match(await detailOf(`age.regex=${'1'.repeat(201)}`), { parameter: 'age.regex', detail: /at most 200 characters/ })
   t.equal(await detailOf('age.regex=1&'.repeat(5)), undefined)
   t.match(await detailOf('age.regex=1&'.repeat(5) + 'id.regex=1'), { parameter: 'id.regex', detail: /most 5$/ })
-  t.equal(await detailOf('age.regex=a{998}'), undefined)
-  t.match(await detailOf('age.regex=a{999}'), { parameter: 'age.regex', detail: /a size of at most 1000$/ })
+  t.equal(await detailOf('age.regex=a{200}'), undefined)
+  t.match(await detailOf('age.regex=a{201}'), { parameter: 'age.regex', detail: /a size of at most 200$/ })
 })
 
 t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => {

@@ -98,7 +98,7 @@ t.test('a filter that cannot be is refused beside its field', needsBrowser, asyn
   await tab.goto(`${address}/customers?agee=3`)
   t.match(await tab.getByRole('alert').textContent(), /Did you mean "age"\?/)
   await tab.goto(`${address}/customers?min-age=500`)
-  t.equal(await tab.locator('main > p').textContent(), 'There are none that match. Show all')
+  t.equal(await tab.locator('main > p').textContent(), 'No customers match these filters. Show all')
   await click(tab.getByRole('link', { name: 'Clear all' }))
   t.equal((await column(tab, 1)).length, 50)
 })
@@ -107,7 +107,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   const { app, address, browser } = await startApp(t)
   const tab = await openTab(browser)
   await tab.goto(`${address}${home}`)
-  t.equal(await tab.getByText('There are none.').count(), 1)
+  t.equal(await tab.getByText('No deals yet.').count(), 1)
 
   // Too much for a number that is kept exactly, which only the server knows.
   const create = () => formOf(tab, 'create')
@@ -118,7 +118,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal(await countOf(app), 0)
   t.match(await tab.locator('#create-price-error').textContent(), /^Price must be a number\.$/)
   t.equal(await create().getByLabel('Price').getAttribute('aria-invalid'), 'true')
-  const folded = create().locator('.requests > summary')
+  const folded = create().locator('.request > summary')
   const background = await folded.evaluate(each => {
     const { getComputedStyle } = globalThis as unknown as {
       getComputedStyle: (element: unknown) => { backgroundColor: string }
@@ -158,13 +158,13 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   const hold = await unfold(tab, 'hold')
   await hold.getByLabel('Reason').fill('The lawyer\nis away')
   await submit(hold)
-  t.strictSame([await message(tab), await focused(tab)], ['Held. Revision 2.', 'DIV message'])
-  t.match(await tab.title(), /^Held\. Revision 2\. Deal Ten/)
+  t.strictSame([await message(tab), await focused(tab)], ['Done: hold the deal. Revision 2.', 'DIV message'])
+  t.match(await tab.title(), /^Done: hold the deal\. Revision 2\. Deal Ten/)
   t.equal(await shownValue(tab, 'Held'), 'yes')
   t.equal(await shownValue(tab, 'Hold reason'), 'The lawyer\nis away')
   t.strictSame(await buttonsOf(tab), ['Unhold the deal', 'Cancel the deal', 'Edit the deal', 'Delete the deal'])
   t.equal(await shownValue(tab, 'Complete the deal'), 'Not possible while the deal is held.', 'and why not the others')
-  t.match(await tab.locator('.timeline li').first().innerText(), /Held\.[^]*Held\s+no → yes[^]*The lawyer/, 'the log')
+  t.match(await tab.locator('.timeline li').first().innerText(), /Done: hold the deal\.[^]*Held\s+no → yes[^]*The lawyer/, 'the log')
 
   // The other tab still shows the deal as it was.
   const complete = await unfold(late, 'complete')
@@ -181,7 +181,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal((await readDeal(app, id)).status, 'open')
 
   await submit(await unfold(late, 'unhold'))
-  t.equal(await message(late), 'Released. Revision 3.')
+  t.equal(await message(late), 'Done: unhold the deal. Revision 3.')
   t.equal(await shownValue(late, 'Held'), 'no')
   await submit(await unfold(late, 'complete'))
   t.equal(await late.locator('h1').innerText(), 'Complete the deal?')
@@ -189,7 +189,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   t.equal((await readDeal(app, id)).status, 'open', 'nothing is done yet')
   await click(late.getByRole('link', { name: 'No, leave it as it is' }))
   await confirm(await unfold(late, 'complete'))
-  t.equal(await message(late), 'Completed. Revision 4.')
+  t.equal(await message(late), 'Done: complete the deal. Revision 4.')
   t.equal(await shownValue(late, 'Status'), 'completed')
   t.strictSame(await buttonsOf(late), ['Edit the deal', 'Delete the deal'])
   await submit(await unfold(late, 'edit'))
@@ -237,7 +237,7 @@ t.test('a person edits a deal, and changes only what was touched', needsBrowser,
 
   await edit(late).getByLabel('Name').fill('Silk')
   await submit(edit(late))
-  t.match(await late.getByRole('alert').textContent(), 'Somebody changed it in the meantime')
+  t.match(await late.getByRole('alert').textContent(), 'It was changed in the meantime')
   t.equal(await edit(late).getByLabel('Name').inputValue(), 'Silk', 'what was typed')
   t.equal(await edit(late).getByLabel('Urgent').inputValue(), 'true', 'what is there now')
   await edit(late).getByLabel('Note').fill('')
@@ -336,7 +336,7 @@ t.test('where writes must say what they were decided on, the forms do', needsBro
   await change(tab, '5')
   t.equal(await shownValue(tab, 'Price'), '5')
   await change(late, '6')
-  t.match(await late.getByRole('alert').textContent(), /Somebody changed it in the meantime/)
+  t.match(await late.getByRole('alert').textContent(), /It was changed in the meantime/)
   t.equal(await shownValue(late, 'Price'), '5')
   t.equal(await formOf(late, 'change-price').getByLabel('New price').inputValue(), '6')
   await submit(formOf(late, 'change-price'))

@@ -24,6 +24,31 @@ export interface Start {
   readonly backwards: boolean
 }
 
+/** The places where the pages around a page begin and end; none where there is no such page. */
+export interface PlacesAround {
+  readonly next: Place | undefined
+  readonly prev: Place | undefined
+}
+
+/** What was seen of a page. */
+interface SeenPage {
+  /** Whether there is more in the direction in which it was read. */
+  readonly more: boolean
+  readonly first?: ItemKey | undefined
+  readonly last?: ItemKey | undefined
+}
+
+/** Where a page was read from a place, the page before it ends there. */
+export function placeAround (
+  { start, page }: { readonly start: Start | undefined, readonly page: number },
+  { more, first, last }: SeenPage
+): PlacesAround {
+  const before = first && { isAfter: false, item: first }
+  if (start?.backwards === true) return { next: start.place, prev: more ? before : undefined }
+  const after = last && { isAfter: true, item: last }
+  return { next: more ? after : undefined, prev: start?.place ?? (page > 1 ? before : undefined) }
+}
+
 // A page has two of them, and a client must be able to send one back.
 const maxLength = 3000
 

@@ -3,69 +3,36 @@ import type { Filter } from './names.js'
 
 const orderHint = 'The order is sort=FIELD, and sort=-FIELD is descending.'
 
-// How other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL) call what we call otherwise, and
-// what we say to whoever brings it along. In lower case, without hyphens and underscores; FIELD is one of the family's.
+// Parameters of other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL), and the hint for each.
+// In lower case, without hyphens and underscores; FIELD is one of the family's.
 const meanings: readonly (readonly [names: string, hint: string])[] = [
-  [
-    'limit $limit perpage pagesize size $top top take first rows maxresults pagelimit itemsperpage ' +
-      'page[size] page[limit]',
-    'The size of a page is maxpagesize, as in maxpagesize=20.'
-  ],
-  [
-    'offset $offset skip $skip start startindex p pagenumber pageno pageindex page[number] page[offset]',
-    'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
-  ],
-  [
-    'cursor startingafter endingbefore sinceid pagetoken nexttoken continuationtoken $skiptoken ' +
-      'page[after] page[before] page[cursor]',
-    'Follow links.next and links.prev, which go from place to place.'
-  ],
-  [
-    'order orderby $orderby ordering $sort sortby sort[] sortorder direction dir orderdirection sortdirection',
-    orderHint
-  ],
-  [
-    'q query search $search s term keyword keywords fulltext $text',
-    'To search there is FIELD.has, as in FIELD.has=abc.'
-  ],
-  [
-    'filter $filter filters where $where conditions criteria rsql fq',
-    'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.has=abc.'
-  ],
-  [
-    'select $select columns only props include[] attributes fields[]',
-    'The members to show are fields=id,FIELD.'
-  ],
-  [
-    '$count total $total withcount includecount includetotal totalcount returntotal',
-    'The number of all items comes with count=exact.'
-  ],
+  ['limit $limit perpage pagesize size $top top take first rows maxresults pagelimit itemsperpage page[size] ' +
+    'page[limit]', 'The size of a page is maxpagesize, as in maxpagesize=20.'],
+  ['offset $offset skip $skip start startindex p pagenumber pageno pageindex page[number] page[offset]',
+    'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'],
+  ['cursor startingafter endingbefore sinceid pagetoken nexttoken continuationtoken $skiptoken page[after] ' +
+    'page[before] page[cursor]', 'Follow links.next and links.prev, which go from place to place.'],
+  ['order orderby $orderby ordering $sort sortby sort[] sortorder direction dir orderdirection sortdirection',
+    orderHint],
+  ['q query search $search s term keyword keywords fulltext $text',
+    'To search there is FIELD.has, as in FIELD.has=abc.'],
+  ['filter $filter filters where $where conditions criteria rsql fq',
+    'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.has=abc.'],
+  ['select $select columns only props include[] attributes fields[]', 'The members to show are fields=id,FIELD.'],
+  ['$count total $total withcount includecount includetotal totalcount returntotal',
+    'The number of all items comes with count=exact.'],
   ['$format alt output outputformat responsetype accept', 'The representation is format=json.']
 ]
 
 const hints = new Map(meanings.flatMap(([names, hint]) => names.split(' ').map(name => [name, hint])))
 
-// How other systems call operators.
-const operators: Readonly<Record<string, string>> = {
-  ge: 'gte',
-  min: 'gte',
-  le: 'lte',
-  max: 'lte',
-  neq: 'ne',
-  not: 'ne',
-  nin: 'ne',
-  in: 'eq',
-  is: 'eq',
-  isnull: 'null',
-  like: 'regex',
-  ilike: 'regex',
-  contains: 'has',
-  icontains: 'has',
-  startswith: 'regex',
-  endswith: 'regex'
-}
+// Operators of other systems, each after ours.
+const operators = new Map([
+  'gte ge min', 'lte le max', 'ne neq not nin', 'eq in is', 'null isnull', 'regex like ilike startswith endswith',
+  'has contains icontains'
+].flatMap(words => words.split(' ').map(word => [word, words.split(' ', 1)[0]])))
 
-/** A sentence for whoever knows the parameter from another system; undefined where none is known to have it. */
+/** A hint for a parameter that another system has; undefined where none is known to have it. */
 export function explainForeignName (
   name: string,
   fields: readonly Field[],
@@ -86,25 +53,17 @@ function explainBrackets (name: string, filters: ReadonlyMap<string, Filter>): s
   if (!filters.has(field)) return undefined
   if (!isField && /^\$?(sort|order)/i.test(first)) return orderHint.replaceAll('FIELD', field)
   const plain = operator.toLowerCase().replace(/^\$|_/g, '')
-  const wanted = `${field}.${Object.hasOwn(operators, plain) ? operators[plain] : plain}`
+  const wanted = `${field}.${operators.get(plain) ?? plain}`
   if (!filters.has(wanted)) return undefined
   return wanted.endsWith('.eq') ? `Say ${field}=, once for each value.` : `Say ${wanted}=.`
 }
 
-/**
- * How an order of another system, as `price:desc` or `price,desc`, is said here; undefined where it is none.
- *
- * @param text the whole order
- */
+const direction = /(-?)([^\s:.,]+)[\s:.,]+(asc|desc)(?:ending)?(?=,|$)/gi
+
+/** The order that `price:desc`, `price desc` or `price,desc` of other systems means; undefined where it is none. */
 export function explainForeignOrder (text: string, sortable: readonly string[]): string | undefined {
-  const parts = text.split(',').flatMap(part => part.trim().split(/[:. ]+/))
-  const order: string[] = []
-  for (const part of parts) {
-    const direction = /^(asc|desc)(ending)?$/i.exec(part)?.[1]?.toLowerCase()
-    const last = order.pop()
-    if (last !== undefined) order.push(direction === 'desc' ? `-${last.replace(/^-/, '')}` : last)
-    if (direction === undefined) order.push(part)
-  }
-  const isKnown = order.length > 0 && order.every(part => sortable.includes(part.replace(/^-/, '')))
-  return isKnown ? ` Say sort=${order.join(',')}.` : undefined
+  const order = text.trim().replace(direction, (_, sign: string, field: string, word: string) =>
+    `${word.toLowerCase() === 'desc' ? '-' : sign}${field}`)
+  const isKnown = order !== text && order.split(',').every(part => sortable.includes(part.replace(/^-/, '')))
+  return isKnown ? ` Say sort=${order}.` : undefined
 }

@@ -1,18 +1,18 @@
-import type { Order, Query } from '../storage/storage.js'
+import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 import { shorten } from '../values/shorten.js'
 import type { OrderedList, Start } from './cursor.js'
 import { readCursor } from './cursor.js'
 import type { FilterLimits, GivenFilters } from './filters.js'
 import { addFilter, findFilter, splitGroup, toConditions } from './filters.js'
-import { explainForeignName } from './foreign-names.js'
+import { explainForeignName, explainForeignOrder } from './foreign-names.js'
 import type { Filter } from './names.js'
 import { listFilters, reservedNames } from './names.js'
-import { toTotalOrder } from './order.js'
+import { readOrder, toTotalOrder } from './order.js'
 import type { Parameter } from './query-string.js'
 import { countParameters, maxParameters, splitQuery } from './query-string.js'
-import type { Settings } from './settings.js'
-import { makeSettingReaders } from './settings.js'
+import type { ReadResult } from './values.js'
+import { readInteger } from './values.js'
 
 /** Bounds of what a query may ask. */
 interface QueryLimits extends FilterLimits {
@@ -103,19 +103,13 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
     if (offset > limits.maxSkipped) flaws.push({ parameter: 'page', detail: describeDepth(limits) })
-    const list = settings.sort === undefined ? ownList : { ...ownList, order: toTotalOrder(settings.sort) }
+    const list = settings.sort === undefined ? ownList : { name, fields, order: toTotalOrder(settings.sort) }
     const start = readStart(list, settings)
     if (start !== undefined && 'flaw' in start) flaws.push(start.flaw)
     if (flaws.length > 0) return { flaws }
 
     return {
-      query: {
-        where: toConditions(given),
-        order: list.order,
-        offset,
-        limit,
-        count: settings.count ?? false
-      },
+      query: { where: toConditions(given), order: list.order, offset, limit, count: settings.count ?? false },
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
@@ -128,19 +122,17 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
 
   // Puts the parameter among the settings or the filters, or returns what is wrong with it.
   function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
-    const { name, value } = parameter
+    const name = parameter.name as keyof Settings
     const readSetting = settingReaders.get(name)
     if (readSetting !== undefined) {
-      const isRepeated = settings[name as keyof Settings] !== undefined
-      return isRepeated ? 'may be given only once' : readSetting(value, settings)
+      if (settings[name] !== undefined) return 'may be given only once'
+      const read = readSetting(parameter.value)
+      if ('expected' in read) return read.expected
+      settings[name] = read.value as never
+      return undefined
     }
     const use = findFilter(filters, parameter)
     return use === undefined ? 'unknown' : addFilter(given, use, limits)
-  }
-
-  function listNames (group: string | undefined): string[] {
-    if (group === undefined) return [...settingReaders.keys(), ...filters.keys()]
-    return [...filters.keys()].map(name => `${group}.${name}`)
   }
 
   /** @param before how many unknown ones were described before it: what is allowed is said once */
@@ -155,8 +147,85 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
 
   function findHint (name: string): string {
     const foreign = explainForeignName(name, fields, filters)
-    return foreign === undefined ? didYouMean(name, listNames(splitGroup(name)?.group)) : ` ${foreign}`
+    if (foreign !== undefined) return ` ${foreign}`
+    const group = splitGroup(name)?.group
+    return didYouMean(name, group === undefined
+      ? [...settingReaders.keys(), ...filters.keys()]
+      : Array.from(filters.keys(), filter => `${group}.${filter}`))
   }
+}
+
+/** The parameters of a query besides its filters, by their names. */
+interface Settings {
+  page?: number
+  maxpagesize?: number
+  sort?: Order[]
+  fields?: string[]
+  expand?: string[]
+  count?: boolean
+  format?: string
+  /** As they were sent: what they mean depends on the order. */
+  after?: string
+  before?: string
+}
+
+type SettingReaders = { readonly [S in keyof Settings]-?: (text: string) => ReadResult<NonNullable<Settings[S]>> }
+
+/**
+ * Makes the readers of all parameters that do not filter.
+ *
+ * @param references the fields that can be expanded; without any, there is no such parameter
+ * @param maxValues how many fields a list may name
+ */
+function makeSettingReaders (fields: readonly Field[], references: readonly string[], maxValues: number) {
+  const showable = fields.map(({ name }) => name)
+  const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
+  const readers: SettingReaders = {
+    page: readPositive,
+    maxpagesize: readPositive,
+    sort (text) {
+      const sort = text.split(',').map(readOrder)
+      const explain = () => explainForeignOrder(text, sortable)
+      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues, 'no field', explain)
+      return flaw === undefined ? { value: sort } : { expected: flaw }
+    },
+    fields: text => readList(text, showable, 'no field'),
+    expand: text => readList(text, references, 'no field that refers to an item'),
+    count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
+    format: value => ({ value }),
+    after: value => ({ value }),
+    before: value => ({ value })
+  }
+  const entries = Object.entries(readers) as [keyof Settings, SettingReaders[keyof Settings]][]
+  return new Map(entries.filter(([name]) => name !== 'expand' || references.length > 0))
+
+  function readList (text: string, allowed: readonly string[], otherwise: string): ReadResult<string[]> {
+    const value = text.split(',')
+    const flaw = findListFlaw(value, allowed, maxValues, otherwise)
+    return flaw === undefined ? { value } : { expected: flaw }
+  }
+}
+
+function readPositive (text: string): ReadResult<number> {
+  const read = readInteger(text)
+  return 'expected' in read || read.value < 1 ? { expected: 'must be an integer from 1' } : read
+}
+
+function findListFlaw (
+  names: readonly string[],
+  allowed: readonly string[],
+  maxValues: number,
+  otherwise: string,
+  explain?: () => string | undefined
+): string | undefined {
+  if (names.length > maxValues) return `may name at most ${maxValues} fields`
+  const unknown = names.find(name => !allowed.includes(name))
+  if (unknown !== undefined) {
+    const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${explain?.() ?? didYouMean(unknown, allowed)}`
+    return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
+  }
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  return repeated === undefined ? undefined : `names "${repeated}" twice`
 }
 
 /** Where a page begins or ends, by the cursor that is given for it. */

@@ -1,3 +1,6 @@
+import type { OrderedList, PlacesAround } from './cursor.js'
+import { writeCursor } from './cursor.js'
+
 /** One parameter of a query string: decoded, and as it was sent. */
 export interface Parameter {
   readonly name: string
@@ -17,14 +20,12 @@ export const maxParameters = 100
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
-  // Once for all of it: most queries have nothing encoded.
-  const decode = isEncoded(search) ? decodeText : takeAsIs
   for (const raw of search.split('&')) {
     if (raw === '') continue
     if (parameters.length > maxParameters) break
     const equals = raw.indexOf('=')
-    const name = decode(equals === -1 ? raw : raw.slice(0, equals))
-    const value = equals === -1 ? '' : decode(raw.slice(equals + 1))
+    const name = decodeText(equals === -1 ? raw : raw.slice(0, equals))
+    const value = equals === -1 ? '' : decodeText(raw.slice(equals + 1))
     parameters.push(name === undefined || value === undefined
       ? { raw, name: undefined }
       : { name, value, assigned: equals !== -1, raw })
@@ -37,17 +38,9 @@ export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
-function isEncoded (text: string): boolean {
-  return text.includes('%') || text.includes('+')
-}
-
-function takeAsIs (text: string): string {
-  return text
-}
-
 /** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
 export function decodeText (text: string): string | undefined {
-  if (!isEncoded(text)) return text
+  if (!text.includes('%') && !text.includes('+')) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
@@ -78,4 +71,30 @@ export function makePageUrl (
     separator = '&'
   }
   return added === undefined ? url : url + separator + added
+}
+
+/** The links of a page of a list. */
+export interface PageLinks {
+  readonly self: string
+  readonly first: string
+  next?: string
+  prev?: string
+}
+
+// The parameters that say where a page is.
+const places = ['page', 'after', 'before']
+
+/** The addresses of a page at this path, and of those around it. */
+export function makePageLinks (
+  path: string,
+  parsed: { readonly parameters: readonly Parameter[], readonly page: number, readonly list: OrderedList },
+  { next, prev }: PlacesAround
+): PageLinks {
+  const { page, list } = parsed
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
+  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
+  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
+  // Beyond the last page there is no item to go back from.
+  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
+  return links
 }

@@ -30,6 +30,11 @@ export interface Grant {
   readonly principal?: string
   /** Conditions that every read and write of this request obeys: what does not meet them is not there. */
   readonly where?: readonly Condition[]
+  /**
+   * Of `read` and `list`: the actions that a page, or `…/operations`, offers to the caller. Where it is left out, each
+   * is asked for by itself, tentatively.
+   */
+  readonly offers?: readonly string[]
 }
 
 /** What a function `authorize` gives back: nothing, where the caller may do all. */
@@ -84,7 +89,7 @@ export function intendToRead ({ name }: Family, id: Id | undefined, params: Memb
   return { family: name, action: 'read', id, params }
 }
 
-const members = ['principal', 'where']
+const members = ['principal', 'where', 'offers']
 
 /** What `authorize` gave back. A mistake in it must not show anybody too much, so it is an error and not a guess. */
 export function checkGrant (family: Family, granted: unknown): Grant {
@@ -97,11 +102,14 @@ export function checkGrant (family: Family, granted: unknown): Grant {
 function findFlawInGrant (family: Family, granted: {}): string | undefined {
   // What has no members of its own, as a list, a Map or an error, would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
-    return 'must give back nothing, or { principal, where }'
+    return 'must give back nothing, or { principal, where, offers }'
   }
-  const { principal, where } = granted as Grant
+  const { principal, where, offers } = granted as Grant
   const unknown = Object.keys(granted).find(name => !members.includes(name))
-  if (unknown !== undefined) return `gave back "${unknown}"; it may give back "principal" and "where"`
+  if (unknown !== undefined) return `gave back "${unknown}"; it may give back "principal", "where" and "offers"`
+  if (offers !== undefined && !(Array.isArray(offers) && offers.every(action => typeof action === 'string'))) {
+    return 'gave back offers that are no actions: "offers" must be a list of strings'
+  }
   if (principal !== undefined && typeof principal !== 'string') {
     return 'gave back a principal that is no text: "principal" must be a string'
   }

@@ -1,9 +1,10 @@
 import { invalidQuery } from '../problems.js'
 import type { OrderedList, Place, Start } from '../query/cursor.js'
+import { placeAround } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { listParts } from '../query/parts.js'
 import { askOneMore } from '../storage/page.js'
-import type { Condition, Found, ItemKey, Query, Stored } from '../storage/storage.js'
+import type { Condition, Found, Query, Stored } from '../storage/storage.js'
 
 export type Find = (query: Query) => Promise<Found>
 
@@ -22,25 +23,8 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
   const more = found.items.length > query.limit
   const shown = more ? found.items.slice(0, query.limit) : found.items
   const items = start?.backwards === true ? shown.toReversed() : shown
-  return { items, total: found.total, ...placeAround({ start, page, more, first: items[0], last: items.at(-1) }) }
-}
-
-/** What there is to know of a page to find those around it. */
-interface Seen {
-  readonly start: Start | undefined
-  readonly page: number
-  /** Whether there is more in the direction in which it was read. */
-  readonly more: boolean
-  readonly first: ItemKey | undefined
-  readonly last: ItemKey | undefined
-}
-
-/** Where the pages around a page begin and end: where it was read from a place, there the one before it ends. */
-export function placeAround ({ start, page, more, first, last }: Seen): Pick<FoundPage, 'next' | 'prev'> {
-  const after = last && { isAfter: true, item: last }
-  const before = first && { isAfter: false, item: first }
-  if (start?.backwards === true) return { next: start.place, prev: more ? before : undefined }
-  return { next: more ? after : undefined, prev: start?.place ?? (page > 1 ? before : undefined) }
+  const { next, prev } = placeAround({ start, page }, { more, first: items[0], last: items.at(-1) })
+  return { items, total: found.total, next, prev }
 }
 
 /** Finds what comes after an item, or before it, at the same cost wherever that is. */

@@ -19,13 +19,16 @@ export class Reader {
   readonly #signal: AbortSignal | undefined
   /** Who reads, and finds his own commands by the ids that he chose. */
   readonly principal: string | undefined
+  /** The actions that are offered to the reader; undefined where each is to be asked for. */
+  readonly offers: readonly string[] | undefined
 
   /** @param signal ends what is read, and the waiting for it */
-  constructor (family: Family, storage: Source, { where = [], principal }: Grant, signal?: AbortSignal) {
+  constructor (family: Family, storage: Source, { where = [], principal, offers }: Grant, signal?: AbortSignal) {
     this.#family = family
     this.#storage = storage
     this.#where = where
     this.principal = principal
+    this.offers = offers
     this.#signal = signal
   }
 

@@ -7,17 +7,14 @@ import type { Outcome } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
 import { addArticle } from '../../core/values/article.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeHeaders, replayHeader } from '../openapi/content.js'
-import { nameSchema } from '../openapi/mark.js'
-import { conditionHeaders, describeId, keyHeader } from '../openapi/parameters.js'
-import { describeInUse, describeWriteProblems } from '../openapi/problems.js'
+import { describeInUse, describeNothing, describeWriteProblems } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
+import { describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { readIdempotencyKey } from '../request.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint } from '../routes.js'
 import { requireId } from '../urls.js'
 import { readJsonParams } from './body.js'
-import { describeNew } from './envelope.js'
 import { writeHandler } from './write.js'
 
 /** What can be said under `/command`. */
@@ -32,18 +29,6 @@ interface Action {
 /** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
   return listActions(mount.family).map(action => makeEndpoint(mount, action))
-}
-
-/** Says the same under `/command`. */
-export function makeActionWriter (mount: Mount): RequestWriter {
-  const { family: { lifecycle }, neighbours, urls } = mount
-  return (request, { operation, item, params }) => {
-    const action = operation?.action ?? lifecycle?.createAction as string
-    // Another version would do it.
-    if (!neighbours.isOwner(mount, 'POST', `/command/${action}`)) return undefined
-    const body = item === undefined ? params : { id: item.id, ...params }
-    return { method: 'POST', url: urls.shared(request, `/command/${action}/`), body }
-  }
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {
@@ -66,7 +51,7 @@ function listActions ({ singular, operations, lifecycle }: Family): Action[] {
 function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
   const { family } = mount
   const body = compileParams(isTargeted ? addId(mount, schema) : schema)
-  const headers = { ...(isTargeted ? {} : { location: 'Where it is' }), ...replayHeader }
+  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -82,11 +67,13 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
     schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
       description: 'The same as in every other form, answered by its status alone.',
-      headers: Type.Object({ ...conditionHeaders, ...keyHeader }),
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: { type: 'null', description: 'Done; there is no body', headers: describeHeaders(headers) },
-        ...describeWriteProblems(mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header')
+        200: describeNothing('Done; there is no body', ...headers),
+        ...describeWriteProblems(
+          mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header'
+        )
       }
     })
   }

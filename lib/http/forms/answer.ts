@@ -2,9 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, itemHeader, minimal, preferenceHeader } from '../openapi/answers.js'
-import { describeLinkedItem } from '../openapi/items.js'
+import type { Exchange } from '../mount.js'
 import { linkCommand } from '../reads/log.js'
 import { send } from '../reply.js'
 import { readPreference } from '../request.js'
@@ -17,16 +15,6 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
   const after = outcome.item as Stored
   reply.header('content-location', mount.urls.item(request, after.id))
   return sendItem(exchange, 200, outcome, showItem(mount, request, after))
-}
-
-export function describeItemAnswers (mount: Mount): Record<number, object> {
-  const { singular } = mount.family
-  const headers = { ...itemHeader, ...preferenceHeader }
-  const schema = describeLinkedItem(mount)
-  return {
-    200: describeAnswer(mount, 'one', { description: `The ${singular} after it`, schema, headers }),
-    204: minimal
-  }
 }
 
 /** The command as a resource: created by the first PUT, the same again after every further one. */

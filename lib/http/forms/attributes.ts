@@ -9,21 +9,20 @@ import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import { escapePointer } from '../../core/values/json.js'
 import type { Mount } from '../mount.js'
-import { describeItemLinks } from '../openapi/items.js'
-import { nameItem, nameSchema } from '../openapi/mark.js'
-import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import { hasAllWords } from '../requests.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import type { Description } from '../openapi/route.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RouteSchema } from '../routes.js'
 import type { ItemLinks } from '../show-item.js'
 import { linkItem } from '../show-item.js'
 import { readItemId } from '../urls.js'
-import { answerItem, describeItemAnswers } from './answer.js'
+import { answerItem } from './answer.js'
 import { getJsonBody } from './body.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
-import { findPatch, interpret, isEdited } from './interpret.js'
+import { interpret, isEdited } from './interpret.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
@@ -31,12 +30,6 @@ import { findPatch, interpret, isEdited } from './interpret.js'
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
-  makeWriter: ({ family, urls, makers }) => (request, { operation, item, params }) => {
-    if (item === undefined || !hasAllWords(operation)) return undefined
-    const context = { now: makers.clock().toISOString(), command: 'sample', principal: undefined, items: {} }
-    const body = findPatch(family, item, { operation, params, context })
-    return body && { method: 'PATCH', url: urls.item(request, item.id), body, type: 'application/merge-patch+json' }
-  },
   endpoints (mount) {
     if (mount.family.operations.size === 0) return []
     const read = compileReader(mount)
@@ -97,7 +90,7 @@ function splitNulls (family: Family, method: string, body: Members): { members: 
 }
 
 function describePut (mount: Mount): RouteSchema {
-  return describeRoute(mount, 'operations', `update-${mount.family.singular}`, {
+  return describeItemRoute(mount, 'operations', `update-${mount.family.singular}`, {
     ...describeCommon(mount),
     summary: `Change ${addArticle(mount.family.singular)}`,
     description: 'Without an action, the members as they are wanted.'
@@ -107,7 +100,7 @@ function describePut (mount: Mount): RouteSchema {
 function describePatch (mount: Mount): RouteSchema {
   const { singular, attributes, edit } = mount.family
   const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-  return describeRoute(mount, 'operations', `patch-${singular}`, {
+  return describeItemRoute(mount, 'operations', `patch-${singular}`, {
     ...describeCommon(mount),
     summary: `Change members of ${addArticle(singular)}`,
     description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
@@ -116,23 +109,16 @@ function describePatch (mount: Mount): RouteSchema {
   })
 }
 
-function describeCommon (mount: Mount): RouteSchema {
+function describeCommon (mount: Mount): Description {
   const { schema, edit } = mount.family
   const links = describeItemLinks(mount)
   // What is left out stays as it is, whatever a new item would have.
   const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
   const edited = edit?.params.schema.properties ?? {}
-  // Of the members together an example would be what nobody sends.
-  const example = Object.fromEntries(Object.entries(edited).flatMap(([name, { examples = [] }]) =>
-    (examples as unknown[]).slice(0, 1).map(value => [name, value])))
+  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
   return {
-    params: Type.Object({ id: describeIdParameter(mount) }),
-    headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-    body: nameSchema(
-      mount,
-      `${nameItem(mount)}Changes`,
-      Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }), { examples: [example] })
-    ),
-    response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+    headers: describeRequestHeaders(...writeConditions, 'prefer'),
+    body: nameSchema(mount, `${nameItem(mount)}Changes`, changes),
+    response: describeItemAnswers(mount)
   }
 }

@@ -1,25 +1,17 @@
-import { Type } from '@sinclair/typebox'
 import { addArticle } from '../../core/values/article.js'
-import { describeCommand, describeCommandAnswers } from '../openapi/answers.js'
-import {
-  commandIdParameter, conditionHeaders, describeIdParameter, preferHeader
-} from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import { hasAllWords } from '../requests.js'
+import { describeCommandAnswers } from '../openapi/answers.js'
+import { commandIdParameter, describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeActions, describeCommand } from '../openapi/schemas.js'
 import { readCommandId } from '../urls.js'
 import { answerCommand } from './answer.js'
-import { compileItemEnvelope, describeActions } from './envelope.js'
+import { compileItemEnvelope } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
 /** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
 export const command: Form<'command'> = {
   name: 'command',
-  makeWriter: ({ urls }) => (request, { operation, item, params, command }) =>
-    item === undefined || !hasAllWords(operation)
-      ? undefined
-      : { method: 'PUT', url: urls.command(request, item.id, command), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
@@ -29,16 +21,13 @@ export const command: Form<'command'> = {
       path: '/:id/commands/:command',
       read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
-      schema: describeRoute(mount, 'commands', `put-${family.singular}-command`, {
+      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
-        params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
-        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: describeActions(mount),
-        response: {
-          ...describeCommandAnswers(mount, describeCommand(mount)),
-          ...describeWriteProblems(mount, 'id-reused')
-        }
+        path: { command: commandIdParameter },
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: describeActions(mount, 'Action') },
+        response: describeCommandAnswers(mount, describeCommand(mount))
       })
     })]
   }

@@ -5,18 +5,16 @@ import { intendToRead } from '../../core/service/caller.js'
 import { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import type { Mount, Neighbours } from '../mount.js'
-import { describeCommand, describeCommandAnswers, describeEntryAnswers } from '../openapi/answers.js'
-import { nameSharedSchema } from '../openapi/mark.js'
+import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, conditionHeaders, describeFieldsAndFormat, listEntries, preferHeader, readConditionHeaders
+  commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
 } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
 import { describeCommonRoute } from '../openapi/route.js'
+import { describeActions, describeCommand, describeId } from '../openapi/schemas.js'
 import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
-import { addHint, answerRead, parseFields } from '../reads/read.js'
-import { hasAllWords } from '../requests.js'
+import { addHint, answerRead, parseOne } from '../reads/read.js'
 import { retire } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
 import { toProblem } from '../to-problem.js'
@@ -24,31 +22,22 @@ import { readCommandId, requireId } from '../urls.js'
 import { answerCommand } from './answer.js'
 import { getJsonBody, hasMember } from './body.js'
 import { commandRule } from './command.js'
-import { compileEnvelope, describeCommands } from './envelope.js'
+import { compileEnvelope } from './envelope.js'
 import type { Form, FormEndpoint } from './form.js'
 import { writeHandler } from './write.js'
 
 const path = '/rest/commands/:command'
-const tag = ['commands', 'Commands of all families, under ids that clients choose'] as const
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
   name: 'commands',
-  makeWriter: mount => (request, { operation, item, params, command }) => {
-    const { family: { singular }, neighbours, urls } = mount
-    if (item === undefined || !hasAllWords(operation)) return undefined
-    // Another version would do it.
-    if (neighbours.commands.get(singular)?.mount !== mount) return undefined
-    const url = urls.shared(request, path.replace(':command', encodeURIComponent(command)))
-    return { method: 'PUT', url, body: { [singular]: item.id, action: operation.action, params } }
-  },
   endpoints (mount) {
     const { family, neighbours, unversioned } = mount
     if (family.operations.size === 0 || unversioned === false) return []
     const { commands, commandSchemas: { bodies, answers } } = neighbours
     const isFirst = commands.size === 0
     if (neighbours.addCommands(mount, makePutHandler(mount))) {
-      bodies.push(...describeCommands(mount))
+      bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
     return isFirst ? makeEndpoints(mount, neighbours) : []
@@ -57,8 +46,9 @@ export const commands: Form<'commands'> = {
 
 /** What the first mount at a prefix makes for all that will be there, whatever their options. */
 function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: Neighbours): FormEndpoint[] {
-  const params = Type.Object({ command: commandIdParameter })
-  const answer = nameSharedSchema('AnyCommand', Type.Unsafe({ anyOf: answers }))
+  const parameters = { command: commandIdParameter }
+  // Every family that comes adds its own.
+  const answer = Type.Unsafe({ anyOf: answers })
   return [
     {
       method: 'PUT',
@@ -69,16 +59,13 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         retire(reply, mount.retirement)
         return await put(request, reply)
       },
-      schema: describeCommonRoute(mount, ...tag, 'put-command', {
+      schema: describeCommonRoute(mount, 'commands', 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
         description: `The member named like the family says what the command is for. ${commandRule}`,
-        params,
-        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: Type.Unsafe({ anyOf: bodies }),
-        response: {
-          ...describeCommandAnswers(mount, answer),
-          ...describeWriteProblems(mount, 'id-reused', 'taken', 'precondition-required', 'gone')
-        }
+        path: parameters,
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: bodies },
+        response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
       })
     },
     {
@@ -89,13 +76,13 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
-      schema: describeCommonRoute(mount, ...tag, 'read-command', {
+      schema: describeCommonRoute(mount, 'commands', 'read-command', {
         summary: 'Read a command',
         description: 'Of whichever family: what was asked for, and what became of it.',
-        params,
+        path: parameters,
         querystring: describeFieldsAndFormat(mount, listEntries(mount)),
-        headers: Type.Object(readConditionHeaders),
-        response: describeEntryAnswers(mount, answer, 'gone')
+        headers: describeRequestHeaders(...readConditions),
+        response: describeResource(mount, 'one', 'The command', answer, 'gone')
       })
     }
   ]
@@ -133,7 +120,7 @@ function makeRead (mount: Mount): CommandRead {
     kind: 'one',
     locate: locateCommand,
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
     async load ({ caller, reader, intent, name }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined

@@ -1,5 +1,4 @@
 import type { Mount } from '../mount.js'
-import type { RequestWriter } from '../requests.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 import type { Write } from './write.js'
 import { writeHandler } from './write.js'
@@ -9,8 +8,6 @@ export interface Form<N extends string = string> {
   /** As in the option `forms`. */
   readonly name: N
   endpoints (mount: Mount): FormEndpoint[]
-  /** Makes what says something in this form, for people to see. */
-  makeWriter (mount: Mount): RequestWriter
 }
 
 /** An endpoint that may share its path and method with other forms. */

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../../core/errors.js'
 import type { CompiledOperation, Family } from '../../core/family/family.js'
-import type { Context, Operation } from '../../core/family/operation.js'
 import { readParams } from '../../core/family/params.js'
 import type { Problem } from '../../core/problems.js'
 import { invalidBody } from '../../core/problems.js'
@@ -9,28 +8,6 @@ import type { Command } from '../../core/service/command.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { MemberFlaw, Members } from '../../core/values/json.js'
 import { didYouMean } from '../../core/values/nearest.js'
-
-/** The members that say the same as an operation does; undefined where none do. */
-export function findPatch (
-  family: Family,
-  item: Stored,
-  { operation, params, context }: { operation: Operation<Members>, params: Members, context: Context }
-): Members | undefined {
-  // What needs other items says more than members of one.
-  if (operation.with !== undefined) return undefined
-  try {
-    const after = operation.apply(Object.freeze({ ...item }), params, context) as Members
-    const names = family.ownFields.map(({ name }) => name).filter(name => !isDeepStrictEqual(after[name], item[name]))
-    const wanted = Object.fromEntries(names.map(name => [name, after[name]]).filter(([, value]) => value !== undefined))
-    const removed = names.filter(name => after[name] === undefined)
-    const meant = interpret(family, item, wanted, removed)
-    if (meant.action !== operation.action || !isDeepStrictEqual(meant.params, params)) return undefined
-    return { ...wanted, ...Object.fromEntries(removed.map(name => [name, null])) }
-  } catch {
-    // What is refused cannot be said so.
-    return undefined
-  }
-}
 
 /** The operation that members which differ from those of an item stand for, or the problem that none does. */
 export function interpret (

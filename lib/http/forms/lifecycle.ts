@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Lifecycle } from '../../core/family/family.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -7,35 +6,23 @@ import { addArticle } from '../../core/values/article.js'
 import { makeEtag } from '../conditional.js'
 import { writeHttpDate } from '../dates.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, preferenceHeader, redirected, validatorHeaders } from '../openapi/answers.js'
-import { replayHeader } from '../openapi/content.js'
-import { describeLinkedItem } from '../openapi/items.js'
 import {
-  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
-} from '../openapi/parameters.js'
-import { describePreconditions, describeProblems, describeTaken } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import type { RequestWriter } from '../requests.js'
+  describeAnswer, describeNothing, describePreconditions, describeProblems, describeTaken, redirected
+} from '../openapi/answers.js'
+import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute, describeRoute } from '../openapi/route.js'
+import { describeLinkedItem, describeNew } from '../openapi/schemas.js'
 import type { Endpoint } from '../routes.js'
 import { showItem } from '../show-item.js'
 import { readItemId } from '../urls.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
-import { describeNew } from './envelope.js'
 import { makeWriteEndpoint } from './form.js'
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const { lifecycle } = mount.family
   return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
-}
-
-/** Creates by `POST` on the collection, deletes by `DELETE`. */
-export function makeLifecycleWriter ({ urls }: Mount): RequestWriter {
-  return (request, { operation, item, params }) => {
-    if (item === undefined) return { method: 'POST', url: urls.collection(request), body: params }
-    return operation?.name === 'delete' ? { method: 'DELETE', url: urls.item(request, item.id) } : undefined
-  }
 }
 
 function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
@@ -54,15 +41,14 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       summary: `Create ${addArticle(family.singular)}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
-      headers: Type.Object({ ...keyHeader, ...preferHeader }),
+      headers: describeRequestHeaders('idempotency-key', 'prefer'),
       consumes: jsonOrForm,
       body: describeNew(mount, params),
       response: {
-        201: describeAnswer(mount, 'one', {
-          description: `The ${family.singular} as it was created, with links`,
-          schema: describeLinkedItem(mount),
-          headers: { location: 'Where it is', ...validatorHeaders, ...preferenceHeader, ...replayHeader }
-        }),
+        201: describeAnswer(
+          mount, 'one', `The ${family.singular} as it was created, with links`, describeLinkedItem(mount),
+          'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
+        ),
         303: redirected,
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
@@ -96,13 +82,12 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       params: readJsonParams(params, request)
     }),
     answer: ({ reply }) => reply.code(204).send(),
-    schema: describeRoute(mount, 'items', `delete-${family.singular}`, {
+    schema: describeItemRoute(mount, 'items', `delete-${family.singular}`, {
       summary: `Delete ${addArticle(family.singular)}`,
       description: 'Its log stays.',
-      params: Type.Object({ id: describeIdParameter(mount) }),
-      headers: Type.Object(conditionHeaders),
+      headers: describeRequestHeaders(...writeConditions),
       response: {
-        204: { type: 'null', description: 'It is gone' },
+        204: describeNothing('It is gone'),
         ...describeProblems(
           mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
           'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',

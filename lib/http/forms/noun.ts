@@ -1,33 +1,23 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/operation.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Exchange, Mount } from '../mount.js'
-import {
-  describeAnswer, describeCommand, describeUnchanged, minimal, preferenceHeader, redirected
-} from '../openapi/answers.js'
-import { replayHeader } from '../openapi/content.js'
-import {
-  conditionHeaders, describeIdParameter, jsonOrForm, keyHeader, preferHeader
-} from '../openapi/parameters.js'
-import { describeInUse, describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeAnswer, describeInUse, describeWriteProblems, minimal, redirected } from '../openapi/answers.js'
+import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeCommand, describeParams, describeUnchanged } from '../openapi/schemas.js'
 import { linkCommand, logEndpoints } from '../reads/log.js'
 import type { RouteSchema } from '../routes.js'
 import { readItemId } from '../urls.js'
 import { sendPreferred } from './answer.js'
 import { readKey, readSentParams } from './body.js'
-import { describeParams } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
 /** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
 export const noun: Form<'noun'> = {
   name: 'noun',
-  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || operation === undefined
-    ? undefined
-    : { method: 'POST', url: `${urls.item(request, item.id)}/${operation.noun}`, body: params },
   endpoints (mount) {
     const { family } = mount
     const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
@@ -58,23 +48,16 @@ async function answerNoun (exchange: Exchange, outcome: Outcome, noun: string): 
 }
 
 function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {
-  const headers = { ...preferenceHeader, ...replayHeader }
-  return describeRoute(mount, 'operations', `noun-${operation.noun}-${mount.family.singular}`, {
+  const headers = ['preference-applied', 'idempotent-replayed'] as const
+  return describeItemRoute(mount, 'operations', `noun-${operation.noun}-${mount.family.singular}`, {
     summary: operation.summary ?? operation.name,
     description: `${operationRule} The entry in the log is the answer.`,
-    params: Type.Object({ id: describeIdParameter(mount) }),
-    headers: Type.Object({ ...conditionHeaders, ...keyHeader, ...preferHeader }),
+    headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
     consumes: jsonOrForm,
     body: describeParams(mount, operation.action, params),
     response: {
-      200: describeAnswer(mount, 'one', {
-        description: 'Nothing had to be changed', schema: describeUnchanged(mount), headers
-      }),
-      201: describeAnswer(mount, 'one', {
-        description: 'The entry that was made',
-        schema: describeCommand(mount),
-        headers: { location: 'Where it is', ...headers }
-      }),
+      200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...headers),
+      201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...headers),
       204: minimal,
       303: redirected,
       ...describeWriteProblems(

@@ -8,10 +8,9 @@ import { readTarget } from '../../core/service/record.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { collectionRead } from '../reads/collection.js'
-import { addFeedback } from '../reads/feedback.js'
 import { itemRead } from '../reads/item.js'
 import type { Read } from '../reads/read.js'
-import { admit } from '../reads/read.js'
+import { addFeedback, admit } from '../reads/read.js'
 import { toProblem } from '../to-problem.js'
 import { mayRead } from './may-read.js'
 
@@ -37,7 +36,7 @@ export async function askFirst (exchange: Exchange, command: Command): Promise<b
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return false
   const read = itemRead(mount)
-  const loading = await admit(read, exchange, { name: String(command.target), search: '', representation })
+  const loading = await admit(read, request, String(command.target), '', representation)
   const loaded = loading && await read.load(loading)
   if (loaded === undefined) throw notFound(mount.family.singular, command.target)
   const question = { command, decision, others, sent: request.body as FormBody }
@@ -69,7 +68,7 @@ async function showRead<Q extends object, L> (
   problem: Problem
 ): Promise<boolean> {
   const { mount, request, choice } = exchange
-  const loading = await admit(read, exchange, { name, search: '', representation: choice.representation })
+  const loading = await admit(read, request, name, '', choice.representation)
   if (loading === undefined) return false
   const entered = keepSome((request.body as FormBody).entries)
   const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }

@@ -1,21 +1,17 @@
-import { Type } from '@sinclair/typebox'
 import { addArticle } from '../../core/values/article.js'
-import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import { hasAllWords } from '../requests.js'
-import { answerItem, describeItemAnswers } from './answer.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeActions } from '../openapi/schemas.js'
+import { answerItem } from './answer.js'
 import { hasMember } from './body.js'
-import { compileItemEnvelope, describeActions } from './envelope.js'
+import { compileItemEnvelope } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint } from './form.js'
 
 /** `PUT …/{id}` with `{ "action", "params" }`. */
 export const update: Form<'update'> = {
   name: 'update',
-  makeWriter: ({ urls }) => (request, { operation, item, params }) => item === undefined || !hasAllWords(operation)
-    ? undefined
-    : { method: 'PUT', url: urls.item(request, item.id), body: { action: operation.action, params } },
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
@@ -25,13 +21,12 @@ export const update: Form<'update'> = {
       accepts: body => hasMember(body, 'action'),
       read: compileItemEnvelope(family),
       answer: answerItem,
-      schema: describeRoute(mount, 'operations', `update-${family.singular}`, {
+      schema: describeItemRoute(mount, 'operations', `update-${family.singular}`, {
         summary: `Change ${addArticle(family.singular)}`,
         description: 'With an action, the operation that it names.',
-        params: Type.Object({ id: describeIdParameter(mount) }),
-        headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
-        body: describeActions(mount),
-        response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: describeActions(mount, 'Action') },
+        response: describeItemAnswers(mount)
       })
     })]
   }

@@ -1,13 +1,11 @@
-import { Type } from '@sinclair/typebox'
 import type { Operation } from '../../core/family/operation.js'
-import { conditionHeaders, describeIdParameter, preferHeader } from '../openapi/parameters.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import { hasAllWords } from '../requests.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeParams } from '../openapi/schemas.js'
 import { readItemId } from '../urls.js'
-import { answerItem, describeItemAnswers } from './answer.js'
+import { answerItem } from './answer.js'
 import { readJsonParams } from './body.js'
-import { describeParams } from './envelope.js'
 import type { Form } from './form.js'
 import { makeWriteEndpoint, operationRule } from './form.js'
 
@@ -20,11 +18,6 @@ export const participle = makeWordForm('participle')
 function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
   return {
     name: word,
-    makeWriter: ({ urls, forms }) => (request, { operation, item, params }) => {
-      if (item === undefined || !hasAllWords(operation)) return undefined
-      if (word === 'participle' && !isApart(operation, forms)) return undefined
-      return { method: 'PUT', url: `${urls.item(request, item.id)}/${operation[word]}`, body: params }
-    },
     endpoints (mount) {
       const { family, forms } = mount
       const operations = [...family.operations.values()]
@@ -38,13 +31,12 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           params: readJsonParams(params, request)
         }),
         answer: answerItem,
-        schema: describeRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
+        schema: describeItemRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
           summary: operation.summary ?? operation.name,
           description: operationRule,
-          params: Type.Object({ id: describeIdParameter(mount) }),
-          headers: Type.Object({ ...conditionHeaders, ...preferHeader }),
+          headers: describeRequestHeaders(...writeConditions, 'prefer'),
           body: describeParams(mount, operation.action, params),
-          response: { ...describeItemAnswers(mount), ...describeWriteProblems(mount) }
+          response: describeItemAnswers(mount)
         })
       }))
     }

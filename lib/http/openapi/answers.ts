@@ -1,140 +1,165 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import { CommandMembers } from '../../core/family/command-schema.js'
 import type { ProblemCode } from '../../core/problems.js'
+import { problemCodes } from '../../core/problems.js'
+import type { Representation } from '../../representations/representation.js'
 import { canShow } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import { describeContent, describeHeaders, replayHeader } from './content.js'
-import { describeLink, makeItemPath } from './items.js'
-import { nameItem, nameSchema, nameSharedSchema } from './mark.js'
-import { describeId } from './parameters.js'
-import { describeProblems } from './problems.js'
+import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
 
-const PageLinks = nameSharedSchema('PageLinks', Type.Object({
-  self: describeLink('/rest/v1/deals?min-price=100'),
-  first: describeLink('/rest/v1/deals?min-price=100'),
-  next: Type.Optional(Type.String({
-    format: 'uri-reference',
-    description: 'By key where the order is by id, and in a log, so that a crawl misses nothing and repeats nothing'
-  })),
-  prev: Type.Optional(Type.String({ format: 'uri-reference' }))
-}))
-
-export const validatorHeaders = {
+/** The headers of answers, each with what it says. */
+const headers = {
+  accept: 'The media types that are read here',
+  'accept-patch': 'The same in an answer to PATCH',
+  'accept-post': 'The same in an answer to POST',
+  'content-location': 'The address of what the answer shows',
   etag: 'The revision in this representation, such as "7-json"',
-  'last-modified': 'When it last changed'
-}
-export const preferenceHeader = { 'preference-applied': 'What Prefer asked for, where that was done' }
-export const itemHeader = { 'content-location': 'The address of what the answer shows' }
-
-// The type says that there is no body.
-export const redirected = {
-  type: 'null',
-  description: 'To what came of it, where a form was sent',
-  headers: describeHeaders({ location: 'Where it is', ...replayHeader })
-}
-export const minimal = {
-  type: 'null',
-  description: 'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it',
-  headers: describeHeaders({ ...preferenceHeader, ...itemHeader, ...replayHeader })
+  'idempotent-replayed': 'true where an earlier answer is given again',
+  'last-modified': 'When it last changed',
+  link: 'The links of the page (RFC 8288)',
+  location: 'Where it is',
+  'preference-applied': 'What Prefer asked for, where that was done',
+  'retry-after': 'Seconds to wait before the same is sent again',
+  'www-authenticate': 'How to sign in, where the host says so'
 }
 
-export const notModified = {
-  type: 'null',
-  description: 'The client has the current representation',
-  headers: describeHeaders(validatorHeaders)
-}
+type HeaderName = keyof typeof headers
 
-/** What an answer shows. */
-interface Answer {
-  readonly description: string
-  readonly schema: TSchema
-  /** Headers with what they say. */
-  readonly headers?: Record<string, string>
+function describeHeaders (names: readonly HeaderName[]): { headers?: Record<string, object> } {
+  if (names.length === 0) return {}
+  return { headers: Object.fromEntries(names.map(name => [name, { type: 'string', description: headers[name] }])) }
 }
 
 /** An answer in every representation that can show it. */
-export function describeAnswer ({ representations }: Mount, kind: 'one' | 'page', answer: Answer): object {
+export function describeAnswer (
+  { representations }: Mount,
+  kind: 'one' | 'page',
+  description: string,
+  schema: TSchema,
+  ...names: readonly HeaderName[]
+): object {
+  const isJson = ({ name }: Representation) => name === 'json'
   const able = representations.filter(representation => canShow(representation, kind))
-  return {
-    description: answer.description,
-    headers: describeHeaders(answer.headers ?? {}),
-    content: describeContent(able, ({ mediaTypes }) => mediaTypes[0], answer.schema)
-  }
+  // One schema for all, JSON first: a client that names no media type has one type then, and not a text besides.
+  const content = [...able.filter(isJson), ...able.filter(each => !isJson(each))]
+    .map(({ mediaTypes }) => [mediaTypes[0], { schema }])
+  return { description, ...describeHeaders(names), content: Object.fromEntries(content) }
 }
+
+/** An answer without a body, which its type says. */
+export function describeNothing (description: string, ...names: readonly HeaderName[]): object {
+  return { type: 'null', description, ...describeHeaders(names) }
+}
+
+/** The answer to a form of a page. */
+export const redirected =
+  describeNothing('To what came of it, where a form was sent', 'location', 'idempotent-replayed')
+
+export const minimal = describeNothing(
+  'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it',
+  'preference-applied', 'content-location', 'idempotent-replayed'
+)
 
 /** A page of items with this schema. */
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
-  return describeAnswer(mount, 'page', {
-    description,
-    headers: { link: 'The links of the page (RFC 8288)' },
-    schema: nameSchema(mount, name, Type.Object({
-      items: Type.Array(items),
-      page: Type.Integer({ minimum: 1 }),
-      pageSize: Type.Integer({ minimum: 1, examples: [50] }),
-      total: Type.Optional(Type.Integer({
-        minimum: 0,
-        description: 'With count=exact: how many there are on all pages'
-      })),
-      links: PageLinks
-    }))
-  })
+  const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
+  return describeAnswer(mount, 'page', description, nameSchema(mount, name, Type.Object({
+    items: Type.Array(items),
+    page: Type.Integer({ minimum: 1 }),
+    pageSize: Type.Integer({ minimum: 1 }),
+    total: Type.Optional(total),
+    links: describePageLinks(mount)
+  })), 'link')
 }
 
-/** A command as it stands in a log, with the member that names its item. */
-export function describeEntry (mount: Mount): TObject {
-  return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
-}
-
-/** The same as a resource of its own. */
-export function describeCommand (mount: Mount): TObject {
-  const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
-  return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
-}
-
-/** A command that changed nothing, and so has no place in the log unless the client chose its id. */
-export function describeUnchanged (mount: Mount): TObject {
-  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id) }
-  const self = Type.Optional(Type.String({ format: 'uri-reference' }))
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
-  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object({ ...members, links }))
-}
-
-function listMembers (mount: Mount) {
-  const { id, action, ...members } = CommandMembers.properties
-  const { operations, lifecycle, singular } = mount.family
-  const examples = [...operations.keys(), lifecycle?.createAction].slice(0, 1)
-  return {
-    id: { ...id, examples: ['c-1'] },
-    [singular]: describeId(mount),
-    action: { ...action, examples },
-    ...members
-  }
-}
-
-/** The answers of a command that is put: created by the first PUT, given again by every further one. */
-export function describeCommandAnswers (mount: Mount, schema: TSchema): Record<number, object> {
-  const again = {
-    description: 'The same command again: nothing was done twice', headers: { ...preferenceHeader, ...replayHeader }
-  }
-  const done = { description: 'The command, done', headers: { location: 'Where it is', ...preferenceHeader } }
-  return {
-    200: describeAnswer(mount, 'one', { ...again, schema }),
-    201: describeAnswer(mount, 'one', { ...done, schema }),
-    204: minimal
-  }
-}
-
-/** The answers of a command that is read. */
-export function describeEntryAnswers (
+/** The answers of one resource that is read. */
+export function describeResource (
   mount: Mount,
+  kind: 'one' | 'page',
+  description: string,
   schema: TSchema,
   ...more: readonly ProblemCode[]
 ): Record<string, object> {
   return {
-    200: describeAnswer(mount, 'one', { description: 'The command', schema, headers: validatorHeaders }),
-    304: notModified,
+    200: describeAnswer(mount, kind, description, schema, 'etag', 'last-modified'),
+    304: describeNothing('The client has the current representation', 'etag', 'last-modified'),
     ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', ...more)
   }
+}
+
+/** The answers of an operation that shows the item after it. */
+export function describeItemAnswers (mount: Mount): Record<string, object> {
+  const description = `The ${mount.family.singular} after it`
+  const item = describeLinkedItem(mount)
+  return {
+    200: describeAnswer(mount, 'one', description, item, 'content-location', 'preference-applied'),
+    204: minimal,
+    ...describeWriteProblems(mount)
+  }
+}
+
+/** The answers of a command that is put: created by the first PUT, given again by every further one. */
+export function describeCommandAnswers (
+  mount: Mount,
+  schema: TSchema,
+  ...more: readonly ProblemCode[]
+): Record<string, object> {
+  const again = 'The same command again: nothing was done twice'
+  return {
+    200: describeAnswer(mount, 'one', again, schema, 'preference-applied', 'idempotent-replayed'),
+    201: describeAnswer(mount, 'one', 'The command, done', schema, 'location', 'preference-applied'),
+    204: minimal,
+    ...describeWriteProblems(mount, 'id-reused', ...more)
+  }
+}
+
+// Of the host's hooks and `authorize`, and of the storage.
+const anywhere = ['unauthorized', 'forbidden', 'storage-unavailable', 'busy', 'timeout'] as const
+
+/** Headers of problems, by their status. */
+const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
+  401: ['www-authenticate'],
+  409: ['idempotent-replayed'],
+  415: ['accept', 'accept-post', 'accept-patch'],
+  503: ['retry-after']
+}
+
+/** The problems that a route answers with, its own and those of every route, several with one status as one. */
+export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Record<string, object> {
+  const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
+  const codes = [...new Set<ProblemCode>([...own, ...anywhere, ...ended])]
+  // Negotiated like any answer; other representations show the same.
+  const content = { 'application/problem+json': { schema: describeProblem(mount) } }
+  const described: Record<string, object> = {}
+  for (const status of new Set(codes.map(code => problemCodes[code].status))) {
+    const here = codes.filter(code => problemCodes[code].status === status)
+    const description = here.map(code => `${problemCodes[code].title} (${code})`).join('; ')
+    described[status] = { description, ...describeHeaders(headersOf[status] ?? []), content }
+  }
+  const description = 'What the hooks of the host answer, or a fault of the server'
+  return { ...described, default: { description, ...describeHeaders(['retry-after']), content } }
+}
+
+const refusals = [
+  'invalid-query', 'invalid-body', 'malformed-json', 'bad-request', 'not-found', 'not-acceptable', 'read-only',
+  'wrong-state', 'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type'
+] as const
+
+/** The problems of every write of an item, and more. */
+export function describeWriteProblems (mount: Mount, ...more: readonly ProblemCode[]): Record<string, object> {
+  return describeProblems(mount, ...refusals, ...describeTaken(mount), ...describePreconditions(mount), ...more)
+}
+
+/** Where what is written must be unique. */
+export function describeTaken ({ family }: Mount): ['taken'] | [] {
+  return family.shape.unique === undefined ? [] : ['taken']
+}
+
+/** Where what is deleted may be referred to. */
+export function describeInUse ({ family: { lifecycle } }: Mount, action: string): ['in-use'] | [] {
+  return action === lifecycle?.deletion.operation.action ? ['in-use'] : []
+}
+
+export function describePreconditions ({ preconditions }: Mount): ['precondition-required'] | [] {
+  return preconditions === 'required' ? ['precondition-required'] : []
 }

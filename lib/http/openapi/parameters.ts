@@ -7,109 +7,85 @@ import { isSearch } from '../../core/query/patterns.js'
 import type { Field } from '../../core/storage/storage.js'
 import { textIdPattern } from '../../core/values/ids.js'
 import type { Mount } from '../mount.js'
-import { nameItem, nameParameter, nameSchema, nameSharedParameter, toPascalCase } from './mark.js'
+
+const requestHeaders = {
+  'idempotency-key': Type.String({
+    maxLength: 255, description: 'Makes the request safe to repeat: the first answer is given again'
+  }),
+  'if-match': Type.String({
+    description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; 412 if it is not ' +
+      'current'
+  }),
+  'if-modified-since': Type.String({ description: 'An HTTP date; 304 if nothing changed since' }),
+  'if-none-match': Type.String({ description: 'Entity tags that the client has; 304 if one is current' }),
+  'if-unmodified-since': Type.String({ description: 'An HTTP date; 412 if it changed since' }),
+  prefer: Type.String({ description: 'return=minimal for an answer without a body' })
+}
+
+/** The headers of a request that mean something to a route. */
+export function describeRequestHeaders (...names: readonly (keyof typeof requestHeaders)[]): TObject {
+  return Type.Object(Object.fromEntries(names.map(name => [name, Type.Optional(requestHeaders[name])])))
+}
 
 /** The headers of a conditional write. */
-export const conditionHeaders = {
-  'if-match': describeHeader('IfMatch', 'The revision that the change was decided on, as an entity tag: "7" or ' +
-    '"7-json"; 412 if it is not current'),
-  'if-unmodified-since': describeHeader('IfUnmodifiedSince', 'An HTTP date; 412 if it changed since')
-}
+export const writeConditions = ['if-match', 'if-unmodified-since'] as const
 
 /** The headers of a conditional read. */
-export const readConditionHeaders = {
-  'if-none-match': describeHeader('IfNoneMatch', 'Entity tags that the client has; 304 if one is current'),
-  'if-modified-since': describeHeader('IfModifiedSince', 'An HTTP date; 304 if nothing changed since'),
-  'if-match': describeHeader('ReadIfMatch', 'Entity tags; 412 if none is current'),
-  'if-unmodified-since': describeHeader('IfUnmodifiedSince', 'An HTTP date; 412 if it changed since')
-}
+export const readConditions = ['if-none-match', 'if-modified-since', ...writeConditions] as const
 
-export const keyHeader = {
-  'idempotency-key': nameSharedParameter('IdempotencyKey', Type.Optional(Type.String({
-    maxLength: 255,
-    description: 'Makes the request safe to repeat: the first answer is given again'
-  })))
-}
-
-export const preferHeader = { prefer: describeHeader('Prefer', 'return=minimal for an answer without a body') }
-
-function describeHeader (name: string, description: string) {
-  return nameSharedParameter(name, Type.Optional(Type.String({ description })))
-}
-
-/** Where a form of a page may be sent as well. */
+/** The media types of a body where a form of a page may be sent as well. */
 export const jsonOrForm = ['application/json', 'application/x-www-form-urlencoded']
 
-export const commandIdParameter = nameSharedParameter('CommandId', Type.String({
-  pattern: textIdPattern,
-  description: 'The id of the command',
-  examples: ['order-17-hold']
-}))
+export const commandIdParameter =
+  Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-export function describeId ({ family }: Mount): TSchema {
-  return { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema
-}
-
-/** The id in a path. */
-export function describeIdParameter (mount: Mount): TSchema {
-  return nameParameter(mount, `${nameItem(mount)}Id`, describeId(mount))
-}
-
-/** What a query is about: the grammar, the members that it can name, and how its parameters begin in a document. */
+/** The list that a query is about: its grammar, and the members that the query can name. */
 export interface DescribedList {
   readonly grammar: Grammar
   readonly members: readonly string[]
-  readonly name: string
 }
 
 /** The items of a family. */
-export function listItems (mount: Mount): DescribedList {
-  return { grammar: mount.grammar, members: mount.family.members, name: nameItem(mount) }
+export function listItems ({ grammar, family: { members } }: Mount): DescribedList {
+  return { grammar, members }
 }
 
-/** The entries of a log, alike in all families. */
-export function listEntries (mount: Mount): DescribedList {
-  return { grammar: mount.logGrammar, members: Object.keys(CommandMembers.properties), name: 'Entry' }
+/** The entries of a log. */
+export function listEntries ({ logGrammar }: Mount): DescribedList {
+  return { grammar: logGrammar, members: Object.keys(CommandMembers.properties) }
 }
 
 /** The parameters of a page. */
 export function describePaging (mount: Mount, list: DescribedList): TObject {
-  return describeQuery(mount, list, { ...describeSettings(mount, list), ...describeFilters(mount, list) })
+  return toQuery({ ...describeSettings(mount, list), ...describeFilters(list) })
 }
 
 /** Those of a part of a list. The filters of the whole, which hold there too, are described once. */
 export function describePartPaging (mount: Mount, list: DescribedList): TObject {
-  return describeQuery(mount, list, describeSettings(mount, list))
+  return toQuery(describeSettings(mount, list))
 }
 
-/** Those of a part that has no place for a total. */
+/** Those of a part without a total. */
 export function describeBarePaging (mount: Mount, list: DescribedList): TObject {
   const { count, ...settings } = describeSettings(mount, list)
-  return describeQuery(mount, list, settings)
+  return toQuery(settings)
 }
 
 /** Those of one resource. */
 export function describeFieldsAndFormat (mount: Mount, list: DescribedList): TObject {
   const { fields, expand, format } = describeSettings(mount, list)
-  return describeQuery(mount, list, { fields, ...expand && { expand }, format })
+  return toQuery({ fields, ...expand && { expand }, format })
 }
 
-/** That of what has no members to choose from. */
+/** That of a resource without members to choose from. */
 export function describeFormat (mount: Mount): TObject {
-  const list = listItems(mount)
-  const { format } = describeSettings(mount, list)
-  return describeQuery(mount, list, { format })
+  const { format } = describeSettings(mount, listItems(mount))
+  return toQuery({ format })
 }
 
-// What is alike in all lists is one component, whatever the list.
-const common: readonly string[] = ['page', 'after', 'before', 'maxpagesize', 'count', 'format', 'or']
-
-function describeQuery (mount: Mount, { name: list }: DescribedList, parameters: Record<string, TSchema>): TObject {
-  const named = Object.entries(parameters).map(([name, schema]) => {
-    const component = common.includes(name) ? name : `${list}.${name}`
-    return [name, nameParameter(mount, component, Type.Optional(schema))]
-  })
-  return Type.Object(Object.fromEntries(named), { additionalProperties: false })
+function toQuery (parameters: Record<string, TSchema>): TObject {
+  const entries = Object.entries(parameters).map(([name, schema]) => [name, Type.Optional(schema)])
+  return Type.Object(Object.fromEntries(entries), { additionalProperties: false })
 }
 
 function describeSettings ({ representations }: Mount, { grammar, members }: DescribedList) {
@@ -153,18 +129,16 @@ function describeCursor (does: string) {
   return Type.String({ description: `Where the page ${does}, as the link to it has it; in place of page` })
 }
 
-function describeFilters (mount: Mount, { grammar: { filters, limits } }: DescribedList): Record<string, TSchema> {
+function describeFilters ({ grammar: { filters, limits } }: DescribedList): Record<string, TSchema> {
   const { maxValues, maxPatterns, maxPatternLength: maxLength } = limits
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op, description }] of filters) {
-    const filter = isSearch(op)
-      ? describeOneOrMore(mount, 'pattern', Type.String({ maxLength }), Math.min(maxValues, maxPatterns))
-      : op === 'null'
-        ? describeOneOrMore(mount, 'boolean', Type.Boolean(), maxValues)
-        : describeOneOrMore(mount, field.values === undefined ? field.kind : undefined, describeValue(field), maxValues)
-    described[name] = { ...filter, description }
+    const value = isSearch(op) ? Type.String({ maxLength }) : op === 'null' ? Type.Boolean() : describeValue(field)
+    const maxItems = isSearch(op) ? Math.min(maxValues, maxPatterns) : maxValues
+    // A client has one type for a value or a list of them; both are sent by the same name, once or repeated.
+    described[name] = Type.Union([value, Type.Array(value, { maxItems })], { description })
   }
-  // Whatever begins with or. is a parameter of its own; there is no end of groups.
+  // Every name that begins with or. is a parameter; the groups have no end.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
     additionalProperties: { type: 'array', items: { type: 'string' } },
@@ -174,13 +148,7 @@ function describeFilters (mount: Mount, { grammar: { filters, limits } }: Descri
   return described
 }
 
-// A client has one type for a value or a list of them; both are sent by the same name, once or repeated.
-function describeOneOrMore (mount: Mount, kind: string | undefined, value: TSchema, maxItems: number): TSchema {
-  const schema = Type.Union([value, Type.Array(value, { maxItems })])
-  return kind === undefined ? schema : nameSchema(mount, `${toPascalCase(kind)}Filter`, schema)
-}
-
-/** A value of a field as it stands in a URL. */
+/** A value of a field as it is written in a URL. */
 export function describeValue ({ kind, values }: Field): TSchema {
   if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
   if (kind === 'integer') return Type.Integer()

@@ -1,61 +1,59 @@
-import type { TObject } from '@sinclair/typebox'
+import type { TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
-import { mark } from './mark.js'
+import { describeId } from './schemas.js'
 
-/** What routes are about, each with the end of their tag and what it says of them. */
-const groups = {
-  items: ['', 'read, made and deleted'],
-  operations: [': operations', 'what can be done with one, in several forms that mean the same'],
-  commands: [': commands', 'the log of what was done, and commands by name or under an id that the client chooses']
-} as const
+/** The ends of the tags that routes of a family have. */
+const tagEnds = { items: '', operations: ': operations', commands: ': commands' }
 
-type Group = keyof typeof groups
+type Group = keyof typeof tagEnds
+
+/** The description of a route; `path` has the parameters of its path besides those of the prefix. */
+export type Description = Omit<RouteSchema, 'params' | 'tags'> & { readonly path?: TProperties }
 
 /** The description of a route of one mount, with an id that is unique over all mounts of an application. */
-export function describeRoute (mount: Mount, group: Group, name: string, schema: RouteSchema): RouteSchema {
-  return completeSchema(mount, `${mount.prefix}/${mount.version ?? ''}`, name, describeGroup(mount, group), schema)
+export function describeRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
+  return complete(mount, `${mount.prefix}/${mount.version ?? ''}`, nameTag(mount, group), name, description)
 }
 
-/** The same on the paths that the families at one prefix share, whatever their versions are. */
-export function describeSharedRoute (mount: Mount, group: Group, name: string, schema: RouteSchema): RouteSchema {
-  return completeSchema(mount, mount.prefix, name, describeGroup(mount, group), schema)
+/** The same for a route below an item. */
+export function describeItemRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
+  return describeRoute(mount, group, name, { ...description, path: { id: describeId(mount), ...description.path } })
 }
 
-/** The same where the families share even the route. @param about what its tag says */
-export function describeCommonRoute (
-  mount: Mount,
-  tag: string,
-  about: string,
-  name: string,
-  schema: RouteSchema
-): RouteSchema {
-  return completeSchema(mount, mount.prefix, name, [tag, about], schema)
+/** The same on a path without a version. */
+export function describeSharedRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
+  return complete(mount, mount.prefix, nameTag(mount, group), name, description)
 }
 
-function describeGroup ({ family: { name } }: Mount, group: Group): [tag: string, about: string] {
-  const [end, what] = groups[group]
-  return [name + end, `${name.charAt(0).toUpperCase()}${name.slice(1)}: ${what}`]
+/** The same where the families at one prefix share the route. */
+export function describeCommonRoute (mount: Mount, tag: string, name: string, description: Description): RouteSchema {
+  return complete(mount, mount.prefix, tag, name, description)
 }
 
-function completeSchema (
+function nameTag ({ family: { name } }: Mount, group: Group): string {
+  return name + tagEnds[group]
+}
+
+function complete (
   { prefix }: Mount,
   place: string,
+  tag: string,
   name: string,
-  [tag, about]: readonly [string, string],
-  schema: RouteSchema
+  { path = {}, ...schema }: Description
 ): RouteSchema {
-  const params = describePath(prefix, schema.params as TObject | undefined)
-  return { operationId: makeOperationId(place, name), tags: [tag], [mark]: about, ...schema, ...(params && { params }) }
-}
-
-/** The parameters of a path, those in the prefix of the host among them. */
-function describePath (prefix: string, own: TObject | undefined): TObject | undefined {
-  const names = Array.from(prefix.matchAll(/(?<!:):(\w+)/g), ([, name]) => name as string)
-  if (names.length === 0) return own
-  const ofPrefix = names.map(name => [name, Type.String({ description: `The ${name} in the path` })])
-  return Type.Object({ ...Object.fromEntries(ofPrefix), ...own?.properties })
+  // A host may mount under a path with parameters, such as /:tenant.
+  const ofPrefix = Array.from(prefix.matchAll(/(?<!:):(\w+)/g), ([, name]) =>
+    [name, Type.String({ description: `The ${name} in the path` })])
+  const params = { ...Object.fromEntries(ofPrefix), ...path }
+  const hasParams = Object.keys(params).length > 0
+  return {
+    operationId: makeOperationId(place, name),
+    tags: [tag],
+    ...schema,
+    ...(hasParams ? { params: Type.Object(params) } : {})
+  }
 }
 
 // Nothing of the place is lost in it: listDeals_crm_v1.

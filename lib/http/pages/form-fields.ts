@@ -1,12 +1,16 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
-import { declaresNull, listFields, withoutNull } from '../../core/family/fields.js'
+import type { TSchema } from '@sinclair/typebox'
+import { declaresNull, withoutNull } from '../../core/family/fields.js'
+import type { Params } from '../../core/family/params.js'
 import type { Flaw, Problem } from '../../core/problems.js'
 import { isOrdered } from '../../core/query/names.js'
-import type { Field } from '../../core/storage/storage.js'
+import type { Field, Stored } from '../../core/storage/storage.js'
+import { makeExample } from '../../core/values/example.js'
 import type { Members } from '../../core/values/json.js'
-import type { FormAffordance, FormField, Refusal } from '../../representations/form-view.js'
+import { measureAll } from '../../core/values/json.js'
+import type { FormAffordance, FormField, Refusal, SampleRequest } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
-import { readWrongState } from './wrong-state.js'
+import { readWrongState } from './log-entries.js'
+import type { OperationAddress } from './offers.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
 export interface Submission {
@@ -23,39 +27,53 @@ export interface RefusedForm extends Submission {
 }
 
 /** What stood in a form, and what was wrong with it. */
-type Entered = Partial<Pick<Submission, 'entered' | 'problem'>>
+type Entered = Pick<Submission, 'entered' | 'problem'>
 
-/** The fields of a form, from the schema of what it sends. */
-function makeFormFields (schema: TObject, sent: Entered | undefined): FormField[] {
-  return listFields(schema).map(field => {
-    const { name, optional, nullable } = field
-    return {
-      ...describeField(field, schema.properties[name] as TSchema),
-      // What is left empty is null, where that can be.
-      required: !optional && nullable !== true,
-      ...restoreEntered(name, sent)
-    }
-  })
+/**
+ * A form that sends parameters, with what was entered in it before.
+ *
+ * @param item what it is filled in with, where it changes members of it
+ */
+export function makeForm (
+  form: Omit<FormAffordance, 'fields' | 'isRefused'>,
+  { schema, fields }: Params,
+  submission: Submission | undefined,
+  item?: Members
+): FormAffordance {
+  const sent = submission?.action === form.action ? submission : undefined
+  const shown = item === undefined ? fields : fields.filter(isText)
+  return {
+    ...form,
+    fields: shown.map(field => makeField(field, schema.properties[field.name] as TSchema, sent, item)),
+    isRefused: sent !== undefined
+  }
 }
 
-/** The same, filled in with what an item has; what is no text stays as it is. */
-function makeFilledFields (schema: TObject, item: Members, sent: Entered | undefined): FormField[] {
-  return listFields(schema).filter(isText).map(field => {
-    const { name, kind, values } = field
-    const property = schema.properties[name] as TSchema
-    const was = String(item[name] ?? '')
-    const { minLength = 0 } = withoutNull(property)
-    const isEmptyText = kind === 'string' && values === undefined && minLength === 0
-    return {
-      ...describeField(field, property),
-      // A field may have become stricter since the item was stored.
-      ...(values === undefined || was === '' || values.includes(was) ? {} : { values: [...values, was] }),
-      required: !declaresNull(property) && !isEmptyText && was !== '',
-      value: was,
-      was,
-      ...restoreEntered(name, sent)
-    }
-  })
+function makeField (
+  { name, kind, values, optional, nullable = false }: Field,
+  schema: TSchema,
+  sent: Entered | undefined,
+  item: Members | undefined
+): FormField {
+  const { description, minimum, maxLength, minLength = 0 } = withoutNull(schema)
+  const was = item && String(item[name] ?? '')
+  const takesEmpty = kind === 'string' && values === undefined && minLength === 0
+  // A field may have become stricter since the item was stored.
+  const isListed = values === undefined || was === undefined || was === '' || values.includes(was)
+  return {
+    name,
+    label: name,
+    kind,
+    description,
+    minimum,
+    maxLength,
+    values: isListed ? values : [...values, was],
+    // What is left empty is null, where that can be.
+    required: was === undefined ? !optional && !nullable : was !== '' && !takesEmpty && !declaresNull(schema),
+    value: sent?.entered.get(name) ?? was,
+    was,
+    error: findError(sent, name)
+  }
 }
 
 /** Whether the value of a field can be entered as text. */
@@ -63,30 +81,18 @@ export function isText ({ kind }: Field): boolean {
   return kind !== 'json'
 }
 
-function describeField ({ name, kind, values }: Field, schema: TSchema): Omit<FormField, 'required'> {
-  const { description, minimum, maxLength } = withoutNull(schema)
-  return {
-    name,
-    label: name,
-    kind,
-    ...(description === undefined ? {} : { description }),
-    ...(values === undefined ? {} : { values }),
-    ...(minimum === undefined ? {} : { minimum }),
-    ...(maxLength === undefined ? {} : { maxLength })
-  }
-}
-
 /** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
   return fields.flatMap(field => listFilterInputs(field).map(({ name, bound }) => ({
     name,
     label: field.name,
-    ...(bound === undefined ? {} : { bound }),
+    bound,
     // A moment is asked for by its day.
-    kind: field.kind === 'date-time' ? 'date' as const : field.kind,
+    kind: field.kind === 'date-time' ? 'date' : field.kind,
     required: false,
-    ...(field.values === undefined ? {} : { values: field.values }),
-    ...restoreEntered(name, sent)
+    values: field.values,
+    value: sent.entered.get(name),
+    error: findError(sent, name)
   })))
 }
 
@@ -94,35 +100,16 @@ function listFilterInputs (field: Field): Pick<FormField, 'name' | 'bound'>[] {
   const { name, kind } = field
   if (kind === 'json') return []
   if (!isOrdered(field)) return [{ name }]
-  // Nobody knows a part of an id by heart.
+  // No one knows a part of an id by heart.
   if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, bound: 'has' }]
   return [{ name: `min-${name}`, bound: 'from' }, { name: `max-${name}`, bound: 'to' }]
 }
 
-function restoreEntered (name: string, { entered, problem }: Entered = {}): { value?: string, error?: string } {
-  const value = entered?.get(name)
+function findError (sent: Entered | undefined, name: string): string | undefined {
   const isHere = (flaw: Flaw) => 'pointer' in flaw ? flaw.pointer === `/${name}` : flaw.parameter === name
-  const error = problem?.errors?.find(isHere)?.detail
-  return {
-    ...(value === undefined ? {} : { value }),
-    // The label says the name already.
-    ...(error === undefined ? {} : { error: error.startsWith(`${name} `) ? error.slice(name.length + 1) : error })
-  }
-}
-
-/**
- * A form that sends what a schema describes, with what was entered in it before.
- *
- * @param item what it is filled in with, where it changes members of it
- */
-export function makeForm (
-  { schema, ...form }: Omit<FormAffordance, 'fields' | 'isRefused'> & { readonly schema: TObject },
-  submission: Submission | undefined,
-  item?: Members
-): FormAffordance {
-  const sent = submission?.action === form.action ? submission : undefined
-  const fields = item === undefined ? makeFormFields(schema, sent) : makeFilledFields(schema, item, sent)
-  return { ...form, fields, isRefused: sent !== undefined }
+  const error = sent?.problem?.errors?.find(isHere)?.detail
+  // The label has the name already.
+  return error?.startsWith(`${name} `) === true ? error.slice(name.length + 1) : error
 }
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
@@ -130,15 +117,47 @@ export function explainRefusal (
   { family }: Mount,
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
-): { refused?: Refusal } {
-  if (submission?.problem === undefined) return {}
+): Refusal | undefined {
+  if (submission?.problem === undefined) return undefined
   const { action, problem, entered } = submission
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
-    refused: {
-      problem: problem.document(),
-      wrongState: readWrongState(family, problem),
-      entered: isThere ? [] : [...entered]
-    }
+    problem: problem.document(),
+    wrongState: readWrongState(family, problem.code, problem.message, problem.members),
+    entered: isThere ? [] : [...entered]
   }
+}
+
+// No one copies more than this from a page.
+const maxSample = 5000
+
+/**
+ * The request that does what the button of a form does: with the values of the item where it is edited, else with
+ * examples. Undefined where no valid ones are found.
+ */
+export function makeSampleRequest (
+  { preconditions }: Mount,
+  { method, href: url }: OperationAddress,
+  params: Params,
+  item: Stored | undefined
+): SampleRequest | undefined {
+  const read = params.read(listSampleMembers(params, item))
+  if ('flaws' in read || measureAll([read.params]) > maxSample) return undefined
+  const headers: Record<string, string> = {}
+  const hasBody = Object.keys(read.params).length > 0
+  if (hasBody) headers['content-type'] = 'application/json'
+  if (item !== undefined && preconditions === 'required') headers['if-match'] = `"${item.revision}"`
+  return { method, url, headers, body: hasBody ? read.params : undefined }
+}
+
+function listSampleMembers ({ schema, fields, isPartial }: Params, item: Members | undefined): Members {
+  const members: Record<string, unknown> = {}
+  for (const field of fields) {
+    const { name, optional } = field
+    const value = isPartial
+      ? isText(field) ? item?.[name] : undefined
+      : optional ? undefined : makeExample(schema.properties[name] as TSchema)
+    if (value !== undefined) members[name] = value
+  }
+  return members
 }

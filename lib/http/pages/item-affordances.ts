@@ -1,30 +1,37 @@
+import { listChanges } from '../../core/family/changes.js'
 import { logFields } from '../../core/family/command-schema.js'
+import type { Family, Lifecycle } from '../../core/family/family.js'
 import { ServiceFields } from '../../core/family/fields.js'
-import type { NounOperation } from '../../core/family/operation.js'
 import type { Params } from '../../core/family/params.js'
-import type { CommandRecord } from '../../core/service/command.js'
+import { intendToRead } from '../../core/service/caller.js'
+import type { Command, CommandRecord } from '../../core/service/command.js'
+import type { Decision } from '../../core/service/decide.js'
+import type { LoadedOther } from '../../core/service/others.js'
 import { readTarget } from '../../core/service/record.js'
+import { matcher } from '../../core/storage/match.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { FormAffordance } from '../../representations/form-view.js'
-import type { Feedback } from '../../representations/item-view.js'
-import type { Crumb, ItemAffordances, Link, Representation } from '../../representations/representation.js'
+import type {
+  ChangedItem, Crumb, Feedback, FormAffordance, ItemAffordances, Link, ShownChange
+} from '../../representations/affordances.js'
+import type { Representation } from '../../representations/representation.js'
 import { listKinds } from '../../representations/representation.js'
+import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
+import { toProblem } from '../to-problem.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, isText, makeForm } from './form-fields.js'
-import { showEntry } from './log-entries.js'
+import { explainRefusal, isText, makeForm, makeSampleRequest } from './form-fields.js'
+import { findWrongState, showChanges, showEntry, showParams } from './log-entries.js'
 import type { Offer } from './offers.js'
-import { keepGranted, listOffers } from './offers.js'
-import { listRequests } from './sample-requests.js'
+import { findAddress, keepGranted, listOffers } from './offers.js'
 import { findSite } from './site.js'
-import { findWrongState } from './wrong-state.js'
 
 /** What the page of an item shows besides it. */
 export interface ItemPage {
   /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** Who reads it. */
+  /** The name of the reader, as in the log, and what the grant offers. */
   readonly principal: string | undefined
+  readonly offers: readonly string[] | undefined
   /** The form that was refused. */
   readonly submission?: Submission | undefined
   /** What has just been done. */
@@ -35,38 +42,36 @@ export interface ItemPage {
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { entries, principal, submission, feedback }: ItemPage
+  { entries, principal, offers: named, submission, feedback }: ItemPage
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const { family, urls } = mount
-  const self = urls.item(request, item.id)
-  const offers = await findOffers(exchange, item)
+  const offers = await findOffers(exchange, item, named)
   const forms = offers.filter(({ reason }) => reason === undefined)
     .map(({ operation, params }) => makeOperationForm(exchange, item, operation, params, submission))
-  const operations = forms.filter(({ name }) => name !== 'delete')
-  const remove = forms.find(({ name }) => name === 'delete')
-  const state = family.state?.(item)
   return {
     ...await placeItem(exchange, item.id),
-    ...(state === undefined ? {} : { state }),
-    operations,
+    state: family.state?.(item),
+    operations: forms,
     unavailable: offers.flatMap(({ operation: { name }, reason }) =>
-      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, { name, reason }) }]),
-    ...(remove && { remove }),
-    ...(family.writable && {
-      log: { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
-    }),
-    ...(feedback && { feedback: { ...feedback, current: item.revision } }),
-    ...explainRefusal(mount, submission, forms)
+      reason === undefined ? [] : [{ name, reason, wrongState: findWrongState(family, item, name, reason) }]),
+    log: family.writable
+      ? {
+          href: `${urls.item(request, item.id)}/commands`,
+          entries: entries.map(entry => showEntry(exchange, entry, principal))
+        }
+      : undefined,
+    feedback: feedback && { ...feedback, current: item.revision },
+    refused: explainRefusal(mount, submission, forms)
   }
 }
 
 // What the caller may do, and why not now where it is not allowed.
-async function findOffers (exchange: Exchange, item: Stored): Promise<Offer[]> {
+async function findOffers (exchange: Exchange, item: Stored, named: ItemPage['offers']): Promise<Offer[]> {
   // The forms of a page are sent to the nouns.
   if (!exchange.mount.forms.has('noun')) return []
   const offers = listOffers(exchange, item).filter(({ params }) => !params.isPartial || params.fields.some(isText))
-  return await keepGranted(exchange, item, offers)
+  return await keepGranted(exchange, item, offers, named)
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
@@ -91,23 +96,27 @@ export async function placeItem (
 export function makeOperationForm (
   exchange: Exchange,
   item: Stored,
-  operation: NounOperation,
+  operation: Offer['operation'],
   params: Params,
   submission: Submission | undefined
 ): FormAffordance {
-  const { mount: { family: { singular }, urls, preconditions }, request } = exchange
-  const { name, noun, summary, danger = false, final = false } = operation
-  const title = summary === undefined ? {} : { title: summary }
-  const { schema, isPartial } = params
-  const action = `${urls.item(request, item.id)}/${noun}`
-  // The same form of the same revision has the same key, so that what is sent twice is done once.
-  const key = `${action} ${item.revision}`
-  // What is filled in shows what somebody else may be changing just now.
-  const revision = isPartial || preconditions === 'required' ? { revision: item.revision } : {}
-  const entered = submission?.action === action ? submission.entered : undefined
-  const requests = listRequests(exchange, { operation, item }, { params, entered, key })
-  const form = { name, singular, ...title, danger, final, action, key, ...revision, schema, requests }
-  return makeForm(form, submission, isPartial ? item : undefined)
+  const { mount, request } = exchange
+  const { name, noun, summary: title, danger, final } = operation
+  const action = `${mount.urls.item(request, item.id)}/${noun}`
+  const address = findAddress(exchange, item.id, operation)
+  return makeForm({
+    name,
+    singular: mount.family.singular,
+    title,
+    danger,
+    final,
+    action,
+    // The same form of the same revision has the same key, so that what is sent twice is done once.
+    key: `${action} ${item.revision}`,
+    // A form that is filled in must not undo the change of another person.
+    revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
+    request: address && makeSampleRequest(mount, address, params, item)
+  }, params, submission, params.isPartial ? item : undefined)
 }
 
 /** What there is to do with an entry of the log: to go on from it. */
@@ -151,4 +160,86 @@ function linkOthers (representations: readonly Representation[], self: string): 
   return representations
     .filter(each => each.interactive !== true && each.one !== undefined)
     .map(({ name }) => ({ href: `${self}?format=${name}`, title: name }))
+}
+
+/** What a page asks before something is done to an item. */
+export interface Question {
+  readonly command: Command
+  readonly decision: Decision & { readonly outcome: 'done' }
+  /** The other items that it needs. */
+  readonly others: readonly LoadedOther[]
+  readonly sent: FormBody
+}
+
+export async function affordConfirmation (
+  exchange: Exchange,
+  item: Stored,
+  { command, decision: { after, others: changed }, others, sent }: Question
+): Promise<ItemAffordances> {
+  const { mount: { family, urls }, request } = exchange
+  const self = urls.item(request, item.id)
+  const action = command.action as string
+  const { name, noun, summary: title, final } =
+    family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
+  return {
+    ...await placeItem(exchange, item.id),
+    trail: trailToItem(exchange, item.id, item),
+    operations: [],
+    unavailable: [],
+    confirm: {
+      form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
+      item: self,
+      // As the page had them, so that what was sent before it asked is known again.
+      entered: [
+        ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
+        ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
+        ...sent.entries
+      ],
+      params: showParams(family, action, command.params),
+      changes: after === undefined ? [] : showDifference(family, item, after),
+      others: await showOthers(exchange, others, changed)
+    }
+  }
+}
+
+function showDifference (family: Family, before: Stored, after: Stored): ShownChange[] {
+  return showChanges(family, listChanges(family.ownFields, before, after))
+}
+
+/** The others that change, as far as the caller may read them before and after it. */
+async function showOthers (
+  exchange: Exchange,
+  others: readonly LoadedOther[],
+  changed: ReadonlyMap<string, Stored> = new Map()
+): Promise<ChangedItem[]> {
+  const { mount, request } = exchange
+  const shown = await Promise.all(others.map(async (other): Promise<ChangedItem[]> => {
+    const { family, id, current } = other
+    const after = changed.get(other.name)
+    if (after === undefined || !await mayRead(exchange, other, [current, after])) return []
+    const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+    return [{
+      singular: family.singular,
+      title: String(current[family.presentation.title] ?? id),
+      href: there?.urls.item(request, id),
+      changes: showDifference(family, current, after)
+    }]
+  }))
+  return shown.flat()
+}
+
+// Being allowed to change it is not enough.
+async function mayRead (
+  { request }: Exchange,
+  { family, caller, id }: LoadedOther,
+  items: readonly Stored[]
+): Promise<boolean> {
+  try {
+    const { where = [] } = await caller.authorize(intendToRead(family, id))
+    return items.every(matcher(where))
+  } catch (error) {
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'What else would change cannot be shown')
+    return false
+  }
 }

@@ -3,13 +3,16 @@ import type { Family } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
-import { nameRecord, readTarget, restoreProblem } from '../../core/service/record.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
+import type { InState } from '../../core/service/refusal.js'
+import { explainInState, explainState, readState } from '../../core/service/refusal.js'
 import type { Field, Order, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../../representations/item-view.js'
+import type {
+  Feedback, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
+} from '../../representations/affordances.js'
 import { showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
-import { readWrongState } from './wrong-state.js'
 
 const shownChanges = 10
 const shownRefusals = 5
@@ -45,18 +48,17 @@ export function showEntry (
   noun?: string
 ): LogEntry {
   const { mount: { family, urls }, request } = exchange
-  const { params = {}, changes = {}, createdAt } = record
-  const problem = restoreProblem(record)
+  const { params = {}, changes = {}, createdAt, problem } = record
   return {
-    ...tellFeedback(family, record),
+    ...makeFeedback(family, record),
     href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
     at: createdAt,
     principal: record.principal,
     about: record.about && showAbout(exchange, record.about),
     params: showParams(family, record.action, params),
     changes: showChanges(family, changes),
-    reason: problem?.message,
-    wrongState: problem && readWrongState(family, problem)
+    reason: problem?.detail,
+    wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
   }
 }
 
@@ -69,13 +71,13 @@ function showAbout (
 }
 
 /** What was done by a command. */
-export function tellFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
+export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
   const { lifecycle, operations, singular } = family
   const operation = operations.get(action)?.operation
   const own = action === lifecycle?.createAction
     ? 'create'
     : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
-  return { name: own ?? operation?.name ?? action, singular, participle: operation?.participle, outcome, revision }
+  return { name: own ?? operation?.name ?? action, singular, outcome, revision }
 }
 
 /** What was sent with a command, in words. */
@@ -95,4 +97,23 @@ export function showChanges ({ ownFields }: Family, changes: Changes): ShownChan
 function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
   const field = fields.find(field => field.name === name)
   return field && showKind(field)
+}
+
+/** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
+export function readWrongState (
+  family: Family,
+  code: string,
+  detail: string,
+  members: Members
+): WrongState | undefined {
+  if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
+  const known = members as unknown as InState
+  return detail === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
+}
+
+/** The same of an operation that was not asked for yet. */
+export function findWrongState (family: Family, item: Members, name: string, reason: string): WrongState | undefined {
+  const { singular } = family
+  const state = readState(family, item)
+  return reason === explainState(name, family, state) ? { operation: name, singular, state, allowed: [] } : undefined
 }

@@ -1,74 +1,70 @@
+import { findFilter } from '../../core/query/filters.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
+import type { Parameter } from '../../core/query/query-string.js'
 import { makePageUrl } from '../../core/query/query-string.js'
 import type { Field, Id, Stored } from '../../core/storage/storage.js'
-import type { Feedback, LogEntry } from '../../representations/item-view.js'
-import type { Crumb, PageAffordances } from '../../representations/representation.js'
-import { canShow, listKinds } from '../../representations/representation.js'
+import type { ActiveFilter, Crumb, Feedback, PageAffordances } from '../../representations/affordances.js'
+import { canShow, listKinds, showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 import { linkReferred } from '../show-item.js'
-import { listActiveFilters, places } from './active-filters.js'
 import type { Submission } from './form-fields.js'
-import { explainRefusal, makeFilterFields, makeForm } from './form-fields.js'
-import { mayOffer } from './may-offer.js'
-import { listRequests } from './sample-requests.js'
+import { explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest } from './form-fields.js'
+import { mayOffer } from './offers.js'
 import { findSite } from './site.js'
-import { keepSuffix, removeSuffix } from './suffix.js'
 
 /** The addresses of the pages around one. */
-interface PagesAround {
-  readonly prev?: string
-  readonly next?: string
-}
+type PagesAround = Pick<PageAffordances, 'prev' | 'next'>
 
 /** The rows of a page, and where they lead. */
-interface RowLinks {
+interface RowLinks extends Pick<PageAffordances, 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> {
   readonly grammar: Grammar
   readonly fields: readonly Field[]
   /** The members to show where the client does not choose. */
   readonly columns: readonly string[]
-  /** The one that leads to the item. */
-  readonly title: string
   readonly links: PagesAround
   /** What the page belongs to. */
   readonly trail?: readonly Crumb[]
-  /** The same as entries of a log. */
-  readonly timeline?: readonly LogEntry[]
-  /** Whether there is a place to say how many there are in all. */
-  readonly isCountable: boolean
-  /** Where the item in this row is. */
-  address (index: number): string
-  /** Where the items are that it refers to, by its members. */
-  refer? (index: number): Readonly<Record<string, string>>
+}
+
+/** A page of a family, and what the grant offers. */
+interface Listed {
+  readonly items: readonly Stored[]
+  readonly links: PagesAround
+  readonly offers: readonly string[] | undefined
 }
 
 /** What people can do with a page of a family. */
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links }: { readonly items: readonly Stored[], readonly links: PagesAround },
+  { items, links, offers }: Listed,
   submission?: Submission,
   feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount: { family, grammar, urls, makers }, request } = exchange
   const { fields, singular, lifecycle, presentation: { title, list: columns } } = family
   const address = (index: number) => urls.item(request, items[index]?.id as Id)
-  const refer = (index: number) => linkReferred(exchange.mount, request, items[index] as Stored)
+  const refer = family.references.size === 0
+    ? undefined
+    : (index: number, member: string) => linkReferred(exchange.mount, request, items[index] as Stored)[member]
   const rowLinks = { grammar, fields, columns, title, links, isCountable: true, address, refer }
-  const rows = { ...await affordRows(exchange, parsed, rowLinks, submission), ...(feedback && { feedback }) }
-  if (lifecycle === undefined || !await mayOffer(exchange, lifecycle.createAction)) return rows
-  const { params } = lifecycle
+  const rows = await affordRows(exchange, parsed, rowLinks, submission)
+  const isOffered = lifecycle !== undefined &&
+    (offers?.includes(lifecycle.createAction) ?? await mayOffer(exchange, lifecycle.createAction))
   const action = urls.collection(request)
-  const key = makers.makeCommandId()
-  const entered = submission?.action === action ? submission.entered : undefined
-  const create = makeForm({
-    name: 'create',
-    singular,
-    action,
-    key,
-    schema: params.schema,
-    requests: listRequests(exchange, { operation: undefined, item: undefined }, { params, entered, key })
-  }, submission)
-  return { ...rows, create }
+  return {
+    ...rows,
+    feedback,
+    create: isOffered
+      ? makeForm({
+        name: 'create',
+        singular,
+        action,
+        key: makers.makeCommandId(),
+        request: makeSampleRequest(exchange.mount, { method: 'POST', href: action }, lifecycle.params, undefined)
+      }, lifecycle.params, submission)
+      : undefined
+  }
 }
 
 /** The same for any page: filters, order, and the pages around it. */
@@ -79,8 +75,8 @@ export async function affordRows (
   submission?: Submission
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
-  const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable, address } = rows
-  const { refer } = rows
+  const { grammar, fields, columns, title, links: { prev, next }, trail = [], timeline, isCountable } = rows
+  const { address, refer } = rows
   const { parameters, page, start, query: { limit } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
   const isSearch = submission !== undefined && submission.action === undefined
@@ -93,12 +89,13 @@ export async function affordRows (
     kinds: listKinds(fields),
     columns: parsed.fields ?? columns,
     title,
-    trail: trail.map(crumb => ({ ...crumb, href: keepSuffix(exchange, crumb.href) })),
-    others: linkOthers(exchange, parsed, removeSuffix(self, suffix)),
-    ...(timeline && { timeline }),
-    ...(start === undefined ? { page } : {}),
-    ...(prev === undefined ? {} : { prev }),
-    ...(next === undefined ? {} : { next }),
+    trail,
+    // A suffix of the path would win over the format.
+    others: linkOthers(exchange, parsed, suffix === undefined ? self : self.slice(0, -suffix.length - 1)),
+    timeline,
+    page: start === undefined ? page : undefined,
+    prev,
+    next,
     pageSize: limit,
     pageSizes: listPageSizes(grammar, limit),
     isCountable,
@@ -106,18 +103,13 @@ export async function affordRows (
     ...listActiveFilters(grammar, parsed, self),
     // What filters in other spellings stays, as long as it is seen in the address.
     kept: parameters.filter(({ name }) => isKept(name)).map(({ name, value }) => [name, value] as const),
-    sortable: fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
+    sortable: fields.filter(isText).map(({ name }) => name),
     sort: parameters.find(({ name }) => name === 'sort')?.value,
     // Pages are counted from the first, not from a cursor.
     url: changes => makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
-    address: index => keepSuffix(exchange, address(index)),
-    ...refer && {
-      refer (index: number, member: string) {
-        const href = refer(index)[member]
-        return href && keepSuffix(exchange, href)
-      }
-    },
-    ...explainRefusal(mount, submission)
+    address,
+    refer,
+    refused: explainRefusal(mount, submission)
   }
 }
 
@@ -141,4 +133,29 @@ function writeChanges (changes: Readonly<Record<string, string | undefined>>): s
   const set = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (set.length === 0) return undefined
   return set.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')
+}
+
+// Settings that no longer hold when other filters are chosen.
+export const places: readonly string[] = ['page', 'after', 'before']
+
+/** Everything that narrows a list, each with the way to the list without it, and the way to the list without any. */
+export function listActiveFilters (
+  { filters }: Grammar,
+  { parameters }: ParsedQuery,
+  path: string
+): { readonly active: readonly ActiveFilter[], readonly clear: string | undefined } {
+  const uses = parameters.map(parameter => findFilter(filters, parameter))
+  const active = uses.flatMap((use, index): ActiveFilter[] => {
+    if (use === undefined) return []
+    const { filter: { field, op }, text, group } = use
+    const href = join(path, parameters.filter((_, other) => other !== index))
+    return [{ field: field.name, kind: showKind(field), op, value: text, isAlternative: group !== undefined, href }]
+  })
+  const others = parameters.filter((_, index) => uses[index] === undefined)
+  return { active, clear: active.length === 0 ? undefined : join(path, others) }
+}
+
+function join (path: string, parameters: readonly Parameter[]): string {
+  const kept = parameters.filter(({ name }) => !places.includes(name))
+  return kept.length === 0 ? path : `${path}?${kept.map(({ raw }) => raw).join('&')}`
 }

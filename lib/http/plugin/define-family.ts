@@ -20,14 +20,13 @@ import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
 import { findNeighbours } from '../mount.js'
-import { swaggerConfig } from '../openapi/document.js'
-import { guideOn } from '../pages/guide-on.js'
-import { collectionEndpoints } from '../reads/collection.js'
+import { addSchemas } from '../openapi/schemas.js'
+import { guideOn } from '../pages/site.js'
+import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
-import { queryEndpoints } from '../reads/queries.js'
 import { sendProblem } from '../reply.js'
 import { announceRetirement } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
@@ -157,9 +156,9 @@ async function mountFamily (
     return [announceRetirement(endpoint, mount.retirement)]
   })
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
-  const settings = { bodyLimit, lastConfig: swaggerConfig }
-  mountHome(app, mount, settings, options.home)
-  mountEndpoints(app, endpoints, settings)
+  addSchemas(app, mount)
+  mountEndpoints(app, endpoints, { bodyLimit })
+  mountHome(app, mount, { bodyLimit }, options.home)
   mountUnknown(app, mount)
 }
 

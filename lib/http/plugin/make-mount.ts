@@ -23,8 +23,8 @@ import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
 import { traceStep } from './trace.js'
 
-// What a client may ask for in one query: values of a parameter, patterns, their length, and their size when compiled.
-const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 1000 }
+// What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
+const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
 
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (
@@ -57,7 +57,7 @@ export async function makeMount (
     exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
-    requestWriters: new Map(),
+    schemas: new Map(),
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {

@@ -1,37 +1,37 @@
-import { notFound, Problem } from '../../core/problems.js'
+import { Type } from '@sinclair/typebox'
+import { invalidQuery, notFound, Problem } from '../../core/problems.js'
+import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
+import { readOperand, readValue } from '../../core/query/values.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
-import { makePicker } from '../../core/values/json.js'
-import type { Feedback } from '../../representations/item-view.js'
+import type { Condition, Field, Id, Query } from '../../core/storage/storage.js'
+import { shorten } from '../../core/values/shorten.js'
+import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describePage } from '../openapi/answers.js'
-import { describeListedItem } from '../openapi/items.js'
-import { nameItem } from '../openapi/mark.js'
-import { describePaging, listItems } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeAnswer, describePage, describeProblems } from '../openapi/answers.js'
+import { describeBarePaging, describePaging, describeValue, listItems } from '../openapi/parameters.js'
+import { describeRoute, describeSharedRoute } from '../openapi/route.js'
+import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { findGoneLog } from '../pages/gone-log.js'
-import { tellFeedback } from '../pages/log-entries.js'
-import { affordCollection } from '../pages/page-affordances.js'
+import { makeFeedback } from '../pages/log-entries.js'
+import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
-import { splitFeedback } from './feedback.js'
-import { makePageLinks } from './listing.js'
+import type { Listing } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
-import { parsePageQuery, readHandler } from './read.js'
+import { parsePageQuery, readHandler, splitFeedback } from './read.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {
   readonly parsed: ParsedQuery
-  readonly refused?: RefusedForm
-  /** The command that a page is to tell of. */
-  readonly command?: string
+  readonly refused?: RefusedForm | undefined
+  /** The command whose outcome a page shows. */
+  readonly command?: string | undefined
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -46,26 +46,27 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 
 /** Reads a page of the family. */
 export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage> {
-  const { family, grammar } = mount
+  const { family, grammar, emptyList } = mount
+  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
   return {
     mount,
     kind: 'page',
     locate: request => ({ name: family.name, suffix: (request.params as { extension?: string }).extension }),
-    intend: () => ({ family: family.name, action: 'list', id: undefined, params: {} }),
-    parse (whole, representation) {
-      const { rest: search, ...asked } = splitFeedback(whole, representation)
-      try {
-        const ordered = orderForPeople(mount, search, representation)
-        return { parsed: parsePageQuery(grammar, ordered, representation), ...asked }
-      } catch (error) {
-        if (representation.interactive !== true || !(error instanceof Problem)) throw error
-        // To a person: the page before anything was filtered, and what was wrong beside what was entered.
-        const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
-        const first = orderForPeople(mount, '', representation)
-        return { parsed: parsePageQuery(grammar, first, representation), refused }
-      }
+    intend: () => intent,
+    parse: (search, representation) => representation.interactive === true
+      ? parseForPeople(mount, search, representation)
+      : { parsed: parsePageQuery(grammar, search, representation) },
+    async load (loading) {
+      const { reader, query: { parsed, refused, command } } = loading
+      return await loadItems(mount, loading, parsed, {
+        emptyList,
+        isBare: false,
+        async afford (exchange, { items }, links) {
+          const feedback = command === undefined ? undefined : await findFeedback(exchange, reader, command)
+          return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
+        }
+      })
     },
-    load: loading => loadCollection(mount, loading),
     represent (exchange, { parsed, refused }, loaded) {
       if (refused !== undefined) exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
       return sendPage(exchange, parsed, loaded)
@@ -74,54 +75,66 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
   }
 }
 
-/** People are shown the newest first, where ids tell which that is; all links of the page then say so. */
-function orderForPeople (
-  { family: { lifecycle, order }, makers }: Mount,
-  search: string,
-  { interactive }: Representation
-): string {
-  const isByAge = lifecycle !== undefined && order.length === 0 && makers.makeId === undefined
-  if (interactive !== true || !isByAge) return search
+/** A wrong query is shown beside the page before anything was filtered. */
+function parseForPeople (mount: Mount, whole: string, representation: Representation): CollectionQuery {
+  const { rest: search, command } = splitFeedback(whole)
+  try {
+    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, search), representation), command }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
+    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, ''), representation), refused }
+  }
+}
+
+// A cursor belongs to one order.
+const ordering = ['sort', 'after', 'before']
+
+/** People see the newest first, where ids grow with time; all links of the page then say so. */
+function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
+  if (lifecycle === undefined || order.length > 0 || makers.makeId !== undefined) return search
   const isOrdered = splitQuery(search).some(({ name }) => name !== undefined && ordering.includes(name))
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
-// A place is one of its order.
-const ordering = ['sort', 'after', 'before']
-
-async function loadCollection (
-  { family, emptyList, urls }: Mount,
-  loading: Loading<CollectionQuery>
+/** Loads a page of items, or of those that meet further conditions. */
+async function loadItems (
+  { family }: Mount,
+  { caller, reader, representation }: Loading<unknown>,
+  parsed: ParsedQuery,
+  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>,
+  further: readonly Condition[] = []
 ): Promise<LoadedPage> {
-  const { caller, reader, query: { parsed, refused, command } } = loading
-  const members = parsed.fields ?? family.members
-  const { findText } = reader
+  const { name, singular, members: all } = family
+  const { expand, fields: members = all } = parsed
   return await loadPage({
-    name: family.name,
-    singular: family.singular,
+    name,
+    singular,
     members,
     emptyList,
-    hasLongItems: hasLongItems(family, parsed.expand),
-    expand: await makeExpand(family, caller, parsed.expand),
-    find: query => reader.find(query),
+    isBare,
+    hasLongItems: hasLongItems(family, expand),
+    expand: expand && await makeExpand(family, caller, expand),
+    find: query => reader.find(narrow(query, further)),
+    findText: query => reader.findText?.(narrow(query, further), members),
     renewTime: () => { reader.renewTime() },
-    findText: findText && (query => findText(query, members)),
-    show: makePicker(members),
-    afford: async (exchange, page) => await affordCollection(exchange, parsed, {
-      items: page.items,
-      links: makePageLinks(urls.self(exchange.request), parsed, page)
-    }, refused, command === undefined ? undefined : await tellOwn(exchange, reader, command))
-  }, parsed, loading)
+    afford
+  }, parsed, representation)
 }
 
-/** What became of a command that its reader gave, and where its log is if it left nothing else. */
-async function tellOwn (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
-  const { family } = exchange.mount
+function narrow (query: Query, further: readonly Condition[]): Query {
+  return further.length === 0 ? query : { ...query, where: [...further, ...query.where] }
+}
+
+/** The outcome of a command that the reader gave, and its log where it left nothing else. */
+async function findFeedback (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
+  const { mount: { family, urls }, request } = exchange
   const record = await reader.getOwnCommand(command)
   if (record === undefined) return undefined
-  const feedback = tellFeedback(family, record)
-  const log = feedback.name === 'delete' ? await findGoneLog(exchange, readTarget(family, record)) : undefined
-  return { ...feedback, ...(log === undefined ? {} : { log }) }
+  const feedback = makeFeedback(family, record)
+  // No condition can judge the log of what is gone, so none of it is shown under one.
+  const hasLog = feedback.name === 'delete' && !reader.isNarrowed
+  return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
 function describeCollection (mount: Mount): Endpoint['schema'] {
@@ -136,6 +149,95 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeListedItem(mount)),
       ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
+    }
+  })
+}
+
+/** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
+export function queryEndpoints (mount: Mount): Endpoint[] {
+  const { family } = mount
+  return [...family.queries].map(([name, query]) => {
+    const field = family.fields.find(({ name }) => name === query.field) as Field
+    return {
+      method: 'GET',
+      sharedBy: 'versions',
+      path: `/query/${name}/:parameter`,
+      schema: describeQuery(mount, name, field),
+      handler: readHandler(queryRead(mount, field))
+    }
+  })
+}
+
+function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
+  const { family, grammar, urls } = mount
+  return {
+    mount,
+    kind: 'page',
+    locate: request => ({ name: (request.params as { parameter: string }).parameter, isSuffixed: true }),
+    intend (_request, name) {
+      return { family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }
+    },
+    parse (search, representation) {
+      const parsed = parsePageQuery(grammar, search, representation)
+      if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])
+      return parsed
+    },
+    async load (loading) {
+      const { reader, name, query: parsed } = loading
+      const read = readOperand(field, name)
+      if ('expected' in read) return undefined
+      const where = listEqual(field.name, [read.value]).flat()
+      const order = [{ field: 'id', descending: false }]
+      // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
+      const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
+      if (one === undefined) return undefined
+      return await loadItems(mount, loading, parsed, {
+        emptyList: 'not-found',
+        isBare: true,
+        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+          grammar,
+          fields: family.fields,
+          columns: family.presentation.list,
+          title: family.presentation.title,
+          isCountable: false,
+          links,
+          trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
+          address: index => urls.item(exchange.request, items[index]?.id as Id)
+        })
+      }, where)
+    },
+    represent: sendPage,
+    miss: (name, refusal) => explainNothing(mount, field, name, refusal)
+  }
+}
+
+// A value that does not fit the field is refused as such; for all others there is no list.
+function explainNothing (
+  { family }: Mount,
+  field: Field,
+  parameter: string,
+  refusal: Problem | undefined
+): Problem {
+  const read = readValue(field, parameter)
+  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
+  if (refusal !== undefined && 'expected' in read && isSuffixed) return refusal
+  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
+    return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
+  }
+  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
+}
+
+function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
+  const { family } = mount
+  const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
+  return describeSharedRoute(mount, 'items', `query-${name}`, {
+    summary: `List the ${family.name} by ${field.name}`,
+    description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
+    path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
+    querystring: describeBarePaging(mount, listItems(mount)),
+    response: {
+      200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
+      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
     }
   })
 }

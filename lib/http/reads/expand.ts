@@ -6,10 +6,11 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
 import { toProblem } from '../to-problem.js'
-import { partSize } from './page-parts.js'
+import type { Listing } from './listing.js'
+import { partSize } from './listing.js'
 
 /** Puts the items that others refer to in the place of their ids. */
-export type Expand = (items: readonly Stored[]) => Promise<readonly Stored[]>
+type Expand = NonNullable<Listing['expand']>
 
 /** A field that is expanded, and what the caller may see of what it refers to. */
 interface Expanded {
@@ -24,18 +25,17 @@ interface Expanded {
 const maxLength = 10_000_000
 
 /**
- * How fields are expanded for a caller; undefined where none is asked for. What he may not see, and a family that is
- * not there, leaves the ids as they are.
+ * Expands fields for a caller. Where the caller may not see the items, or their family is not mounted here, the ids
+ * stay as they are.
  *
  * @param one the one item that is read; without it, those of a page are read by one query for each field
  */
 export async function makeExpand (
   family: Family,
   caller: Caller,
-  fields: readonly string[] | undefined,
+  fields: readonly string[],
   one?: Stored
-): Promise<Expand | undefined> {
-  if (fields === undefined) return undefined
+): Promise<Expand> {
   const found = await Promise.all(fields.map(field => openField(family, caller, field, one)))
   const expanded = found.filter(each => each !== undefined)
   return async items => {

@@ -6,16 +6,16 @@ import type { Find } from '../../core/service/find-page.js'
 import { findFrom } from '../../core/service/find-page.js'
 import type { Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turn.js'
+import { makePicker } from '../../core/values/json.js'
 import type { Rows } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 import { endStalled, setCaching, setRepresentation } from '../reply.js'
 import type { Listing } from './listing.js'
-import { refuseEmpty } from './listing.js'
-import { partSize } from './page-parts.js'
+import { partSize, refuseEmpty } from './listing.js'
 
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
-// Nobody knows how wide the rows are before the first.
+// How wide the rows are is not known before the first.
 const firstRows = 4
 const maxRows = 500
 
@@ -39,7 +39,7 @@ export async function loadExport (listing: Listing, parsed: ParsedQuery): Promis
   const query = makeBatchQuery(parsed, limit)
   const find: Find = query => listing.find(query)
   const { items } = start === undefined ? await find(query) : await findFrom(find, list, query, start)
-  refuseEmpty(listing, items.length)
+  if (items.length === 0) refuseEmpty(listing)
   return { items, limit }
 }
 
@@ -83,7 +83,7 @@ async function * writeBatches (
   parsed: ParsedQuery,
   first: FirstBatch
 ): AsyncGenerator<string> {
-  const { members, show, expand } = listing
+  const { members, show = makePicker(members), expand } = listing
   const head = rows.head(members)
   if (head !== '') yield head
   const find: Find = query => listing.find(query)

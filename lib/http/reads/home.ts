@@ -1,22 +1,17 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Family } from '../../core/family/family.js'
+import type { Reader } from '../../core/service/reader.js'
 import { authorizeReader } from '../../core/service/reader.js'
-import type { HomeFamily, Site } from '../../representations/representation.js'
+import type { Condition, Field } from '../../core/storage/storage.js'
+import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
-import { describeAnswer } from '../openapi/answers.js'
-import { describeLink } from '../openapi/items.js'
-import { nameSchema } from '../openapi/mark.js'
-import { describeFormat } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeCommonRoute } from '../openapi/route.js'
-import { findSite } from '../pages/site.js'
+import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readWish, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
-import type { RouteSchema, RouteSettings } from '../routes.js'
+import type { RouteSettings } from '../routes.js'
 import { mountRoot } from '../routes.js'
 import { toProblem } from '../to-problem.js'
-import { countItems } from './count-items.js'
 
 /**
  * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.
@@ -31,10 +26,7 @@ export function mountHome (
 ): void {
   const { neighbours, prefix } = mount
   const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
-  if (wanted && !hasOwn) {
-    const handler = (request: FastifyRequest, reply: FastifyReply) => sendHome(mount, request, reply)
-    mountRoot(app, { method: 'GET', path: '/', schema: describeHome(mount), handler }, settings)
-  }
+  if (wanted && !hasOwn) mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
   neighbours.hasHome ||= wanted || hasOwn
 }
 
@@ -50,21 +42,11 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     kind: 'one',
     name: 'home',
     document: { families: families.map(writeFamily), links: { self } },
-    home: { families, site: await findSiteOfHome(mount, request, families) }
+    home: { families, site: { families: listLinks(families, undefined) } }
   })
 }
 
-// It belongs to no family, not even to the one that mounts it, which is led to only where it is listed.
-async function findSiteOfHome (mount: Mount, request: FastifyRequest, listed: readonly HomeFamily[]): Promise<Site> {
-  const { families } = await findSite({ mount, request })
-  return {
-    families: families
-      .filter(({ href }) => listed.some(family => family.href === href))
-      .map(family => ({ ...family, isCurrent: false }))
-  }
-}
-
-/** The families that who asks may list; where that is none, the refusal is the answer. */
+/** The families that the caller may list; where there is none, the refusal is the answer. */
 async function listFamilies (mounts: readonly Mount[], request: FastifyRequest): Promise<HomeFamily[]> {
   let refusal: unknown
   const families = await Promise.all(mounts.map(async each => {
@@ -94,6 +76,43 @@ async function describeFamily (mount: Mount, request: FastifyRequest): Promise<H
   }
 }
 
+/** How many are counted: to know that there are more, no more is read. */
+const enough = 1000
+
+/** How many items there are and, of a family whose items are in one of a few states, how many in each of them. */
+async function countItems (
+  family: Family,
+  reader: Reader,
+  list: string
+): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
+  // Under conditions of a grant, many may be read to find so many that meet them.
+  if (reader.isNarrowed) return {}
+  const total = await count(reader, [])
+  const field = findState(family)
+  if (field === undefined) return total
+  const states = await Promise.all((field.values as readonly string[]).map(async state => ({
+    state,
+    ...await count(reader, [{ field: field.name, op: 'eq', values: [state] }]),
+    href: `${list}?${field.name}=${encodeURIComponent(state)}`
+  })))
+  return { ...total, states }
+}
+
+/** The field of a few values that every item has, and that clients change by operations alone. */
+function findState ({ ownFields, operations, lifecycle, edit }: Family): Field | undefined {
+  if (operations.size === 0) return undefined
+  const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
+  return ownFields.find(({ name, values, optional }) => values !== undefined && !optional && !sent.includes(name))
+}
+
+async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {
+  const query = { where, order: [{ field: 'id', descending: false }] }
+  const { items: [oneMore] } = await reader.find({ ...query, offset: enough, limit: 1, count: false })
+  if (oneMore !== undefined) return { atLeast: enough }
+  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
+  return { total: total as number }
+}
+
 /** A family as programs see it. */
 function writeFamily ({ href, states, ...family }: HomeFamily): object {
   return {
@@ -101,41 +120,4 @@ function writeFamily ({ href, states, ...family }: HomeFamily): object {
     ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }
-}
-
-function describeHome (mount: Mount): RouteSchema {
-  const { prefix, home } = mount
-  const list = prefix + home
-  const counts = {
-    total: Type.Optional(Type.Integer({ minimum: 0, examples: [3] })),
-    atLeast: Type.Optional(Type.Integer({ description: 'In the place of total, where there are more' }))
-  }
-  const state = Type.Object({
-    state: Type.String({ examples: ['open'] }),
-    ...counts,
-    links: Type.Object({ list: describeLink(`${list}?status=open`) })
-  })
-  const family = Type.Object({
-    name: Type.String({ examples: [mount.family.name] }),
-    version: Type.Optional(Type.String()),
-    ...counts,
-    states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
-    links: Type.Object({ list: describeLink(list) })
-  })
-  return describeCommonRoute(mount, 'home', 'What there is', 'read-home', {
-    summary: 'Read which families there are',
-    description: 'Those that the caller may list, with how many items each has, and how many in each state.',
-    params: Type.Object({}),
-    querystring: describeFormat(mount),
-    response: {
-      200: describeAnswer(mount, 'one', {
-        description: 'The families',
-        schema: nameSchema(mount, 'Home', Type.Object({
-          families: Type.Array(nameSchema(mount, 'HomeFamily', family)),
-          links: Type.Object({ self: describeLink(`${prefix}/`) })
-        }))
-      }),
-      ...describeProblems(mount, 'invalid-query', 'not-acceptable')
-    }
-  })
 }

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { notFound, preconditionFailed } from '../../core/problems.js'
@@ -11,31 +10,25 @@ import type { OneView, PageView } from '../../representations/representation.js'
 import { explainTags, judgeRead, makeEtag } from '../conditional.js'
 import { writeHttpDate } from '../dates.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
-import { describeReadItem } from '../openapi/items.js'
-import { describeFieldsAndFormat, describeIdParameter, listItems, readConditionHeaders } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
-import type { Question } from '../pages/confirmation.js'
-import { affordConfirmation } from '../pages/confirmation.js'
+import { describeResource } from '../openapi/answers.js'
+import { describeFieldsAndFormat, describeRequestHeaders, listItems, readConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeReadItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import type { ItemPage } from '../pages/item-affordances.js'
-import { affordItem } from '../pages/item-affordances.js'
-import { findNewest, tellFeedback } from '../pages/log-entries.js'
+import type { ItemPage, Question } from '../pages/item-affordances.js'
+import { affordConfirmation, affordItem } from '../pages/item-affordances.js'
+import { findNewest, makeFeedback } from '../pages/log-entries.js'
 import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { linkReferred, showItem } from '../show-item.js'
 import { makeExpand } from './expand.js'
-import { splitFeedback } from './feedback.js'
-import type { Loading, Read } from './read.js'
-import { addHint, parseOne, readHandler } from './read.js'
+import type { Loading, OneQuery, Read } from './read.js'
+import { addHint, parseOne, readHandler, splitFeedback } from './read.js'
 
-/** Which members are wanted, and what a page is to show besides them. */
-interface ItemQuery {
-  readonly fields?: readonly string[] | undefined
-  readonly expand?: readonly string[] | undefined
-  /** The command that a page is to tell of. */
-  readonly command?: string
+/** Which members are wanted, and what a page shows besides them. */
+interface ItemQuery extends OneQuery {
+  /** The command whose outcome a page shows. */
+  readonly command?: string | undefined
   /** The form that the item is shown around, where it was refused. */
   readonly refused?: RefusedForm
   /** What is to be asked before it is done. */
@@ -48,7 +41,7 @@ interface LoadedItem {
   readonly expanded: Members | undefined
   /** What its page shows besides it, where it is for people. */
   readonly page: ItemPage | undefined
-  loadPage (): Promise<ItemPage>
+  readonly loading: Loading<ItemQuery>
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -69,29 +62,30 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      const { rest, ...asked } = splitFeedback(search, representation)
-      return { ...parseOne(grammar, rest, representation), ...asked }
+      if (representation.interactive !== true) return parseOne(grammar, search, representation)
+      const { rest, command } = splitFeedback(search)
+      return { ...parseOne(grammar, rest, representation), command }
     },
     async load (loading) {
-      const { request, caller, reader, intent, query, representation } = loading
+      const { request, caller, reader, intent, query: { expand }, representation: { interactive } } = loading
       const id = intent.id as Id
       const item = await reader.get(id)
-      if (item !== undefined) {
-        const expand = await makeExpand(family, caller, query.expand, item)
-        const [expanded] = await expand?.([item]) ?? []
-        const loadPage = async () => await loadItemPage(family, loading, item)
-        return { item, expanded, page: representation.interactive === true ? await loadPage() : undefined, loadPage }
+      if (item === undefined) {
+        if (interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
+        throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
       }
-      if (representation.interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
-      throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
+      const expandOne = expand && await makeExpand(family, caller, expand, item)
+      const expanded = expandOne && (await expandOne([item]))[0]
+      const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
+      return { item, expanded, page, loading }
     },
-    represent (exchange, { fields, refused, question }, { item, expanded, page, loadPage }) {
+    represent (exchange, { fields, refused, question }, { item, expanded, page, loading }) {
       const view: OneView = {
         kind: 'one',
         name: family.singular,
         document: chooseMembers(exchange, fields, item, expanded),
         affordances: async () => question === undefined
-          ? await affordItem(exchange, item, page ?? await loadPage())
+          ? await affordItem(exchange, item, page ?? await loadItemPage(family, loading, item))
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)
@@ -111,13 +105,13 @@ async function loadItemPage (
   { reader, query: { command, refused } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
-  const { principal } = reader
-  if (!family.writable) return { entries: [], principal, submission: refused }
+  const { principal, offers } = reader
+  if (!family.writable) return { entries: [], principal, offers, submission: refused }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, principal, submission: refused, feedback: told && tellFeedback(family, told) }
+  return { entries, principal, offers, submission: refused, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {
@@ -173,20 +167,11 @@ export function sendOne (
 
 function describeRead (mount: Mount): Endpoint['schema'] {
   const { family } = mount
-  return describeRoute(mount, 'items', `read-${family.singular}`, {
+  return describeItemRoute(mount, 'items', `read-${family.singular}`, {
     summary: `Read one ${family.singular}`,
     description: 'With its validators: a client that has the current representation is told so by 304.',
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: describeFieldsAndFormat(mount, listItems(mount)),
-    headers: Type.Object(readConditionHeaders),
-    response: {
-      200: describeAnswer(mount, 'one', {
-        description: `The ${family.singular}`,
-        schema: describeReadItem(mount),
-        headers: validatorHeaders
-      }),
-      304: notModified,
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
-    }
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', `The ${family.singular}`, describeReadItem(mount))
   })
 }

@@ -1,14 +1,13 @@
-import { Problem } from '../../core/problems.js'
-import { writeCursor } from '../../core/query/cursor.js'
+import { invalidQuery, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { makePageUrl } from '../../core/query/query-string.js'
-import type { FoundPage } from '../../core/service/find-page.js'
+import type { PageLinks } from '../../core/query/query-string.js'
+import type { Find, FoundPage } from '../../core/service/find-page.js'
+import { findPage } from '../../core/service/find-page.js'
 import type { Found, FoundText, Query, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { PageAffordances } from '../../representations/representation.js'
+import { measureAll } from '../../core/values/json.js'
+import type { PageAffordances } from '../../representations/affordances.js'
 import type { Exchange } from '../mount.js'
-import { formatLink, isPlain } from '../reply.js'
-import type { Expand } from './expand.js'
 
 /** A list: how its items are found, and how they are shown. */
 export interface Listing {
@@ -19,79 +18,83 @@ export interface Listing {
   /** Whether an item can be so long that not many fit on a page. */
   readonly hasLongItems: boolean
   /** A bare list has nothing but its items. */
-  readonly isBare?: boolean
+  readonly isBare: boolean
   find (query: Query): Promise<Found>
+  /** The same as text; undefined where the storage has none. */
+  findText? (query: Query): Promise<FoundText> | undefined
   /** Begins the time anew that a read may take. */
   renewTime (): void
-  /** The same as text, where the storage can. */
-  readonly findText?: ((query: Query) => Promise<FoundText>) | undefined
   /** Puts other items in the place of their ids, where that is asked for. */
-  readonly expand?: Expand | undefined
-  show (item: Stored): Members
+  readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
+  /** An item as it is shown; its members unless given. */
+  show? (item: Stored): Members
   /** What people can do with a page of it. */
-  afford? (exchange: Exchange, page: FoundPage): PageAffordances | Promise<PageAffordances>
+  afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
 }
 
 /** An empty list may be a problem, as the mount says. */
-export function refuseEmpty ({ emptyList, name }: Listing, count: number): void {
-  if (count === 0 && emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+export function refuseEmpty ({ emptyList, name }: Listing): void {
+  if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
-/** The links of a page of a list. */
-export interface PageLinks {
-  readonly self: string
-  readonly first: string
-  next?: string
-  prev?: string
-}
+/** How many items are read at once where each may be long, at most. */
+export const partSize = 50
 
-// What a page that is reached by another way does not have.
-const places = ['page', 'after', 'before']
+// The first that is not too long: few sizes, so that a storage meets the same queries again and again.
+const partSizes = [partSize, 10, 1]
 
-export function makePageLinks (
-  path: string,
-  parsed: ParsedQuery,
-  { next, prev }: Pick<FoundPage, 'next' | 'prev'>
-): PageLinks {
-  const { page, list } = parsed
-  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
-  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
-  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
-  // Beyond the last page there is no item to go back from.
-  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
-  return links
-}
+// Characters that one part should not be longer than.
+const partLength = 1_000_000
 
-// A client or a proxy that meets more than it can take of headers takes nothing of the answer.
-const maxLinkLength = 4000
+// Characters after which a page of such items ends.
+const maxLength = 2_000_000
 
-// What leads on is needed most: a list of plain rows has it nowhere else.
-const byNeed = ['next', 'prev', 'first', 'self'] as const
-
-/** The links as a header (RFC 8288); of long ones, as many as clients can take. */
-export function formatLinks (links: PageLinks): string {
-  const all = joinLinks(links)
-  return all.length <= maxLinkLength ? all : chooseLinks(links)
-}
-
-function joinLinks ({ self, first, next, prev }: PageLinks): string {
-  // The others have nothing that this one does not have, but for places, which are plain.
-  const areAllPlain = isPlain(self)
-  let all = `${formatLink(self, 'self', areAllPlain)}, ${formatLink(first, 'first', areAllPlain)}`
-  if (next !== undefined) all += `, ${formatLink(next, 'next', areAllPlain)}`
-  if (prev !== undefined) all += `, ${formatLink(prev, 'prev', areAllPlain)}`
-  return all
-}
-
-function chooseLinks (links: PageLinks): string {
-  const left: Record<string, string> = {}
+/** The page, as far as it is not too long: how long its items are is known only when they are read. */
+export async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
+  const backwards = parsed.start?.backwards === true
+  const parts: FoundPage[] = []
+  let { query, start } = parsed
+  let left = query.limit
   let length = 0
-  for (const rel of byNeed) {
-    const url = links[rel]
-    const link = url === undefined || url.length > maxLinkLength ? undefined : formatLink(url, rel)
-    if (link === undefined || length + link.length > maxLinkLength) continue
-    left[rel] = link
-    length += link.length + 2
+  let size = partSize
+  for (;;) {
+    const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
+    const count = part.items.length
+    // What was left has been deleted meanwhile.
+    if (count === 0 && parts.length > 0) break
+    parts.push(part)
+    left -= count
+    const partLength = measureAll(part.items)
+    length += partLength
+    const rest = backwards ? part.prev : part.next
+    if (rest === undefined || left === 0) break
+    if (length > maxLength) {
+      refuseNumbered(parsed, query.limit - left)
+      break
+    }
+    // Short ones may be followed by long ones.
+    size = Math.min(10 * size, choosePart(partLength / count))
+    query = { ...query, offset: 0, count: false }
+    start = { place: rest, backwards }
   }
-  return Object.keys(links).flatMap(rel => left[rel] ?? []).join(', ')
+  const inOrder = backwards ? parts.toReversed() : parts
+  return {
+    items: inOrder.flatMap(({ items }) => items),
+    total: parts[0]?.total,
+    next: inOrder.at(-1)?.next,
+    prev: inOrder[0]?.prev
+  }
+}
+
+// How many items to read at once, if they are as long as those before.
+function choosePart (average: number): number {
+  return partSizes.find(size => size * average <= partLength) ?? 1
+}
+
+// The page of the next number would begin after items that were not shown.
+function refuseNumbered ({ parameters }: ParsedQuery, fitting: number): void {
+  if (!parameters.some(({ name }) => name === 'page')) return
+  const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
+    'or leave out page and follow links.next'
+  throw invalidQuery([{ parameter: 'maxpagesize', detail }])
 }

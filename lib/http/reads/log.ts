@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { CommandMembers, logFields } from '../../core/family/command-schema.js'
 import type { NounOperation } from '../../core/family/operation.js'
@@ -12,25 +11,23 @@ import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeCommand, describeEntry, describeEntryAnswers, describePage } from '../openapi/answers.js'
-import { nameItem } from '../openapi/mark.js'
+import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeFieldsAndFormat, describeIdParameter, describePaging, describePartPaging, listEntries,
-  readConditionHeaders
+  commandIdParameter, describeFieldsAndFormat, describePaging, describePartPaging, describeRequestHeaders, listEntries,
+  readConditions
 } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry, trailToItem } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { locateBelowItem, readItemId } from '../urls.js'
 import { sendOne } from './item.js'
-import { makePageLinks } from './listing.js'
 import type { LoadedPage } from './page.js'
 import { loadPage, sendPage } from './page.js'
 import type { Loading, Read } from './read.js'
-import { addHint, parseFields, parsePageQuery, readHandler } from './read.js'
+import { addHint, parseOne, parsePageQuery, readHandler } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
@@ -63,34 +60,36 @@ async function loadLog (
   operation: NounOperation | undefined,
   loading: Loading<ParsedQuery>
 ): Promise<LoadedPage> {
-  const { reader, intent, query: parsed } = loading
+  const { reader, intent, query: parsed, representation } = loading
   const { family, urls } = mount
   const id = intent.id as Id
+  const noun = operation?.noun
   const item = await reader.checkLog(id)
   const members = parsed.fields ?? [first, family.singular, ...others]
   const pick = makePicker(members)
   const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
   return await loadPage({
-    name: operation?.noun ?? 'commands',
+    name: noun ?? 'commands',
     singular: 'command',
     members,
     emptyList: mount.emptyList,
+    isBare: false,
     hasLongItems: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
     renewTime: () => { reader.renewTime() },
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-    afford: (exchange, page) => affordRows(exchange, parsed, {
+    afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
       grammar: mount.logGrammar,
       fields: logFields,
       columns: members,
       title: 'id',
       isCountable: true,
-      links: makePageLinks(urls.self(exchange.request), parsed, page),
+      links,
       trail: trailToItem(exchange, id, item),
-      timeline: page.items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, operation?.noun)),
-      address: index => urls.command(exchange.request, id, nameOf(page.items[index] as Stored), operation?.noun)
+      timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
+      address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun)
     })
-  }, parsed, loading)
+  }, parsed, representation)
 }
 
 // The member that names the item comes after the id.
@@ -103,7 +102,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<En
     kind: 'one',
     locate: locateCommand,
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parseFields(mount.logGrammar, search, representation),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
     async load ({ reader, intent, name }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
@@ -164,11 +163,10 @@ export function linkCommand (
 function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
   const { singular } = mount.family
   const part = operation?.noun ?? 'commands'
-  return describeRoute(mount, 'commands', `list-${singular}-${part}`, {
+  return describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
     summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
       `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
     response: {
       200: describePage(
@@ -181,14 +179,14 @@ function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['sc
 
 function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
   const { singular } = mount.family
-  return describeRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
+  return describeItemRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
     summary: operation === undefined
       ? `Read a command of ${addArticle(singular)}`
       : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
-    params: Type.Object({ id: describeIdParameter(mount), command: commandIdParameter }),
+    path: { command: commandIdParameter },
     querystring: describeFieldsAndFormat(mount, listEntries(mount)),
-    headers: Type.Object(readConditionHeaders),
-    response: describeEntryAnswers(mount, describeCommand(mount))
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', 'The command', describeCommand(mount))
   })
 }

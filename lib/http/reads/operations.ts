@@ -6,15 +6,13 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, notModified, validatorHeaders } from '../openapi/answers.js'
-import { describeLink, makeItemPath } from '../openapi/items.js'
-import { nameItem, nameSchema } from '../openapi/mark.js'
-import { describeFormat, describeIdParameter, readConditionHeaders } from '../openapi/parameters.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeRoute } from '../openapi/route.js'
+import { describeResource } from '../openapi/answers.js'
+import { describeFormat, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
 import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
-import { keepGranted, listOffers } from '../pages/offers.js'
+import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
 import { findSite } from '../pages/site.js'
 import { sendText } from '../reply.js'
 import { refuseParameters } from '../request.js'
@@ -34,7 +32,13 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-function operationsRead (mount: Mount): Read<undefined, Stored> {
+/** An item, and what the grant offers. */
+interface OfferedItem {
+  readonly item: Stored
+  readonly offers: readonly string[] | undefined
+}
+
+function operationsRead (mount: Mount): Read<undefined, OfferedItem> {
   const { family } = mount
   return {
     mount,
@@ -42,15 +46,18 @@ function operationsRead (mount: Mount): Read<undefined, Stored> {
     locate: locateBelowItem,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: refuseParameters,
-    load: async ({ reader, intent }) => await reader.get(intent.id as Id),
-    represent: async (exchange, _query, item) => await sendOperations(exchange, item),
+    async load ({ reader, intent }) {
+      const item = await reader.get(intent.id as Id)
+      return item && { item, offers: reader.offers }
+    },
+    represent: async (exchange, _query, loaded) => await sendOperations(exchange, loaded),
     miss: name => notFound(family.singular, name)
   }
 }
 
-async function sendOperations (exchange: Exchange, item: Stored): Promise<FastifyReply> {
+async function sendOperations (exchange: Exchange, { item, offers: named }: OfferedItem): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
-  const offers = await keepGranted(exchange, item, listOffers(exchange, item))
+  const offers = await keepGranted(exchange, item, listOffers(exchange, item), named)
   const self = urls.item(request, item.id)
   const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
@@ -72,29 +79,11 @@ function showOffer (exchange: Exchange, item: Stored, { operation, params, reaso
     name,
     action,
     summary,
-    ...findAddress(exchange, item, operation),
+    ...findAddress(exchange, item.id, operation),
     params: params.schema,
     allowed: reason === undefined,
     ...(reason === undefined ? {} : { reason })
   }
-}
-
-// The shortest to say first. Of the deletion, only what creates and deletes can be said.
-const preferred = ['verb', 'participle', 'noun', 'update', 'lifecycle']
-
-/** How to say an operation, in the first of these forms that the mount has. */
-function findAddress (
-  { mount: { requestWriters }, request }: Exchange,
-  item: Stored,
-  operation: Offer['operation']
-): { method?: string, href?: string, form?: string } {
-  const forms = 'verb' in operation ? preferred : ['lifecycle']
-  for (const form of forms) {
-    const written = requestWriters.get(form)?.(request, { operation, item, params: {}, command: '' })
-    if (written === undefined) continue
-    return { method: written.method, href: written.url, ...(form === 'lifecycle' ? {} : { form }) }
-  }
-  return {}
 }
 
 function describeOperations (mount: Mount): Endpoint['schema'] {
@@ -112,23 +101,15 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
     reason: said('Why it does not')
   }))
-  return describeRoute(mount, 'operations', `list-${singular}-operations`, {
+  const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
+    items: Type.Array(operation),
+    links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+  }))
+  return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
     summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
-    params: Type.Object({ id: describeIdParameter(mount) }),
     querystring: describeFormat(mount),
-    headers: Type.Object(readConditionHeaders),
-    response: {
-      200: describeAnswer(mount, 'page', {
-        description: 'The operations',
-        schema: nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
-          items: Type.Array(operation),
-          links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
-        })),
-        headers: validatorHeaders
-      }),
-      304: notModified,
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed')
-    }
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'page', 'The operations', operations)
   })
 }

@@ -1,57 +1,50 @@
 import type { FastifyReply } from 'fastify'
+import { placeAround } from '../../core/query/cursor.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { listParts } from '../../core/query/parts.js'
-import type { FoundPage } from '../../core/service/find-page.js'
-import { findPage, placeAround } from '../../core/service/find-page.js'
+import type { PageLinks } from '../../core/query/query-string.js'
+import { makePageLinks } from '../../core/query/query-string.js'
+import type { Find, FoundPage } from '../../core/service/find-page.js'
+import { findPage } from '../../core/service/find-page.js'
 import type { FoundText, Query } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
 import type { Representation } from '../../representations/representation.js'
+import { addPageLinks } from '../links.js'
 import type { Exchange } from '../mount.js'
-import { addLink, send, sendText } from '../reply.js'
+import { send, sendText } from '../reply.js'
 import type { FirstBatch } from './export.js'
 import { exportRows, loadExport } from './export.js'
-import type { Listing, PageLinks } from './listing.js'
-import { formatLinks, makePageLinks, refuseEmpty } from './listing.js'
-import { findInParts, findTextInParts, partSize } from './page-parts.js'
-import type { Loading } from './read.js'
+import type { Listing } from './listing.js'
+import { findInParts, partSize, refuseEmpty } from './listing.js'
 
-/** A page as it was loaded: everything, to be sent line by line; text that the storage wrote; or items. */
+/** A page as it was loaded: everything, to be sent row by row; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
   | { readonly first: FirstBatch }
   | { readonly text: FoundText }
   | { readonly page: FoundPage }
 )
 
-/** Loads a page, or the beginning of everything, in the way that the representation can use best. */
+/** Loads a page, or the beginning of everything, in the way that suits the representation best. */
 export async function loadPage (
   listing: Listing,
   parsed: ParsedQuery,
-  { representation }: Pick<Loading<unknown>, 'representation'>
+  representation: Representation
 ): Promise<LoadedPage> {
   if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
   const isInParts = listing.hasLongItems && parsed.query.limit > partSize
-  const findText = representation.pageOfText === undefined ? undefined : makeFindText(listing, parsed, isInParts)
-  if (findText !== undefined) {
-    const text = await (isInParts ? findTextInParts(findText, parsed) : findText(parsed))
-    refuseEmpty(listing, text.count)
+  const canBeText = representation.pageOfText !== undefined && listing.expand === undefined && !isInParts
+  const single = canBeText ? findSingle(parsed) : undefined
+  const text = single && await listing.findText?.(single)
+  if (text !== undefined) {
+    if (text.count === 0) refuseEmpty(listing)
     return { listing, text }
   }
-  const find = (parsed: ParsedQuery) => findPage(query => listing.find(query), parsed)
-  const page = await (isInParts ? findInParts(find, parsed) : find(parsed))
+  const find: Find = query => listing.find(query)
+  const page = await (isInParts ? findInParts(find, parsed) : findPage(find, parsed))
   // To a person, an empty list is still the place to make the first item.
-  if (representation.interactive !== true) refuseEmpty(listing, page.items.length)
+  if (page.items.length === 0 && representation.interactive !== true) refuseEmpty(listing)
   return { listing, page }
-}
-
-/** Finds a page as text, where the storage can, and where it takes one query for each part of the page. */
-function makeFindText (
-  { findText, expand }: Listing,
-  parsed: ParsedQuery,
-  isInParts: boolean
-): ((parsed: ParsedQuery) => Promise<FoundText>) | undefined {
-  if (findText === undefined || expand !== undefined || findSingle(parsed) === undefined) return undefined
-  if (isInParts && parsed.list.order.length > 1) return undefined
-  return parsed => findText(findSingle(parsed) as Query)
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
@@ -62,15 +55,19 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
-// Everything is sent where the representation goes line by line and the client names no page.
+// Everything is sent where the representation is made of rows and the client names no page.
 function isExport ({ sized, parameters }: ParsedQuery, { rows }: Representation): boolean {
   return rows !== undefined && !sized && !parameters.some(({ name }) => name === 'page')
 }
 
 /** Answers with a page, or with everything. */
-export async function sendPage (exchange: Exchange, parsed: ParsedQuery, loaded: LoadedPage): Promise<FastifyReply> {
+export function sendPage (
+  exchange: Exchange,
+  parsed: ParsedQuery,
+  loaded: LoadedPage
+): FastifyReply | Promise<FastifyReply> {
   if ('first' in loaded) return exportRows(exchange, parsed, loaded)
-  return 'text' in loaded ? sendPageText(exchange, parsed, loaded) : await sendItems(exchange, parsed, loaded)
+  return 'text' in loaded ? sendPageText(exchange, parsed, loaded) : sendItems(exchange, parsed, loaded)
 }
 
 // What the storage wrote as JSON is sent as it is.
@@ -79,14 +76,11 @@ function sendPageText (
   parsed: ParsedQuery,
   { listing, text: found }: { listing: Listing, text: FoundText }
 ): FastifyReply {
-  const { mount: { urls }, request, reply, choice } = exchange
-  const { start, page } = parsed
-  const { first, last, more } = found
-  const links = makePageLinks(urls.self(request), parsed, placeAround({ start, page, more, first, last }))
-  addLink(reply, formatLinks(links))
-  const write = choice.representation.pageOfText as NonNullable<Representation['pageOfText']>
-  const others = listing.isBare === true ? undefined : listMembers(parsed, found.total, links)
-  return sendText(exchange, write(found.text, others))
+  const { mount: { urls }, request, reply, choice: { representation } } = exchange
+  const links = makePageLinks(urls.self(request), parsed, placeAround(parsed, found))
+  addPageLinks(reply, links)
+  const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
+  return sendText(exchange, write(found.text, listing.isBare ? undefined : listMembers(parsed, found.total, links)))
 }
 
 async function sendItems (
@@ -94,13 +88,13 @@ async function sendItems (
   parsed: ParsedQuery,
   { listing, page }: { listing: Listing, page: FoundPage }
 ): Promise<FastifyReply> {
-  const { mount: { urls }, request, reply, choice } = exchange
-  const { name, singular, members, afford } = listing
+  const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
+  const { name, singular, members, show = makePicker(members) } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const links = makePageLinks(urls.self(request), parsed, page)
-  addLink(reply, formatLinks(links))
-  const items = (await listing.expand?.(page.items) ?? page.items).map(listing.show)
-  const { rows } = choice.representation
+  addPageLinks(reply, links)
+  const found = listing.expand === undefined ? page.items : await listing.expand(page.items)
+  const items = found.map(show)
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
@@ -110,8 +104,8 @@ async function sendItems (
     singular,
     items,
     members,
-    document: listing.isBare === true ? items : { items, ...listMembers(parsed, page.total, links) },
-    ...(afford && { affordances: async () => await afford.call(listing, exchange, page) })
+    document: listing.isBare ? items : { items, ...listMembers(parsed, page.total, links) },
+    affordances: () => listing.afford(exchange, page, links)
   })
 }
 

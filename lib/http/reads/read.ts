@@ -2,11 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
+import { readTextParameter } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
 import { Reader } from '../../core/service/reader.js'
+import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice } from '../negotiate.js'
+import type { Choice, Wish } from '../negotiate.js'
 import { readWish, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { toProblem } from '../to-problem.js'
@@ -20,10 +22,10 @@ export interface Read<Q, L> {
   /** What is asked for by this name; undefined where nothing can have it. */
   intend (request: FastifyRequest, name: string): Intent | undefined
   parse (search: string, representation: Representation): Q
-  /** Undefined where it is not there. */
+  /** Undefined where it does not exist. */
   load (loading: Loading<Q>): Promise<L | undefined>
   represent (exchange: Exchange, query: Q, loaded: L): FastifyReply | Promise<FastifyReply>
-  /** The problem where it is not there. @param refusal of what else the path may mean, as an unknown suffix */
+  /** The problem where it does not exist. @param refusal of what else the path may mean, such as an unknown suffix */
   miss (name: string, refusal: Problem | undefined): Problem
 }
 
@@ -39,7 +41,6 @@ interface Location {
 /** What a read loads from. */
 export interface Loading<Q> {
   readonly request: FastifyRequest
-  readonly reply: FastifyReply
   readonly caller: Caller
   readonly reader: Reader
   readonly intent: Intent
@@ -64,27 +65,27 @@ export function readHandler<Q, L> (read: Read<Q, L>): Endpoint['handler'] {
 }
 
 /**
- * Negotiate, authorize, parse, load, represent: in this order, so that nobody learns anything of what is here before
- * `authorize` has let the request in. Where a path can mean several things, the first that is there answers.
+ * Negotiate, authorize, parse, load, represent: in this order, so that a client learns nothing before `authorize` has
+ * let the request in. Where a path can mean several things, the first that exists answers.
  */
 export async function answerRead<Q, L> (
   reads: readonly [Read<Q, L>, ...Read<Q, L>[]],
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { candidates, hint } = negotiate(reads, request)
   const { search } = splitUrl(request)
+  const { candidates, hint } = negotiate(reads, request)
   let refusal: unknown
   let earlier: Loading<Q> | undefined
   for (const { read, name, suffix, choice } of candidates) {
     const { mount } = read
     let loading: Loading<Q> | undefined
     try {
-      loading = await admit(read, { request, reply }, choice instanceof Problem
-        ? { name, search: '', representation: mount.representations[0] as Representation, earlier }
-        : { name, search, representation: choice.representation, earlier })
+      loading = choice instanceof Problem
+        ? await admit(read, request, name, '', mount.representations[0] as Representation, earlier)
+        : await admit(read, request, name, search, choice.representation, earlier)
     } catch (error) {
-      // Each meaning is asked for by itself: a refusal counts only where no other is there. What broke is final.
+      // Each meaning is asked for by itself: a refusal counts only where no other exists. What broke is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
     }
@@ -97,20 +98,18 @@ export async function answerRead<Q, L> (
   throw refusal ?? reads[0].miss(reads[0].locate(request).name, hint)
 }
 
-/** What is asked for, in which representation. */
-interface Asked<Q> {
-  readonly name: string
-  readonly search: string
-  readonly representation: Representation
-  /** Of another meaning of the same path: what was granted for the same intent holds for this one too. */
-  readonly earlier?: Loading<Q> | undefined
-}
-
-/** Authorizes and parses; undefined where nothing can have this name. */
+/**
+ * Authorizes and parses; undefined where nothing can have this name.
+ *
+ * @param earlier of another meaning of the same path: the grant for the same intent holds for this one too
+ */
 export async function admit<Q, L> (
   read: Read<Q, L>,
-  { request, reply }: Pick<Exchange, 'request' | 'reply'>,
-  { name, search, representation, earlier }: Asked<Q>
+  request: FastifyRequest,
+  name: string,
+  search: string,
+  representation: Representation,
+  earlier?: Loading<Q>
 ): Promise<Loading<Q> | undefined> {
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
@@ -121,7 +120,7 @@ export async function admit<Q, L> (
   const grant = await caller.authorize(intent)
   const query = read.parse(search, representation)
   const reader = new Reader(read.mount.family, await caller.storage(), grant, caller.signal)
-  return { request, reply, caller, reader, intent, name, query, representation }
+  return { request, caller, reader, intent, name, query, representation }
 }
 
 /** Everything that the path can mean, in the representation that is asked for with it. */
@@ -129,57 +128,65 @@ function negotiate<Q, L> (
   reads: readonly Read<Q, L>[],
   request: FastifyRequest
 ): { candidates: Candidate<Q, L>[], hint: Problem | undefined } {
+  const wish = readWish(request)
   const candidates: Candidate<Q, L>[] = []
+  let isShowable = false
   let hint: Problem | undefined
   for (const read of reads) {
     for (const { name, suffix } of listMeanings(read.locate(request))) {
-      const choice = choose(read, request, suffix)
-      // A suffix that is none is no meaning of the path, but may be what was meant.
-      if (suffix !== undefined && choice instanceof Problem) hint = choice
+      const choice = choose(read, suffix === undefined ? wish : { ...wish, suffix })
+      const isRefused = choice instanceof Problem
+      isShowable ||= !isRefused
+      // An unknown suffix is no meaning of the path, but may be what was meant.
+      if (suffix !== undefined && isRefused) hint = choice
       else candidates.push({ read, name, suffix, choice })
     }
   }
-  if (candidates.some(({ choice }) => !(choice instanceof Problem))) return { candidates, hint }
+  if (isShowable) return { candidates, hint }
   throw hint ?? candidates[0]?.choice
 }
 
-function choose<Q, L> ({ mount, kind }: Read<Q, L>, request: FastifyRequest, suffix?: string): Choice | Problem {
+function choose<Q, L> ({ mount, kind }: Read<Q, L>, wish: Wish): Choice | Problem {
   try {
-    return mount.chooser.choose(kind, readWish(request, suffix))
+    return mount.chooser.choose(kind, wish)
   } catch (error) {
     if (error instanceof Problem) return error
     throw error
   }
 }
 
-/** The problem of what is not there, with what else may be wrong: a suffix that is none. */
+// A name may itself end like a suffix, so the whole text is tried first.
+function listMeanings (location: Location): readonly Pick<Location, 'name' | 'suffix'>[] {
+  const { name, isSuffixed = false } = location
+  const dot = isSuffixed ? name.lastIndexOf('.') : -1
+  if (dot <= 0) return [location]
+  return [{ name }, { name: name.slice(0, dot), suffix: name.slice(dot + 1) }]
+}
+
+/** The problem of what does not exist, with what else may be wrong: an unknown suffix. */
 export function addHint (problem: Problem, hint: Problem | undefined): Problem {
   return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
 }
 
-// A name may itself end like a suffix, so the whole text is tried first.
-function listMeanings ({ name, suffix, isSuffixed = false }: Location): Pick<Location, 'name' | 'suffix'>[] {
-  const dot = isSuffixed ? name.lastIndexOf('.') : -1
-  if (dot <= 0) return [{ name, suffix }]
-  return [{ name }, { name: name.slice(0, dot), suffix: name.slice(dot + 1) }]
-}
-
 /** The query of a page, or the problem that names all that is wrong with it. */
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
-  // A form sends its empty fields too.
-  const isFilled = (part: string) => !/^[^=]*=$/.test(part)
-  const parsed = grammar.parse(interactive === true ? search.split('&').filter(isFilled).join('&') : search)
+  const parsed = grammar.parse(interactive === true ? dropEmpty(search) : search)
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   return parsed
 }
 
-/** What is to be shown of one resource, of which there is nothing to filter. */
-export function parseOne (
-  grammar: Grammar,
-  search: string,
-  representation: Representation
-): Partial<Pick<ParsedQuery, 'fields' | 'expand'>> {
-  if (search === '') return {}
+// A form sends its empty fields too.
+function dropEmpty (search: string): string {
+  return search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&')
+}
+
+/** The parameters of one resource, of which there is nothing to filter. */
+export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>
+
+const all: OneQuery = {}
+
+export function parseOne (grammar: Grammar, search: string, representation: Representation): OneQuery {
+  if (search === '') return all
   const { parameters, fields, expand } = parsePageQuery(grammar, search, representation)
   const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
   const misplaced = parameters.filter(({ name }) => !allowed.includes(name))
@@ -188,11 +195,18 @@ export function parseOne (
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
 
-/** The members to show of it; undefined for all. */
-export function parseFields (
-  grammar: Grammar,
-  search: string,
-  representation: Representation
-): readonly string[] | undefined {
-  return parseOne(grammar, search, representation).fields
+// No field can be named so.
+const feedback = '_command'
+
+/** The address of a page that shows the outcome of a command, out of the log. */
+export function addFeedback (url: string, command: string | undefined): string {
+  return command === undefined ? url : `${url}?${feedback}=${encodeURIComponent(command)}`
+}
+
+/** The query of a page for people, and apart from it the command whose outcome the page shows. */
+export function splitFeedback (search: string): { readonly rest: string, readonly command: string | undefined } {
+  if (!search.includes(feedback)) return { rest: search, command: undefined }
+  const command = readTextParameter(search, feedback)
+  const rest = search.split('&').filter(part => !part.startsWith(`${feedback}=`)).join('&')
+  return { rest, command: command !== undefined && isTextId(command) ? command : undefined }
 }

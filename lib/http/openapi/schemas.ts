@@ -1,0 +1,193 @@
+import type { TObject, TProperties, TSchema, TString } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { CommandMembers } from '../../core/family/command-schema.js'
+import type { Family } from '../../core/family/family.js'
+import type { Params } from '../../core/family/params.js'
+import { problemCodes } from '../../core/problems.js'
+import type { Mount } from '../mount.js'
+
+/**
+ * Keeps a schema for the scope of the mount, where Fastify and @fastify/swagger find it by its id.
+ *
+ * @returns a reference to it
+ */
+export function nameSchema (mount: Mount, name: string, schema: TSchema): TSchema {
+  const $id = `${namePlace(mount)}.${name}`
+  mount.schemas.set($id, { ...schema, $id })
+  return Type.Unsafe({ $ref: `${$id}#` })
+}
+
+/** Adds the schemas that were named to the scope of their mount; the host's instance has none of them. */
+export function addSchemas (app: FastifyInstance, { schemas }: Mount): void {
+  for (const [id, schema] of schemas) if (app.getSchema(id) === undefined) app.addSchema(schema)
+}
+
+// Prefix and version, so that no other mount has the same ids; a name alone might be one of the host's.
+function namePlace ({ prefix, version = '' }: Mount): string {
+  return `${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g)?.join('.') ?? 'dealbook'
+}
+
+/** The name of a family's item as that of a type: `LineItem` of `line-item`. */
+export function nameItem ({ family }: Mount): string {
+  return toPascalCase(family.singular)
+}
+
+function toPascalCase (words: string): string {
+  return words.split(/[^A-Za-z0-9]+/).map(word => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+/** A link, with an example that a reader knows. */
+export function describeLink (example: string): TString {
+  return Type.String({ format: 'uri-reference', examples: [example] })
+}
+
+/** The path of an item, as an example. */
+export function makeItemPath ({ prefix, home, family }: Mount): string {
+  const { examples = [17] } = family.schema.properties.id as { readonly examples?: readonly unknown[] }
+  return `${prefix}${home}/${examples[0]}`
+}
+
+/** The id of an item. */
+export function describeId ({ family }: Mount): TSchema {
+  return { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema
+}
+
+/** An item as lists show it. */
+export function describeListedItem (mount: Mount): TSchema {
+  const { schema, references } = mount.family
+  const item = describeItem(mount, mount.family)
+  if (references.size === 0) return item
+  return Type.Union([item, nameSchema(mount, `Expanded${nameItem(mount)}`, expandMembers(mount, schema))])
+}
+
+/** An item as it is shown by itself after a write, with links. */
+export function describeLinkedItem (mount: Mount): TSchema {
+  return nameSchema(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
+}
+
+/** The same where it is read. */
+export function describeReadItem (mount: Mount): TSchema {
+  const item = describeLinkedItem(mount)
+  if (mount.family.references.size === 0) return item
+  const expanded = expandMembers(mount, linkMembers(mount))
+  return Type.Union([item, nameSchema(mount, `ExpandedLinked${nameItem(mount)}`, expanded)])
+}
+
+function describeItem (mount: Mount, { singular, schema }: Family): TSchema {
+  return nameSchema(mount, toPascalCase(singular), schema)
+}
+
+function linkMembers (mount: Mount): TObject {
+  return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
+}
+
+/** The same members with other items in the place of their ids, as `expand` asks. */
+function expandMembers (mount: Mount, { properties, required }: TObject): TObject {
+  const expanded: TProperties = { ...properties }
+  for (const [field, other] of mount.family.references) {
+    const either = Type.Unsafe({ anyOf: [properties[field], describeItem(mount, other)] })
+    expanded[field] = required?.includes(field) === true ? either : Type.Optional(either)
+  }
+  return Type.Object(expanded)
+}
+
+/** The links of an item. */
+export function describeItemLinks (mount: Mount): TSchema {
+  const { prefix, home, family: { references, writable } } = mount
+  const self = makeItemPath(mount)
+  const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
+  const referred = [...references].map(([field, { name }]) =>
+    [field, Type.Optional(describeLink(`${prefix}/${name}/1`))])
+  return nameSchema(mount, `${nameItem(mount)}Links`, Type.Object({
+    self: describeLink(self),
+    collection: describeLink(prefix + home),
+    ...(writable ? further : {}),
+    ...Object.fromEntries(referred)
+  }))
+}
+
+/** The links of a page. */
+export function describePageLinks (mount: Mount): TSchema {
+  const link = Type.String({ format: 'uri-reference' })
+  const next = Type.String({
+    format: 'uri-reference',
+    description: 'By key where the order is by id, and in a log, so that a crawl misses nothing and repeats nothing'
+  })
+  return nameSchema(mount, 'PageLinks', Type.Object({
+    self: link, first: link, next: Type.Optional(next), prev: Type.Optional(link)
+  }))
+}
+
+/** The parameters of an operation as a body. */
+export function describeParams (mount: Mount, action: string, { schema }: Params): TSchema {
+  return nameSchema(mount, `${action}Params`, schema)
+}
+
+/** The body that creates an item. */
+export function describeNew (mount: Mount, { schema }: Params): TSchema {
+  return nameSchema(mount, `New${nameItem(mount)}`, schema)
+}
+
+/** Bodies that name their operation, one for each. @param others further members of each */
+export function describeActions (mount: Mount, end: 'Action' | 'Command', others: TProperties = {}): TSchema[] {
+  return [...mount.family.operations].map(([action, { params }]) => {
+    const schema = describeParams(mount, action, params)
+    return nameSchema(mount, action + end, Type.Object({
+      ...others,
+      action: Type.Literal(action),
+      params: params.fields.every(({ optional }) => optional) ? Type.Optional(schema) : schema
+    }, { additionalProperties: false }))
+  })
+}
+
+/** A command in a log, with the member that names its item. */
+export function describeEntry (mount: Mount): TSchema {
+  return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
+}
+
+/** The same as a resource of its own. */
+export function describeCommand (mount: Mount): TSchema {
+  const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
+  return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
+}
+
+/** A command that changed nothing, and so is not in the log unless the client chose its id. */
+export function describeUnchanged (mount: Mount): TSchema {
+  const self = Type.Optional(Type.String({ format: 'uri-reference' }))
+  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
+  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id) }
+  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object({ ...members, links }))
+}
+
+function listMembers (mount: Mount): TProperties {
+  const { id, ...members } = CommandMembers.properties
+  return { id, [mount.family.singular]: describeId(mount), ...members }
+}
+
+const Problem = Type.Object({
+  type: Type.Unsafe<string>({
+    type: 'string', enum: Object.keys(problemCodes).map(code => `urn:dealbook:problem:${code}`)
+  }),
+  title: Type.String(),
+  status: Type.Integer(),
+  detail: Type.String({ description: 'What is wrong, and what is allowed' }),
+  instance: Type.Optional(Type.String({ description: 'The path of the request' })),
+  errors: Type.Optional(Type.Array(Type.Object({
+    parameter: Type.Optional(Type.String({ description: 'The query parameter that is wrong' })),
+    pointer: Type.Optional(Type.String({ description: 'The JSON pointer of the member that is wrong' })),
+    detail: Type.String()
+  }))),
+  more: Type.Optional(Type.Integer({ description: 'How many flaws there are besides those in errors' })),
+  state: Type.Optional(Type.String({ description: 'Where the state does not allow it: the state' })),
+  operation: Type.Optional(Type.String({ description: 'The operation that the state does not allow' })),
+  allowed: Type.Optional(Type.Array(Type.String(), { description: 'The operations that are allowed in it' })),
+  revision: Type.Optional(Type.Integer({ description: 'Where the precondition does not hold: the current revision' })),
+  family: Type.Optional(Type.String({ description: 'Where something refers to it: the family of that' }))
+})
+
+/** The body of a problem. */
+export function describeProblem (mount: Mount): TSchema {
+  return nameSchema(mount, 'Problem', Problem)
+}
