@@ -22,7 +22,7 @@ export function makeEtag (
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */
 interface Validators {
   readonly etag: string
-  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where nobody knows, so that no date is a condition */
+  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where it is not known, so that no date is a condition */
   readonly updatedAt: string | undefined
 }
 
@@ -70,12 +70,12 @@ export function judgeWrite (
   return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
 }
 
-/** Says why entity tags of a request that was refused could not have matched; empty where they could. */
+/** Explains why the entity tags of a refused request could not match; empty where they could. */
 export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
   for (const name of ['If-Match', 'If-None-Match'] as const) {
     const header = headers[name.toLowerCase() as Lowercase<typeof name>]
     if (header !== undefined && !isTagList(header)) {
-      return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag stands in quotes, as "${revision}" does`
+      return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag is in quotes, such as "${revision}"`
     }
   }
   const tags = readTags(headers['if-match'] ?? '') ?? []

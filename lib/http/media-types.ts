@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Problem } from '../core/problems.js'
 import { shorten } from '../core/values/shorten.js'
 
-/** What a description says of the body. */
+/** The media types of the body, in the description of a route. */
 interface Described {
   readonly consumes?: readonly string[]
 }
@@ -22,7 +22,7 @@ export function listAccepted (
   }))
 }
 
-/** The problem of a body that is not read, with what is read in its place. */
+/** The problem of a body that is not read, with the media types that are. */
 export function explainMediaType (problem: Problem, { method, headers: sent, routeOptions }: FastifyRequest): Problem {
   const { consumes = onlyJson } = (routeOptions.schema ?? {}) as Described
   const given = sent['content-type']

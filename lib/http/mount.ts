@@ -19,7 +19,7 @@ export interface Mount {
   readonly version: string | undefined
   /** The families at the same prefix, itself among them. */
   readonly neighbours: Neighbours
-  /** The storage, or the function that chooses one: those who have the same are kept together. */
+  /** The storage, or the function that chooses one: families with the same are in one storage. */
   readonly storage: unknown
   /** The path of the collection after the prefix. */
   readonly home: string
@@ -32,7 +32,7 @@ export interface Mount {
   /** Milliseconds that an export, or a large page, waits for a client that takes nothing. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
-  /** The names of the forms in which operations can be said. */
+  /** The names of the forms of its operations. */
   readonly forms: ReadonlySet<string>
   /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
   readonly schemas: Map<string, TSchema>
@@ -40,10 +40,10 @@ export interface Mount {
   /** Whether it asks for the paths without a version; false where it leaves them to others. */
   readonly unversioned: boolean | undefined
   readonly retirement: Retirement
-  /** Whether the host says who may do what, so that pages differ by who asks. */
+  /** Whether it has an `authorize`, so that pages differ by their reader. */
   readonly isGuarded: boolean
   readonly makers: Makers
-  /** On whose behalf a request reads and writes. */
+  /** Who reads and writes by a request. */
   caller (request: FastifyRequest): Caller
 }
 

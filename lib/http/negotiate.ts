@@ -5,13 +5,14 @@ import { shorten } from '../core/values/shorten.js'
 import type { Representation, View } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
 
-/** The representation to answer in, and the media type to say it by. */
+/** The representation of a response, and its media type. */
 export interface Choice {
   readonly representation: Representation
   readonly mediaType: string
 }
 
-export interface Wish {
+/** What a request asks for. */
+export interface RequestedFormat {
   /** Of the path, as in `/customers.xml`. */
   readonly suffix?: string | undefined
   /** Of the query, as in `?format=xml`. */
@@ -21,9 +22,9 @@ export interface Wish {
 
 export interface Chooser {
   /** Path suffix, then format, then Accept; a problem where there is no such representation. */
-  choose (kind: 'one' | 'page', wish: Wish): Choice
+  choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
   /** The same for a problem, which is shown as JSON rather than not at all. */
-  chooseForProblem (wish: Wish): Choice
+  chooseForProblem (requested: RequestedFormat): Choice
 }
 
 // Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice.
@@ -50,7 +51,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
       const choice = chooseByAccept(kind, accept)
       if (choice !== undefined) return choice
       const types = join(able[kind], ({ mediaTypes }) => mediaTypes.join(', '))
-      throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${types}`)
+      throw new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
     },
 
     chooseForProblem ({ suffix, format, accept }) {
@@ -66,7 +67,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
   }
 
   function chooseByAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
-    // An empty header says as little as none.
+    // An empty header means the same as none.
     const asked = accept === undefined || accept.trim() === '' ? '*/*' : cutAccept(accept)
     return kept[kind].get(asked, () => negotiate(kind, asked))
   }

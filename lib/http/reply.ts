@@ -3,7 +3,7 @@ import type { Problem } from '../core/problems.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
-import { readWish, splitUrl } from './request.js'
+import { readRequestedFormat, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
 
 /** What an answer needs of the request that it is for. */
@@ -35,7 +35,7 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client takes nothing'))
 }
 
-/** For the one who asked, and not without asking again whether it still holds: where nothing tells, not at all. */
+/** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, not even that. */
 export function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
@@ -50,7 +50,7 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .serializer(takeAsIs)
 }
 
-// A hook of the host's may have set another serializer, which would encode what is text already once more.
+// A hook of the host may have set a serializer, which would encode the text once more.
 function takeAsIs (text: string): string {
   return text
 }
@@ -69,10 +69,10 @@ export function sendProblem (
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
-  const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
+  const choice = chooser.chooseForProblem(readRequestedFormat(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
-  // Part of an address would be another one.
+  // A part of an address would be a different one.
   const instance = path.length > maxInstance ? undefined : path
   return setRepresentation(reply, choice)
     .code(problem.statusCode)

@@ -4,7 +4,7 @@ import { invalidQuery, Problem } from '../core/problems.js'
 import { readTextParameter, splitQuery } from '../core/query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
 import { shorten } from '../core/values/shorten.js'
-import type { Wish } from './negotiate.js'
+import type { RequestedFormat } from './negotiate.js'
 import { isRouterSet } from './router.js'
 
 /** The path and the query string of a request. */
@@ -31,7 +31,7 @@ export function splitUrl (request: FastifyRequest): SplitUrl {
   return split
 }
 
-// Where the query begins: at a semicolon too, where the host's router takes it so.
+// Where the query begins: also at a semicolon, where the host's router is set so.
 function findQuery (url: string, { server }: FastifyRequest): number {
   const mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
@@ -46,14 +46,14 @@ function removeHost (target: string): string {
   return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
 }
 
-/** What a request says of the representation it wants. */
-export function readWish (request: FastifyRequest, suffix?: string): Wish {
+/** The representation that a request asks for. */
+export function readRequestedFormat (request: FastifyRequest, suffix?: string): RequestedFormat {
   const { search } = splitUrl(request)
   const format = search === '' ? undefined : readTextParameter(search, 'format')
   return { suffix, format, accept: request.headers.accept }
 }
 
-/** Refuses all that a query says, but for the format of the answer. */
+/** Refuses all parameters but the format of the response. */
 export function refuseParameters (search: string): undefined {
   if (search === '') return
   let formats = 0
@@ -94,7 +94,7 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | u
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
-  // Over HTTP/2 the host has another name.
+  // Over HTTP/2 the host is in :authority.
   const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
   const isForeign = site === undefined

@@ -4,7 +4,7 @@ import { writeHttpDate } from './dates.js'
 import { addLink } from './links.js'
 import type { Endpoint } from './routes.js'
 
-/** When a version goes, and what takes its place. */
+/** When a version ends, and its successor. */
 export interface Retirement {
   readonly deprecation: Date | undefined
   readonly sunset: Date | undefined
@@ -13,34 +13,29 @@ export interface Retirement {
   clock (): Date
 }
 
-/** The endpoint, saying in every answer that it is to go, and gone after its sunset. */
+/** The endpoint with headers in every response that announce its end, and 410 after its sunset. */
 export function announceRetirement (endpoint: Endpoint, retirement: Retirement): Endpoint {
   const { deprecation, sunset, successor } = retirement
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
   return {
     ...endpoint,
-    schema: { ...endpoint.schema, deprecated: isRetiring(retirement) },
+    schema: { ...endpoint.schema, deprecated: deprecation !== undefined || sunset !== undefined },
     before: reply => retire(reply, retirement)
   }
 }
 
-/** Says that a version is to go (RFC 9745, RFC 8594); a problem where it has gone. */
+/** Announces the end of a version (RFC 9745, RFC 8594); throws a problem where it has ended. */
 export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
   if (successor !== undefined) addLink(reply, successor, 'successor-version')
   if (!hasEnded(retirement)) return
-  const next = successor === undefined ? '' : `; go on with ${successor}`
+  const next = successor === undefined ? '' : `; use ${successor}`
   throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
 }
 
-/** Whether it is known that it will go. */
-export function isRetiring ({ deprecation, sunset }: Retirement): boolean {
-  return deprecation !== undefined || sunset !== undefined
-}
-
-/** Whether it has gone. */
+/** Whether it has ended. */
 export function hasEnded ({ sunset, clock }: Retirement): boolean {
   return sunset !== undefined && sunset.getTime() <= clock().getTime()
 }

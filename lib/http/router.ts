@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Whether the host's router is told so, under `routerOptions` or, in the old way, beside it. */
+/** Whether the host's router has a setting, under `routerOptions` or, in the old way, beside it. */
 export function isRouterSet (
   { initialConfig }: FastifyInstance,
   name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'

@@ -332,7 +332,7 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'another revision of a representation': stale({ 'if-match': '"2-json", "3-xml"' }),
     'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, as in "1"$/),
     'a weak tag and another': stale({ 'if-match': 'W/"1", "2"' }),
-    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* stands in quotes, as "1" does$/),
+    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* is in quotes, such as "1"$/),
     'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* as "1" does$/),
     'a weak number': stale({ 'if-match': 'W/1' }, /If-Match: W\/1 is not valid: .* as "1" does$/),
     'other quotes': stale({ 'if-match': "'1'" }, /If-Match: '1' is not valid: .* as "1" does$/),

@@ -113,10 +113,9 @@ t.test('what is there over HTTP/1 is there over HTTP/2', async t => {
 t.test('a client that cancels ends its work', async t => {
   const { open, storage, reads } = await listen(t, {
     async wait (read, signal) {
-      if (read > 0) return
-      await new Promise((_resolve, reject) => {
-        signal?.addEventListener('abort', () => { reject(signal.reason as Error) })
-      })
+      if (read > 0 || signal === undefined) return
+      await once(signal, 'abort')
+      signal.throwIfAborted()
     }
   })
   await loadItems(storage, notes, [{ id: 1, text: 'a' }])

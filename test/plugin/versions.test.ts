@@ -108,7 +108,7 @@ t.test('and is gone after its sunset', async t => {
         {
           type: 'urn:dealbook:problem:gone',
           status: 410,
-          detail: 'This version ended on 2020-01-01T00:00:00.000Z; go on with https://example.org/a%20b/é'
+          detail: 'This version ended on 2020-01-01T00:00:00.000Z; use https://example.org/a%20b/é'
         },
         nameOf(request)
       )

@@ -44,7 +44,7 @@ export interface FamilyPlugin<
 > extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
-   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
+   * A new family with more fields, operations, edits and queries.
    *
    * @example
    * const ourDeals = deals.extend({
@@ -69,7 +69,7 @@ export interface FamilyPlugin<
 }
 
 declare module 'fastify' {
-  // One more overload: of more than three, TypeScript reports what the last one says, and not the same three times.
+  // One more overload: of more than three, TypeScript reports only the error of the last, and not the same three times.
   // A declaration that is added must have the same type parameters, used or not.
   /* eslint-disable @typescript-eslint/no-unused-vars */
   interface FastifyRegister<
@@ -101,7 +101,7 @@ export function defineFamily<
 > (
   definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
 ): FamilyPlugin<P, O, EditOf<P, F>> {
-  // Inside, definitions are of no particular family; the types are for those who write them.
+  // Inside, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
 }
 
@@ -134,7 +134,7 @@ async function mountFamily (
   scope: FastifyInstance,
   app: FastifyInstance
 ): Promise<void> {
-  // /crm and /crm/ are one place.
+  // /crm and /crm/ are the same prefix.
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
   const mount = await makeMount(family, prefix, neighbours, options)

@@ -89,7 +89,7 @@ export function checkOthers (mount: Mount): void {
   }
 }
 
-/** Refuses references to a family that is beside this one, and in another storage: there they would find nothing. */
+/** Refuses references to a family at the same prefix with a different storage, where they would find nothing. */
 export function checkReferences (mount: Mount): void {
   const { family, neighbours, storage } = mount
   for (const [field, { name }] of family.references) {
@@ -126,7 +126,7 @@ async function makeCallerFactory (
     waiting,
     makers,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
-    committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
+    committed: onCommitted && (change => { notifyHost(onCommitted, change, request) })
   })
 
   async function accessChosen (chosen: Storage): Promise<GuardedStorage> {
@@ -139,8 +139,8 @@ function makeConstant<T> (value: T): () => T {
   return () => value
 }
 
-// Nobody waits for it, and its failure is only logged.
-async function tellHost (
+// Nothing waits for it, and its failure is only logged.
+async function notifyHost (
   onCommitted: NonNullable<FamilyOptions['onCommitted']>,
   change: Committed,
   request: FastifyRequest

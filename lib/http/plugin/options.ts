@@ -19,13 +19,13 @@ export interface FamilyOptions<I = Stored> {
    * there is none.
    */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
-  /** Fastify's own: the path that everything stands under. */
+  /** Fastify's own: the path before all others. */
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
   /** Whether `{prefix}/` lists the families, where the host has no route. Default: where the prefix is not empty. */
   readonly home?: boolean
-  /** The forms in which operations can be said. Default: all. */
+  /** The forms of operations to mount. Default: all. */
   readonly forms?: readonly FormName[]
   /** Items on a page where the client does not say. Default 50. */
   readonly pageSize?: number
@@ -65,11 +65,11 @@ export interface FamilyOptions<I = Stored> {
    * members and elements, those of all levels together; where this is more than a MiB, as many for each.
    */
   readonly bodyLimit?: number
-  /** Since when this version is deprecated: a date, or its text. Said in every answer. */
+  /** Since when this version is deprecated: a date, or its text. Announced in every response. */
   readonly deprecation?: Date | string
   /** When this version ends: from then on, 410. */
   readonly sunset?: Date | string
-  /** The URL of what takes its place. */
+  /** The URL of the next version. */
   readonly successor?: string
   /** How items can be shown; the first is shown where the client does not care. */
   readonly representations?: readonly Representation[]

@@ -6,7 +6,7 @@ interface Span {
   end (): void
 }
 
-// What @fastify/otel puts on a request; described here, so that nobody who does without it installs its packages.
+// What @fastify/otel puts on a request; described here, so that its packages are not needed without it.
 interface Traced {
   opentelemetry? (): {
     /** None where the host left this route out of its traces. */

@@ -7,7 +7,7 @@ import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
-import { readWish, refuseParameters, splitUrl } from '../request.js'
+import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
 import type { RouteSettings } from '../routes.js'
 import { mountRoot } from '../routes.js'
@@ -31,7 +31,7 @@ export function mountHome (
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const choice = mount.chooser.choose('one', readWish(request))
+  const choice = mount.chooser.choose('one', readRequestedFormat(request))
   const here = mount.neighbours.list()
   // All have ended, and so has this.
   if (here.length === 0) retire(reply, mount.retirement)
