@@ -86,8 +86,8 @@ function readEntries (form: string): Map<string, string> {
 
 const shown = '_was.'
 
-// A form that was filled in contains what was in each field. A field that still is as it was is not changed: browsers do
-// not send every text back as they got it.
+// A form that was filled in contains what was in each field. A field that still is as it was is not changed: browsers
+// do not send every text back as they got it.
 function dropUntouched (entries: Map<string, string>): void {
   for (const [name, text] of entries) {
     if (!name.startsWith(shown)) continue

@@ -35,7 +35,7 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client takes nothing'))
 }
 
-/** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, not even that. */
+/** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
 export function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }

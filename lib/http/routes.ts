@@ -33,6 +33,8 @@ export interface Endpoint {
 /** What all routes of a mount have. */
 export interface RouteSettings {
   readonly bodyLimit: number
+  /** Answers where nothing matches. */
+  readonly unknown: Endpoint['handler']
 }
 
 /**
@@ -45,6 +47,13 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
     for (const end of ends) {
       declareRoute(app, settings, endpoint, endpoint.path + end, end === '' ? endpoint.schema : hide(endpoint.schema))
     }
+  }
+  for (const { method, path } of endpoints) {
+    const parent = path.replace(/\/:\w+$/, '')
+    const methods = endpoints.filter(each => each.path === parent).map(each => each.method)
+    if (parent === path || methods.length === 0 || methods.includes(method)) continue
+    // To the router, the parameter of DELETE /deals/:id is just empty in DELETE /deals/.
+    declareRoute(app, settings, { method, handler: settings.unknown }, `${parent}/`, { hide: true })
   }
 }
 

@@ -461,6 +461,8 @@ t.test('a mount declares only what it answers: a wrong method is answered where 
   t.strictSame(routes.filter(route => !/^(GET|HEAD|POST|PUT|PATCH|DELETE) /.test(route)), [])
   for (const [method, url, allow] of [
     ['DELETE', '/crm/rest/v1/deals', 'GET, HEAD, OPTIONS, POST'],
+    ['DELETE', '/crm/rest/v1/deals/', 'GET, HEAD, OPTIONS, POST'],
+    ['PUT', '/crm/rest/v1/deals/1/commands/', 'GET, HEAD, OPTIONS'],
     ['POST', '/crm/rest/v1/deals/1/', 'DELETE, GET, HEAD, OPTIONS, PATCH, PUT'],
     ['GET', '/crm/rest/v1/deals/1/hold', 'OPTIONS, PUT'],
     ['GET', '/crm/command/HoldDeal/', 'OPTIONS, POST'],

@@ -29,12 +29,12 @@ import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
 import { announceRetirement } from '../retirement.js'
-import type { Endpoint } from '../routes.js'
+import type { Endpoint, RouteSettings } from '../routes.js'
 import { mountEndpoints } from '../routes.js'
 import { isolateScope } from '../scope.js'
 import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
-import { mountUnknown } from './unknown.js'
+import { answerUnknown, mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -157,8 +157,9 @@ async function mountFamily (
   })
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   addSchemas(app, mount)
-  mountEndpoints(app, endpoints, { bodyLimit })
-  mountHome(app, mount, { bodyLimit }, options.home)
+  const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
+  mountEndpoints(app, endpoints, settings)
+  mountHome(app, mount, settings, options.home)
   mountUnknown(app, mount)
 }
 

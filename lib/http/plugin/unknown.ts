@@ -48,7 +48,12 @@ interface Known {
   readonly parts: readonly string[]
 }
 
-async function answerUnknown (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+/** Answers what no route takes. */
+export async function answerUnknown (
+  mount: Mount,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<FastifyReply> {
   const segments = splitPath(splitUrl(request).path)
     .slice(splitPath(mount.prefix).length)
     .map(segment => decodeText(segment) ?? segment)
