@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
 import { hashText } from '../core/values/ids.js'
@@ -108,4 +109,34 @@ function countFields (bytes: Buffer, enough: number): number {
   let count = 1
   for (let at = bytes.indexOf(ampersand); at !== -1 && count <= enough; at = bytes.indexOf(ampersand, at + 1)) count++
   return count
+}
+
+type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+
+/**
+ * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
+ * validation nor serialization by the host's compilers (route schemas are documentation here).
+ */
+export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleError: ErrorHandler): void {
+  // Without a validator, nothing is validated, and nothing called for it.
+  app.setValidatorCompiler(() => undefined as never)
+  app.setSerializerCompiler(() => payload => JSON.stringify(payload))
+  app.removeAllContentTypeParsers()
+  addParser(app, ['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
+  addParser(app, ['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
+  app.setErrorHandler(handleError)
+}
+
+function addParser (app: FastifyInstance, types: string[], parse: (bytes: Buffer) => unknown): void {
+  // With a callback: it costs less than a promise.
+  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done(null, body)
+  })
 }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalidQuery, Problem } from '../core/problems.js'
 import { readTextParameter, splitQuery } from '../core/query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
 import { shorten } from '../core/values/shorten.js'
 import type { RequestedFormat } from './negotiate.js'
-import { isRouterSet } from './router.js'
 
 /** The path and the query string of a request. */
 interface SplitUrl {
@@ -109,4 +108,13 @@ const json = /^application\/(json|merge-patch\+json)\b/i
 
 function readHost (origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
+}
+
+/** Whether the host's router has a setting, under `routerOptions` or, in the old way, beside it. */
+export function isRouterSet (
+  { initialConfig }: FastifyInstance,
+  name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'
+): boolean {
+  const { routerOptions } = initialConfig as { readonly routerOptions?: Partial<Record<typeof name, boolean>> }
+  return routerOptions?.[name] === true || (initialConfig as Partial<Record<typeof name, boolean>>)[name] === true
 }

@@ -1,9 +1,10 @@
-import type {
-  FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions
-} from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
 import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
-import { isRouterSet } from './router.js'
+import { Problem } from '../core/problems.js'
+import { writeHttpDate } from './conditional.js'
+import { addLink } from './reply.js'
+import { isRouterSet } from './request.js'
 
 /** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
 export interface RouteSchema extends FastifySchema {
@@ -107,4 +108,40 @@ function declareRoute (
 
 function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
   return (request, reply) => waitToBegin().then(() => answer(request, reply))
+}
+
+/** When a version ends, and its successor. */
+export interface Retirement {
+  readonly deprecation: Date | undefined
+  readonly sunset: Date | undefined
+  /** A URL. */
+  readonly successor: string | undefined
+  clock (): Date
+}
+
+/** The endpoint with headers in every response that announce its end, and 410 after its sunset. */
+export function announceRetirement (endpoint: Endpoint, retirement: Retirement): Endpoint {
+  const { deprecation, sunset, successor } = retirement
+  if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
+  return {
+    ...endpoint,
+    schema: { ...endpoint.schema, deprecated: deprecation !== undefined || sunset !== undefined },
+    before: reply => retire(reply, retirement)
+  }
+}
+
+/** Announces the end of a version (RFC 9745, RFC 8594); throws a problem where it has ended. */
+export function retire (reply: FastifyReply, retirement: Retirement): void {
+  const { deprecation, sunset, successor } = retirement
+  if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
+  if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
+  if (successor !== undefined) addLink(reply, successor, 'successor-version')
+  if (!hasEnded(retirement)) return
+  const next = successor === undefined ? '' : `; use ${successor}`
+  throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
+}
+
+/** Whether it has ended. */
+export function hasEnded ({ sunset, clock }: Retirement): boolean {
+  return sunset !== undefined && sunset.getTime() <= clock().getTime()
 }

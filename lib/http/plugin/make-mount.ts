@@ -18,10 +18,8 @@ import { forms } from '../forms/forms.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { makeUrls } from '../urls.js'
-import { representations as allRepresentations } from './default-representations.js'
 import type { FamilyOptions } from './options.js'
-import { checkOptions } from './options.js'
-import { traceStep } from './trace.js'
+import { checkOptions, representations as allRepresentations } from './options.js'
 
 // What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
 const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
@@ -154,4 +152,39 @@ async function notifyHost (
 
 function toDate (value: Date | string | undefined): Date | undefined {
   return value === undefined ? undefined : new Date(value)
+}
+
+interface Span {
+  setStatus (status: { code: number }): unknown
+  recordException (error: unknown): void
+  end (): void
+}
+
+// What @fastify/otel puts on a request; described here, so that its packages are not needed without it.
+interface Traced {
+  opentelemetry? (): {
+    /** None where the host left this route out of its traces. */
+    readonly context?: object | null
+    readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
+  }
+}
+
+// SpanStatusCode.ERROR
+const failed = 2
+
+/** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
+export async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
+  const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
+  if (tracer === undefined || context === undefined || context === null) return await work()
+  return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {
+    try {
+      return await work()
+    } catch (error) {
+      span.recordException(error)
+      span.setStatus({ code: failed })
+      throw error
+    } finally {
+      span.end()
+    }
+  })
 }

@@ -5,11 +5,11 @@ import type { Intent } from '../../core/service/caller.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { didYouMean } from '../../core/values/nearest.js'
 import { shorten } from '../../core/values/shorten.js'
-import { listAccepted } from '../media-types.js'
 import type { Mount } from '../mount.js'
+import { listAccepted } from '../negotiate.js'
 import { splitUrl } from '../request.js'
-import { retire } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
+import { retire } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 
 /**

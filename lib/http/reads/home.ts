@@ -8,9 +8,8 @@ import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
-import { retire } from '../retirement.js'
 import type { RouteSettings } from '../routes.js'
-import { mountRoot } from '../routes.js'
+import { mountRoot, retire } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 
 /**
