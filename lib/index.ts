@@ -29,7 +29,7 @@ export type { Flaw, ProblemCode, ProblemOptions } from './core/problems.js'
 export type {
   ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
 } from './representations/affordances.js'
-export { representations } from './http/plugin/default-representations.js'
+export { representations } from './http/plugin/options.js'
 export { csv } from './representations/formats.js'
 export type { FormAffordance, FormField, Refusal } from './representations/affordances.js'
 export { html } from './html/html.js'

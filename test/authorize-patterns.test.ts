@@ -139,13 +139,10 @@ t.test('a grant\'s own patterns are not bounded', async t => {
   app.register(deals, {
     storage: memoryStorage(),
     version: 'v1',
-    maxPatterns: 1,
-    maxPatternLength: 5,
-    maxPatternSize: 10,
     authorize: () => ({ where: [{ field: 'name', op: 'regex', patterns }] })
   })
   await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'Tea3', price: 1 } })
   t.equal((await app.inject('/rest/v1/deals?name.regex=T')).json().items.length, 1)
   t.equal((await app.inject('/rest/v1/deals?name.regex=Z')).json().items.length, 0)
-  t.equal((await app.inject(`/rest/v1/deals?name.regex=${encodeURIComponent('a{11}')}`)).statusCode, 400)
+  t.equal((await app.inject(`/rest/v1/deals?name.regex=${encodeURIComponent('a{201}')}`)).statusCode, 400)
 })

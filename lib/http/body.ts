@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
 import { hashText } from '../core/values/ids.js'
@@ -10,9 +11,9 @@ import { explainMembers, findFlawInJson } from '../core/values/scan-json.js'
 export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   if (bytes.length === 0) return {}
   const text = bytes.toString('utf8')
-  // What is not valid is read as U+FFFD; so is that itself.
+  // Invalid bytes become U+FFFD, which may also be in the text itself.
   if (text.includes('\ufffd') && !isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
-  // Before it is parsed, so that what is too much costs little.
+  // Before it is parsed, so that a body that is too large costs little.
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])
   const value = parseJson(text)
@@ -31,9 +32,9 @@ function parseJson (text: string): unknown {
 
 /** What a person entered in an HTML form. */
 export class FormBody {
-  /** Field by field, line ends as line feeds; without what stands as it stood when the form was shown. */
+  /** Field by field, with line feeds as line ends, without those that are as the form was shown. */
   readonly entries: ReadonlyMap<string, string>
-  /** The revision that the person saw, as an entity tag, where the form says it. */
+  /** The revision that the form was shown with, as an entity tag. */
   readonly revision: string | undefined
   /** The same form with the same content has the same key; a form that is not ours has none. */
   readonly key: string | undefined
@@ -44,9 +45,9 @@ export class FormBody {
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
-    // No browser leaves a brace as it is in a form, but curl -d says of JSON that it is one.
+    // A browser encodes braces in a form, but curl -d sends JSON under this type.
     if (bytes[0] === 0x7b) {
-      const detail = 'This is JSON, but said to be a form; send it with content-type: application/json'
+      const detail = 'This is JSON under the media type of a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
     }
     if (countFields(bytes, maxMembers) > maxMembers) throw invalidBody([explainMembers(maxMembers)])
@@ -63,7 +64,7 @@ export class FormBody {
     this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
     this.formKey = key
-    // With the content, so that a form that was corrected is another request.
+    // With the content, so that a corrected form is a different request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
 }
@@ -86,8 +87,8 @@ function readEntries (form: string): Map<string, string> {
 
 const shown = '_was.'
 
-// A form that was filled in says what stood in each field. What is still so was not meant to be changed: not every text
-// comes back from a browser as it was.
+// A form that was filled in contains what was in each field. A field that still is as it was is not changed: browsers
+// do not send every text back as they got it.
 function dropUntouched (entries: Map<string, string>): void {
   for (const [name, text] of entries) {
     if (!name.startsWith(shown)) continue
@@ -108,4 +109,34 @@ function countFields (bytes: Buffer, enough: number): number {
   let count = 1
   for (let at = bytes.indexOf(ampersand); at !== -1 && count <= enough; at = bytes.indexOf(ampersand, at + 1)) count++
   return count
+}
+
+type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
+
+/**
+ * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
+ * validation nor serialization by the host's compilers (route schemas are documentation here).
+ */
+export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleError: ErrorHandler): void {
+  // Without a validator, nothing is validated, and nothing called for it.
+  app.setValidatorCompiler(() => undefined as never)
+  app.setSerializerCompiler(() => payload => JSON.stringify(payload))
+  app.removeAllContentTypeParsers()
+  addParser(app, ['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
+  addParser(app, ['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
+  app.setErrorHandler(handleError)
+}
+
+function addParser (app: FastifyInstance, types: string[], parse: (bytes: Buffer) => unknown): void {
+  // With a callback: it costs less than a promise.
+  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done(null, body)
+  })
 }

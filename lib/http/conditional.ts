@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { BoundedCache } from '../core/cache.js'
 import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/shorten.js'
 import type { Representation } from '../representations/representation.js'
-import { readHttpDate } from './dates.js'
 
 /**
  * A strong tag: the stored revision and the representation; of the content where no revision is stored.
@@ -22,7 +22,7 @@ export function makeEtag (
 /** What a resource is now: its tag in the negotiated representation, and when it last changed. */
 interface Validators {
   readonly etag: string
-  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where nobody knows, so that no date is a condition */
+  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where it is not known, so that no date is a condition */
   readonly updatedAt: string | undefined
 }
 
@@ -70,12 +70,12 @@ export function judgeWrite (
   return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
 }
 
-/** Says why entity tags of a request that was refused could not have matched; empty where they could. */
+/** Explains why the entity tags of a refused request could not match; empty where they could. */
 export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
   for (const name of ['If-Match', 'If-None-Match'] as const) {
     const header = headers[name.toLowerCase() as Lowercase<typeof name>]
     if (header !== undefined && !isTagList(header)) {
-      return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag stands in quotes, as "${revision}" does`
+      return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag is in quotes, such as "${revision}"`
     }
   }
   const tags = readTags(headers['if-match'] ?? '') ?? []
@@ -116,4 +116,48 @@ function withoutWeakness (tag: string): string {
 export function isLater (moment: string, date: string): boolean {
   const seconds = readHttpDate(date)
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
+}
+
+const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const longDays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+
+const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
+const month = `(?<month>${months.join('|')})`
+const forms = [
+  new RegExp(`^(?:${days.join('|')}), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  new RegExp(`^(?:${longDays.join('|')}), (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`),
+  new RegExp(`^(?:${days.join('|')}) ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
+]
+
+/** An HTTP date (RFC 9110, 5.6.7) in its three forms, as seconds since 1970; undefined where it is none. */
+export function readHttpDate (text: string, now = Date.now()): number | undefined {
+  for (const form of forms) {
+    const parts = form.exec(text)?.groups
+    if (parts === undefined) continue
+    const numbers = [Number(parts.hour), Number(parts.minute), Number(parts.second)] as const
+    const day = Number(parts.day)
+    const at = months.indexOf(parts.month as string)
+    const year = parts.year === undefined ? fullYear(Number(parts.shortYear), now) : Number(parts.year)
+    const date = new Date(Date.UTC(year, at, day, ...numbers))
+    const isDay = year >= 100 && date.getUTCMonth() === at && date.getUTCDate() === day
+    const [hour, minute, second] = numbers
+    return isDay && hour <= 23 && minute <= 59 && second <= 60 ? date.getTime() / 1000 : undefined
+  }
+  return undefined
+}
+
+// The same items are read again and again; the date of one takes longer to write than to find.
+const written = new BoundedCache<string>(1000)
+
+/** A moment as an HTTP date. */
+export function writeHttpDate (moment: string): string {
+  return written.get(moment, () => new Date(moment).toUTCString())
+}
+
+// A year of two digits that would be more than 50 years ahead is in the past (RFC 9110, 5.6.7).
+function fullYear (short: number, now: number): number {
+  const current = new Date(now).getUTCFullYear()
+  const year = current - current % 100 + short
+  return year > current + 50 ? year - 100 : year
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { BoundedCache } from '../core/cache.js'
 import { Problem } from '../core/problems.js'
@@ -5,13 +6,14 @@ import { shorten } from '../core/values/shorten.js'
 import type { Representation, View } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
 
-/** The representation to answer in, and the media type to say it by. */
+/** The representation of a response, and its media type. */
 export interface Choice {
   readonly representation: Representation
   readonly mediaType: string
 }
 
-export interface Wish {
+/** What a request asks for. */
+export interface RequestedFormat {
   /** Of the path, as in `/customers.xml`. */
   readonly suffix?: string | undefined
   /** Of the query, as in `?format=xml`. */
@@ -21,9 +23,9 @@ export interface Wish {
 
 export interface Chooser {
   /** Path suffix, then format, then Accept; a problem where there is no such representation. */
-  choose (kind: 'one' | 'page', wish: Wish): Choice
+  choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
   /** The same for a problem, which is shown as JSON rather than not at all. */
-  chooseForProblem (wish: Wish): Choice
+  chooseForProblem (requested: RequestedFormat): Choice
 }
 
 // Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice.
@@ -50,7 +52,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
       const choice = chooseByAccept(kind, accept)
       if (choice !== undefined) return choice
       const types = join(able[kind], ({ mediaTypes }) => mediaTypes.join(', '))
-      throw new Problem('not-acceptable', `Nothing that Accept allows can be had here; there are ${types}`)
+      throw new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
     },
 
     chooseForProblem ({ suffix, format, accept }) {
@@ -66,7 +68,7 @@ export function makeChooser (representations: readonly Representation[]): Choose
   }
 
   function chooseByAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
-    // An empty header says as little as none.
+    // An empty header means the same as none.
     const asked = accept === undefined || accept.trim() === '' ? '*/*' : cutAccept(accept)
     return kept[kind].get(asked, () => negotiate(kind, asked))
   }
@@ -105,4 +107,34 @@ function chooseProblemType (representation: Representation): Choice {
 
 function join (representations: readonly Representation[], name: (representation: Representation) => string): string {
   return representations.map(name).join(', ')
+}
+
+/** The media types of the body, in the description of a route. */
+interface Described {
+  readonly consumes?: readonly string[]
+}
+
+const onlyJson = ['application/json']
+
+// RFC 5789, 3.1; Linked Data Platform, 7.1; RFC 9110, 12.5.1.
+const headers: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' }
+
+/** The headers that say which bodies are read where these stand. */
+export function listAccepted (
+  endpoints: readonly { readonly method: string, readonly schema: Described }[]
+): Record<string, string> {
+  return Object.fromEntries(endpoints.flatMap(({ method, schema: { consumes = onlyJson } }) => {
+    const header = headers[method]
+    return header === undefined ? [] : [[header, consumes.join(', ')]]
+  }))
+}
+
+/** The problem of a body that is not read, with the media types that are. */
+export function explainMediaType (problem: Problem, { method, headers: sent, routeOptions }: FastifyRequest): Problem {
+  const { consumes = onlyJson } = (routeOptions.schema ?? {}) as Described
+  const given = sent['content-type']
+  const what = given === undefined ? 'A body without a Content-Type' : `A body of the type "${shorten(given)}"`
+  const isOurs = problem.cause === undefined
+  const detail = isOurs ? problem.message : `${what} is not read here; send ${consumes.join(' or ')}`
+  return new Problem(problem.code, detail, { headers: { [headers[method] ?? 'accept']: consumes.join(', ') } })
 }

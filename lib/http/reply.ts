@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../core/problems.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
-import { explainMediaType } from './media-types.js'
 import type { Choice, Chooser } from './negotiate.js'
-import { readWish, splitUrl } from './request.js'
+import { explainMediaType } from './negotiate.js'
+import { readRequestedFormat, splitUrl } from './request.js'
 import { toProblem } from './to-problem.js'
 
 /** What an answer needs of the request that it is for. */
@@ -35,7 +35,7 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client takes nothing'))
 }
 
-/** For the one who asked, and not without asking again whether it still holds: where nothing tells, not at all. */
+/** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
 export function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
@@ -50,16 +50,9 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .serializer(takeAsIs)
 }
 
-// A hook of the host's may have set another serializer, which would encode what is text already once more.
+// A hook of the host may have set a serializer, which would encode the text once more.
 function takeAsIs (text: string): string {
   return text
-}
-
-/** How a mount shows problems. */
-export interface ProblemSettings {
-  readonly chooser: Chooser
-  /** How many flaws a problem names. */
-  readonly maxFlaws: number
 }
 
 /** What people are told of a problem besides, and where they can go from it. */
@@ -67,7 +60,7 @@ type Guide = (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
 
 /** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
 export function sendProblem (
-  { chooser, maxFlaws }: ProblemSettings,
+  { chooser }: { readonly chooser: Chooser },
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -76,10 +69,10 @@ export function sendProblem (
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
-  const choice = chooser.chooseForProblem(readWish(request, readSuffix(request)))
+  const choice = chooser.chooseForProblem(readRequestedFormat(request, readSuffix(request)))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
-  // Part of an address would be another one.
+  // A part of an address would be a different one.
   const instance = path.length > maxInstance ? undefined : path
   return setRepresentation(reply, choice)
     .code(problem.statusCode)
@@ -87,7 +80,7 @@ export function sendProblem (
     .header('cache-control', 'no-store')
     .send(write({
       kind: 'problem',
-      document: problem.document(instance, maxFlaws),
+      document: problem.document(instance),
       log: problem.log,
       ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
     }))
@@ -108,4 +101,50 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
 function readSuffix (request: FastifyRequest): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
+}
+
+/** Adds a link to the Link header (RFC 8288), beside what is there already. */
+export function addLink (reply: FastifyReply, url: string, rel: string): void {
+  addFormatted(reply, formatLink(url, rel, isPlain(url)))
+}
+
+// A client or a proxy that meets more than it can take of headers takes nothing of the answer.
+const maxLength = 4000
+
+const rels = ['self', 'first', 'next', 'prev'] as const
+// A list of plain rows has these nowhere else.
+const neededRels = ['next', 'prev'] as const
+
+/** Adds the links of a page; of very long ones, those that lead on. */
+export function addPageLinks (reply: FastifyReply, links: Partial<Record<typeof rels[number], string>>): void {
+  const { self = '' } = links
+  // The others have nothing that this one does not have, but for places, which are plain.
+  const areAllPlain = isPlain(self)
+  let all = ''
+  for (const rel of rels.length * self.length < maxLength ? rels : neededRels) {
+    const url = links[rel]
+    if (url === undefined || all.length + url.length > maxLength) continue
+    all += `${all === '' ? '' : ', '}${formatLink(url, rel, areAllPlain)}`
+  }
+  if (all !== '') addFormatted(reply, all)
+}
+
+function addFormatted (reply: FastifyReply, link: string): void {
+  const before = reply.getHeader('link')
+  reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
+}
+
+// Not all that a query may hold unencoded may be between the angle brackets.
+const plain = /^[!#-;=?-[\]_a-z~]*$/
+
+function isPlain (url: string): boolean {
+  return plain.test(url)
+}
+
+function formatLink (url: string, rel: string, isPlain: boolean): string {
+  return `<${isPlain ? url : encodeOthers(url)}>; rel="${rel}"`
+}
+
+function encodeOthers (url: string): string {
+  return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
 }

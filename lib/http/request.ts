@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalidQuery, Problem } from '../core/problems.js'
 import { readTextParameter, splitQuery } from '../core/query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
 import { shorten } from '../core/values/shorten.js'
-import type { Wish } from './negotiate.js'
-import { readRouterSetting } from './router.js'
+import type { RequestedFormat } from './negotiate.js'
 
 /** The path and the query string of a request. */
 interface SplitUrl {
@@ -31,12 +30,12 @@ export function splitUrl (request: FastifyRequest): SplitUrl {
   return split
 }
 
-// Where the query begins: at a semicolon too, where the host's router takes it so.
+// Where the query begins: also at a semicolon, where the host's router is set so.
 function findQuery (url: string, { server }: FastifyRequest): number {
   const mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
   const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
-  return isFirst && readRouterSetting(server, 'useSemicolonDelimiter') ? semicolon : mark
+  return isFirst && isRouterSet(server, 'useSemicolonDelimiter') ? semicolon : mark
 }
 
 // A request may name a host in its target (RFC 9112, 3.2.2), which the router passes over; and at the beginning of a
@@ -46,14 +45,14 @@ function removeHost (target: string): string {
   return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
 }
 
-/** What a request says of the representation it wants. */
-export function readWish (request: FastifyRequest, suffix?: string): Wish {
+/** The representation that a request asks for. */
+export function readRequestedFormat (request: FastifyRequest, suffix?: string): RequestedFormat {
   const { search } = splitUrl(request)
   const format = search === '' ? undefined : readTextParameter(search, 'format')
   return { suffix, format, accept: request.headers.accept }
 }
 
-/** Refuses all that a query says, but for the format of the answer. */
+/** Refuses all parameters but the format of the response. */
 export function refuseParameters (search: string): undefined {
   if (search === '') return
   let formats = 0
@@ -94,7 +93,7 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | u
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
-  // Over HTTP/2 the host has another name.
+  // Over HTTP/2 the host is in :authority.
   const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
   const isForeign = site === undefined
@@ -109,4 +108,13 @@ const json = /^application\/(json|merge-patch\+json)\b/i
 
 function readHost (origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
+}
+
+/** Whether the host's router has a setting, under `routerOptions` or, in the old way, beside it. */
+export function isRouterSet (
+  { initialConfig }: FastifyInstance,
+  name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'
+): boolean {
+  const { routerOptions } = initialConfig as { readonly routerOptions?: Partial<Record<typeof name, boolean>> }
+  return routerOptions?.[name] === true || (initialConfig as Partial<Record<typeof name, boolean>>)[name] === true
 }

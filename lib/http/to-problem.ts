@@ -2,7 +2,7 @@ import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http
 import type { ProblemCode } from '../core/problems.js'
 import { Problem } from '../core/problems.js'
 
-/** What an error of a host's, of another plugin's, or of Fastify's may say. */
+/** What an error of a host, of a plugin, or of Fastify may have. */
 interface ForeignError {
   readonly statusCode?: unknown
   readonly status?: unknown
@@ -28,7 +28,7 @@ const codesOfStatus = new Map<number, ProblemCode>([
   [500, 'internal']
 ])
 
-/** Any error as a problem: ours, Fastify's own, a host's, or a bug. From 500 on, its text stays inside. */
+/** Any error as a problem: ours, one of Fastify, of a host, or a bug. From 500 on, its text is not shown. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
   const foreign = (error ?? {}) as ForeignError
@@ -37,14 +37,14 @@ export function toProblem (error: unknown): Problem {
   return new Problem(code, explain(foreign, status), { status, headers: readHeaders(foreign, status), cause: error })
 }
 
-/** Those for the client. What a client of another service throws has the headers of that service's answer. */
+/** Those for the client: an error of an HTTP client may have all headers of the response that it got. */
 function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
   const all = Object.entries((headers ?? {}) as Record<string, string>)
-  const isMeant = (name: string) => status < 500 ? !ofAnotherBody.test(name) : name.toLowerCase() === 'retry-after'
-  return Object.fromEntries(all.filter(([name, value]) => isMeant(name) && canBeSent(name, value)))
+  const isShown = (name: string) => status < 500 ? !ofBody.test(name) : name.toLowerCase() === 'retry-after'
+  return Object.fromEntries(all.filter(([name, value]) => isShown(name) && canBeSent(name, value)))
 }
 
-const ofAnotherBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
+const ofBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
 
 function canBeSent (name: string, value: string): boolean {
   try {

@@ -22,10 +22,10 @@ export interface Urls {
  * @param publicUrl where clients see the host, with the path that a proxy strips
  */
 export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
-  const place = publicUrl.replace(/\/+$/, '')
+  const origin = publicUrl.replace(/\/+$/, '')
   // A host may mount under a path with parameters, such as /:tenant; their values are those of the request.
   const isParametric = /[:*]/.test(prefix)
-  const base = (request: FastifyRequest) => place + (isParametric ? fillIn(prefix, request) : prefix)
+  const base = (request: FastifyRequest) => origin + (isParametric ? fillIn(prefix, request) : prefix)
 
   const item = (request: FastifyRequest, id: Id) => `${base(request)}${home}/${encodeURIComponent(id)}`
 
@@ -34,7 +34,7 @@ export function makeUrls (prefix: string, home: string, publicUrl = ''): Urls {
     collection: request => `${base(request)}${home}`,
     item,
     command: (request, id, command, noun = 'commands') => `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
-    self: request => place + splitUrl(request).path
+    self: request => origin + splitUrl(request).path
   }
 }
 
@@ -45,13 +45,13 @@ function fillIn (prefix: string, request: FastifyRequest): string {
   return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
-/** The item whose part a path names, and the suffix, which is a parameter of its own there. */
+/** The item in a path below it, and the suffix, which is a separate parameter there. */
 export function locateBelowItem (request: FastifyRequest): { name: string, suffix: string | undefined } {
   const { id, extension } = request.params as { id: string, extension?: string }
   return { name: id, suffix: extension }
 }
 
-/** The id of the item in the path; what cannot be one is not there. */
+/** The id of the item in the path; 404 where it cannot be one. */
 export function readItemId (family: Family, request: FastifyRequest): Id {
   return requireId(family, (request.params as { id: string }).id)
 }

@@ -303,7 +303,7 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
       request: put(`${deal}/hodl`, { reason: 'a' }),
       status: 404,
       code: 'not-found',
-      says: /There is no "hodl" of a deal/
+      says: /There is no "hodl" here/
     },
     'a word that is nearly one': {
       request: { method: 'POST', url: `${deal}/hold-s/`, payload: { reason: 'a' } },
@@ -332,12 +332,12 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'another revision of a representation': stale({ 'if-match': '"2-json", "3-xml"' }),
     'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, as in "1"$/),
     'a weak tag and another': stale({ 'if-match': 'W/"1", "2"' }),
-    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* stands in quotes, as "1" does$/),
-    'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* as "1" does$/),
-    'a weak number': stale({ 'if-match': 'W/1' }, /If-Match: W\/1 is not valid: .* as "1" does$/),
-    'other quotes': stale({ 'if-match': "'1'" }, /If-Match: '1' is not valid: .* as "1" does$/),
+    'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* is in quotes, such as "1"$/),
+    'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* such as "1"$/),
+    'a weak number': stale({ 'if-match': 'W/1' }, /If-Match: W\/1 is not valid: .* such as "1"$/),
+    'other quotes': stale({ 'if-match': "'1'" }, /If-Match: '1' is not valid: .* such as "1"$/),
     'a malformed list': stale({ 'if-match': '"1" "1"' }, /If-Match: "1" "1" is not valid: /),
-    'a bare number in If-None-Match': stale({ 'if-none-match': '7' }, /If-None-Match: 7 is not valid: .* as "1" does$/),
+    'a bare number in If-None-Match': stale({ 'if-none-match': '7' }, /If-None-Match: 7 is not valid: .* such as "1"$/),
     'a date before the deal': stale({ 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }),
     'If-None-Match for any': stale({ 'if-none-match': '*' }),
     'a stale If-Match before attributes that differ': {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { isLater, judgeRead, listMatches, readTags } from '../../lib/http/conditional.js'
-import { makeEtag } from '../../lib/http/conditional.js'
-import { readHttpDate, writeHttpDate } from '../../lib/http/dates.js'
+import {
+  isLater, judgeRead, listMatches, makeEtag, readHttpDate, readTags, writeHttpDate
+} from '../../lib/http/conditional.js'
 import { makeChooser } from '../../lib/http/negotiate.js'
 import type { Representation } from '../../lib/index.js'
 import { json } from '../../lib/index.js'

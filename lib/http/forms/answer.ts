@@ -3,10 +3,10 @@ import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Exchange } from '../mount.js'
+import { showItem } from '../mount.js'
 import { linkCommand } from '../reads/log.js'
 import { send } from '../reply.js'
 import { readPreference } from '../request.js'
-import { showItem } from '../show-item.js'
 import { mayRead } from './may-read.js'
 
 /** The item after the operation, at its own address. */

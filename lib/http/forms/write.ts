@@ -8,7 +8,7 @@ import type { Stored } from '../../core/storage/storage.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
-import { readWish, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
+import { readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { askFirst, redirect, showAgain } from './page-form.js'
 
@@ -23,7 +23,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
     refuseCrossSite(request, mount.trustedOrigins)
     refuseParameters(splitUrl(request).search)
-    const choice = mount.chooser.choose('one', readWish(request))
+    const choice = mount.chooser.choose('one', readRequestedFormat(request))
     const exchange = { mount, request, reply, choice }
     try {
       const { action, target, params, id, key, interpret } = write.read(request)

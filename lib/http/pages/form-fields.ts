@@ -108,7 +108,7 @@ function findError (sent: Entered | undefined, name: string): string | undefined
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
-  { family, maxFlaws }: Mount,
+  { family }: Mount,
   refused: RefusedForm | undefined,
   forms?: readonly FormAffordance[]
 ): Refusal | undefined {
@@ -116,7 +116,7 @@ export function explainRefusal (
   const { action, problem, entered } = refused
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
-    problem: problem.document(undefined, maxFlaws),
+    problem: problem.document(),
     wrongState: readWrongState(family, problem.code, problem.message, problem.members),
     entered: isThere ? [] : [...entered]
   }

@@ -8,7 +8,7 @@ import { mayOffer } from './offers.js'
 
 /** Where a page leads: to the home of its prefix, and to the families there that its reader may list. */
 export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
-  const neighbours = mount.neighbours.list(mount)
+  const neighbours = mount.neighbours.list()
   const isListed = await Promise.all(neighbours.map(async each =>
     each === mount || await mayOffer({ mount: each, request }, 'list')))
   const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>

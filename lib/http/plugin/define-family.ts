@@ -1,6 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import type {
-  FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault,
+  RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { compileFamily } from '../../core/family/compile.js'
@@ -16,9 +17,10 @@ import type { KnownFields } from '../../core/family/known-fields.js'
 import { makeService } from '../../core/service/make-service.js'
 import { checkMappedFamilies } from '../../core/service/mapped-families.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
+import { isolateScope } from '../body.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
-import { findNeighbours } from '../neighbours.js'
+import { findNeighbours } from '../mount.js'
 import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/site.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
@@ -27,16 +29,11 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
-import { announceRetirement } from '../retirement.js'
-import type { Endpoint } from '../routes.js'
-import { mountEndpoints } from '../routes.js'
-import { isolateScope } from '../scope.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { joinSharedPaths } from '../shared-paths.js'
-import { checkHost } from './check-host.js'
+import type { Endpoint, RouteSettings } from '../routes.js'
+import { announceRetirement, mountEndpoints } from '../routes.js'
 import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
-import { mountUnknownPaths } from './unknown-paths.js'
+import { answerUnknown, mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -46,7 +43,7 @@ export interface FamilyPlugin<
 > extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
-   * The family with a host's fields, operations, edits and queries, as a plugin of its own.
+   * A new family with more fields, operations, edits and queries.
    *
    * @example
    * const ourDeals = deals.extend({
@@ -71,7 +68,7 @@ export interface FamilyPlugin<
 }
 
 declare module 'fastify' {
-  // One more overload: of more than three, TypeScript reports what the last one says, and not the same three times.
+  // One more overload: of more than three, TypeScript reports only the error of the last, and not the same three times.
   // A declaration that is added must have the same type parameters, used or not.
   /* eslint-disable @typescript-eslint/no-unused-vars */
   interface FastifyRegister<
@@ -103,7 +100,7 @@ export function defineFamily<
 > (
   definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
 ): FamilyPlugin<P, O, EditOf<P, F>> {
-  // Inside, definitions are of no particular family; the types are for those who write them.
+  // Inside, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
 }
 
@@ -111,8 +108,7 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
   const plugin = Object.assign(fp(makePlugin(family), {
     fastify: '5.x',
-    name: `fastify-dealbook-${family.name}`,
-    encapsulate: true
+    name: `fastify-dealbook-${family.name}`
   }), {
     definition,
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
@@ -122,44 +118,61 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
   return plugin
 }
 
+// Called in the scope of the host, by which families that are registered there find each other; each has its own in it.
 function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
-  return async (app, options) => {
-    // /crm and /crm/ are one place.
-    const prefix = app.prefix.replace(/\/+$/, '')
-    checkHost(app, family)
-    const neighbours = findNeighbours(app, prefix)
-    const mount = await makeMount(family, prefix, neighbours, options)
-    neighbours.add(mount, app)
-    const { storage } = options
-    // Only then all families are known; those of a storage that requests choose never are.
-    app.addHook('onReady', async () => {
-      if (typeof storage !== 'function') checkMappedFamilies(storage)
-      checkOthers(mount)
-      checkReferences(mount)
-    })
-    const { maxMembers = 1000, maxDepth = 20 } = options
-    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
-      sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
-    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
-    const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
-      // What is shared says itself when it goes.
-      .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576 }
-    addSchemas(app, mount)
-    mountEndpoints(app, endpoints, settings)
-    mountHome(app, mount, settings, options.home)
-    mountUnknownPaths(app, mount, shared, endpoints)
+  return async (scope, options) => {
+    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
   }
 }
 
-/** Everything that can be read, but for what the forms have to show. */
-function readEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
-  return [
+const mebibyte = 1_048_576
+
+async function mountFamily (
+  family: Family,
+  options: FamilyOptions,
+  scope: FastifyInstance,
+  app: FastifyInstance
+): Promise<void> {
+  // /crm and /crm/ are the same prefix.
+  const prefix = app.prefix.replace(/\/+$/, '')
+  const neighbours = findNeighbours(scope, prefix)
+  const mount = await makeMount(family, prefix, neighbours, options)
+  neighbours.mounts.push(mount)
+  const { storage } = options
+  // Only then all families are known; those of a storage that requests choose never are.
+  app.addHook('onReady', async () => {
+    if (typeof storage !== 'function') checkMappedFamilies(storage)
+    checkOthers(mount)
+    checkReferences(mount)
+  })
+  const { bodyLimit = mebibyte } = options
+  const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
+  isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
+    sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
+  const endpoints = listEndpoints(mount).flatMap(endpoint => {
+    if (endpoint.sharedBy === 'families') return [endpoint]
+    if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
+    return [announceRetirement(endpoint, mount.retirement)]
+  })
+  neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
+  addSchemas(app, mount)
+  const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
+  mountEndpoints(app, endpoints, settings)
+  mountHome(app, mount, settings, options.home)
+  mountUnknown(app, mount)
+}
+
+function listEndpoints (mount: Mount): Endpoint[] {
+  const endpoints = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
+    ...writeEndpoints(mount),
     ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
-    ...(shared === undefined ? [] : queryEndpoints(mount, shared))
+    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
+  const paths = endpoints.map(({ path }) => path)
+  // Those of one path together, for documents.
+  return endpoints.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
 }
 
 /**

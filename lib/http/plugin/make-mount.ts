@@ -15,14 +15,14 @@ import { readWaitingLimits } from '../../core/service/write-lines.js'
 import { RequestDeadline } from '../../core/storage/deadline.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
-import type { Mount } from '../mount.js'
+import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import type { Neighbours } from '../neighbours.js'
 import { makeUrls } from '../urls.js'
-import { representations as allRepresentations } from './default-representations.js'
 import type { FamilyOptions } from './options.js'
-import { checkOptions } from './options.js'
-import { traceStep } from './trace.js'
+import { checkOptions, representations as allRepresentations } from './options.js'
+
+// What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
+const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
 
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (
@@ -34,14 +34,10 @@ export async function makeMount (
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
-  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
-  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 200 } = options
-  const { maxSkipped = 50_000 } = options
-  const limits = {
-    pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
-  }
+  const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
+  const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const makeCaller = await makeCallerFactory(family, options, makers)
+  const makeCaller = await makeCallerFactory(family, options, makers, timeout)
 
   const mount: Mount = {
     family,
@@ -56,13 +52,12 @@ export async function makeMount (
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
-    exportTimeout: options.exportTimeout ?? 30_000,
+    exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
     schemas: new Map(),
-    maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
-    unversioned: options.unversioned ?? false,
+    unversioned: options.unversioned,
     retirement: {
       deprecation: toDate(options.deprecation),
       sunset: toDate(options.sunset),
@@ -92,7 +87,7 @@ export function checkOthers (mount: Mount): void {
   }
 }
 
-/** Refuses references to a family that is beside this one, and in another storage: there they would find nothing. */
+/** Refuses references to a family at the same prefix with a different storage, where they would find nothing. */
 export function checkReferences (mount: Mount): void {
   const { family, neighbours, storage } = mount
   for (const [field, { name }] of family.references) {
@@ -108,10 +103,11 @@ const unlimited: Grant = {}
 async function makeCallerFactory (
   family: Family,
   options: FamilyOptions,
-  makers: Makers
+  makers: Makers,
+  timeout: number
 ): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
-  const { storage, authorize, onCommitted, timeout = 10_000 } = options
-  const waiting = readWaitingLimits(options)
+  const { storage, authorize, onCommitted } = options
+  const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'
@@ -128,7 +124,7 @@ async function makeCallerFactory (
     waiting,
     makers,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
-    committed: onCommitted && (change => { tellHost(onCommitted, change, request) })
+    committed: onCommitted && (change => { notifyHost(onCommitted, change, request) })
   })
 
   async function accessChosen (chosen: Storage): Promise<GuardedStorage> {
@@ -141,8 +137,8 @@ function makeConstant<T> (value: T): () => T {
   return () => value
 }
 
-// Nobody waits for it, and its failure is only logged.
-async function tellHost (
+// Nothing waits for it, and its failure is only logged.
+async function notifyHost (
   onCommitted: NonNullable<FamilyOptions['onCommitted']>,
   change: Committed,
   request: FastifyRequest
@@ -156,4 +152,39 @@ async function tellHost (
 
 function toDate (value: Date | string | undefined): Date | undefined {
   return value === undefined ? undefined : new Date(value)
+}
+
+interface Span {
+  setStatus (status: { code: number }): unknown
+  recordException (error: unknown): void
+  end (): void
+}
+
+// What @fastify/otel puts on a request; described here, so that its packages are not needed without it.
+interface Traced {
+  opentelemetry? (): {
+    /** None where the host left this route out of its traces. */
+    readonly context?: object | null
+    readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
+  }
+}
+
+// SpanStatusCode.ERROR
+const failed = 2
+
+/** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
+export async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
+  const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
+  if (tracer === undefined || context === undefined || context === null) return await work()
+  return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {
+    try {
+      return await work()
+    } catch (error) {
+      span.recordException(error)
+      span.setStatus({ code: failed })
+      throw error
+    } finally {
+      span.end()
+    }
+  })
 }

@@ -5,13 +5,13 @@ import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import type { Committed, Granted, Intent } from '../../core/service/caller.js'
 import { isStorage } from '../../core/service/storage-access.js'
-import type { Id, Storage, Stored } from '../../core/storage/storage.js'
+import type { Storage, Stored } from '../../core/storage/storage.js'
 import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
+import { html } from '../../html/html.js'
+import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
 import type { FormName } from '../forms/forms.js'
 import { forms } from '../forms/forms.js'
-import { findFlawInPrefix } from './check-prefix.js'
-import { findRepresentationsFlaw } from './default-representations.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {
@@ -20,27 +20,23 @@ export interface FamilyOptions<I = Stored> {
    * there is none.
    */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
-  /** Fastify's own: the path that everything stands under. */
+  /** Fastify's own: the path before all others. */
   readonly prefix?: string
   /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
   /** Whether `{prefix}/` lists the families, where the host has no route. Default: where the prefix is not empty. */
   readonly home?: boolean
-  /** The forms in which operations can be said. Default: all. */
+  /** The forms of operations to mount. Default: all. */
   readonly forms?: readonly FormName[]
   /** Items on a page where the client does not say. Default 50. */
   readonly pageSize?: number
-  /** Items on a page at most. Default 1000. */
+  /** Items on a page at most; `page` may pass over fifty times as many, or 50,000. Default 1000. */
   readonly maxPageSize?: number
-  /** Items that `page` may pass over; beyond, 400. Default 50,000, so that page 1000 of 50 is given. */
-  readonly maxSkipped?: number
   /**
-   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long. Default 10,000.
-   * What `authorize` takes counts, but is not ended by it.
+   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long, and a client
+   * three times as long to take it. Default 10,000. What `authorize` takes counts, but is not ended by it.
    */
   readonly timeout?: number
-  /** Milliseconds that an export, or a large answer, waits for a client that does not read. Default 30,000. */
-  readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
   /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
@@ -61,40 +57,20 @@ export interface FamilyOptions<I = Stored> {
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
-  /** Writers that may wait for one item; one more is answered 503. Default 100. */
-  readonly maxWaitingPerItem?: number
-  /** Writers that may wait in all, whoever shares the storage. Default 1000. */
-  readonly maxWaiting?: number
   /** The time of what is decided, and for `sunset`, for tests. Default: that of the machine. */
   readonly clock?: () => Date
-  /** Makes the id of a new item, in place of the definition's `makeId`. */
-  readonly makeId?: () => Id
   /** Makes the id of a command that the client gave none, and the key of a form. Default: a UUID of version 7. */
   readonly makeCommandId?: () => string
-  /** How often one query parameter may be repeated. Default 100. */
-  readonly maxValues?: number
-  /** `.regex` patterns and `.has` texts in one query at most, over all fields. Default 5. */
-  readonly maxPatterns?: number
-  /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
-  readonly maxPatternLength?: number
   /**
-   * The size of a `.regex` pattern: its characters, with its repetitions written out; a class of Unicode (`\pL`) counts
-   * for several. Default 200.
+   * The size of a body in bytes at most, whatever the host's own limit is. Default 1 MiB. A body has at most 1000
+   * members and elements, those of all levels together; where this is more than a MiB, as many for each.
    */
-  readonly maxPatternSize?: number
-  /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
-  /** Members and elements in a body at most, those of all levels together. Default 1000. */
-  readonly maxMembers?: number
-  /** How deep a body may be nested. Default 20. */
-  readonly maxDepth?: number
-  /** How many flaws a problem names; of the others, the number. Default 20. */
-  readonly maxFlaws?: number
-  /** Since when this version is deprecated: a date, or its text. Said in every answer. */
+  /** Since when this version is deprecated: a date, or its text. Announced in every response. */
   readonly deprecation?: Date | string
   /** When this version ends: from then on, 410. */
   readonly sunset?: Date | string
-  /** The URL of what takes its place. */
+  /** The URL of the next version. */
   readonly successor?: string
   /** How items can be shown; the first is shown where the client does not care. */
   readonly representations?: readonly Representation[]
@@ -121,9 +97,7 @@ const optionsRule = membersOf({
   forms: Type.Array(oneOf(...formNames), { description: `a list of these: ${formNames.join(', ')}` }),
   pageSize: size,
   maxPageSize: size,
-  maxSkipped: size,
   timeout: time,
-  exportTimeout: time,
   emptyList: oneOf('page', 'not-found'),
   preconditions: oneOf('optional', 'required'),
   trustedOrigins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$' }), {
@@ -134,18 +108,8 @@ const optionsRule = membersOf({
   authorize: callback,
   onCommitted: callback,
   clock: callback,
-  makeId: callback,
   makeCommandId: callback,
-  maxWaitingPerItem: size,
-  maxWaiting: size,
-  maxValues: size,
-  maxPatterns: size,
-  maxPatternLength: size,
-  maxPatternSize: size,
   bodyLimit: size,
-  maxMembers: size,
-  maxDepth: size,
-  maxFlaws: size,
   deprecation: date,
   sunset: date,
   successor: text,
@@ -173,4 +137,54 @@ function findFlawInOptions (family: Family, options: FamilyOptions & RegisterOpt
   if (wrong !== undefined) return `the option "representations" ${wrong}`
   if (family.versioned && version === undefined) return 'the option "version" is required, such as "v1"'
   return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
+}
+
+// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
+const ownParameters = ['id', 'command', 'extension', 'parameter']
+
+function findFlawInPrefix (prefix: string): string | undefined {
+  // Two colons are one that begins no parameter.
+  const names = Array.from(prefix.replaceAll('::', '').matchAll(/:(\w+)/g), ([, name]) => name as string)
+  const taken = names.find(name => ownParameters.includes(name))
+  if (taken === undefined) return undefined
+  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
+    ownParameters.join(', ')
+}
+
+/**
+ * The representations that a mount has by itself, the first being the default.
+ *
+ * @example
+ * app.register(customers, { storage, representations: [...representations, yaml] })
+ */
+export const representations: readonly Representation[] = [json, xml, html(), csv, ndjson]
+
+/** What is wrong with a host's own list of representations; undefined if nothing is. */
+export function findRepresentationsFlaw (list: unknown): string | undefined {
+  if (!Array.isArray(list) || !list.some(each => each?.problem !== undefined)) {
+    return 'must be a list of representations, one of which shows problems'
+  }
+  const flaw = findWordFlaw(list, 'name') ?? findWordFlaw(list, 'extension')
+  if (flaw !== undefined) return flaw
+  for (const representation of list as readonly Representation[]) {
+    const flaw = findRepresentationFlaw(representation)
+    if (flaw !== undefined) return flaw
+  }
+  return undefined
+}
+
+function findWordFlaw (list: readonly Representation[], member: 'name' | 'extension'): string | undefined {
+  const words = list.map(each => each[member])
+  const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
+  if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
+  const repeated = words.find((word, index) => words.indexOf(word) < index)
+  if (repeated === undefined) return undefined
+  return `must not have the same one twice: two of them have the ${member} "${repeated}"`
+}
+
+function findRepresentationFlaw ({ name, mediaTypes, one, page, rows }: Representation): string | undefined {
+  if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
+  const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
+  if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+  return one === undefined && page === undefined && rows === undefined ? `is wrong: "${name}" shows nothing` : undefined
 }

@@ -19,8 +19,6 @@ import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { shareEndpoint } from '../shared-paths.js'
 import { hasLongItems, makeExpand } from './expand.js'
 import type { Listing } from './listing.js'
 import type { LoadedPage } from './page.js'
@@ -156,16 +154,17 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
 }
 
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
-export function queryEndpoints (mount: Mount, { queries }: SharedPaths): Endpoint[] {
+export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
-  return [...family.queries].flatMap(([name, query]) => {
+  return [...family.queries].map(([name, query]) => {
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    return shareEndpoint(queries, name, mount, {
+    return {
       method: 'GET',
+      sharedBy: 'versions',
       path: `/query/${name}/:parameter`,
       schema: describeQuery(mount, name, field),
       handler: readHandler(queryRead(mount, field))
-    })
+    }
   })
 }
 

@@ -8,8 +8,8 @@ import { Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice, Wish } from '../negotiate.js'
-import { readWish, splitUrl } from '../request.js'
+import type { Choice, RequestedFormat } from '../negotiate.js'
+import { readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 
@@ -128,13 +128,13 @@ function negotiate<Q, L> (
   reads: readonly Read<Q, L>[],
   request: FastifyRequest
 ): { candidates: Candidate<Q, L>[], hint: Problem | undefined } {
-  const wish = readWish(request)
+  const requested = readRequestedFormat(request)
   const candidates: Candidate<Q, L>[] = []
   let isShowable = false
   let hint: Problem | undefined
   for (const read of reads) {
     for (const { name, suffix } of listMeanings(read.locate(request))) {
-      const choice = choose(read, suffix === undefined ? wish : { ...wish, suffix })
+      const choice = choose(read, suffix === undefined ? requested : { ...requested, suffix })
       const isRefused = choice instanceof Problem
       isShowable ||= !isRefused
       // An unknown suffix is no meaning of the path, but may be what was meant.
@@ -146,9 +146,9 @@ function negotiate<Q, L> (
   throw hint ?? candidates[0]?.choice
 }
 
-function choose<Q, L> ({ mount, kind }: Read<Q, L>, wish: Wish): Choice | Problem {
+function choose<Q, L> ({ mount, kind }: Read<Q, L>, requested: RequestedFormat): Choice | Problem {
   try {
-    return mount.chooser.choose(kind, wish)
+    return mount.chooser.choose(kind, requested)
   } catch (error) {
     if (error instanceof Problem) return error
     throw error
