@@ -44,10 +44,10 @@ export const partSize = 50
 const partSizes = [partSize, 10, 1]
 
 // Characters that one part should not be longer than.
-const partLength = 2_000_000
+const partLength = 1_000_000
 
-// Characters after which a page of such items ends.
-const maxLength = 10_000_000
+// Characters after which a page of such items ends: a slow client makes us keep them.
+const maxLength = 2_000_000
 
 /** The page, as far as it is not too long: how long its items are is known only when they are read. */
 export async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {

@@ -98,7 +98,7 @@ async function sendItems (
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
-  return await send(exchange, {
+  return send(exchange, {
     kind: 'page',
     name,
     singular,

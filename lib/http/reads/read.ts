@@ -93,7 +93,8 @@ export async function answerRead<Q, L> (
     earlier = loading
     if (loading === undefined || loaded === undefined) continue
     if (choice instanceof Problem) throw choice
-    return await read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
+    // Not awaited: what was loaded is not kept until the client has taken the answer.
+    return read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
   }
   throw refusal ?? reads[0].miss(reads[0].locate(request).name, hint)
 }
