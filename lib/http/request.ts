@@ -49,7 +49,9 @@ function removeHost (target: string): string {
 /** What a request says of the representation it wants. */
 export function readWish (request: FastifyRequest, suffix?: string): Wish {
   const { search } = splitUrl(request)
-  const format = search === '' ? undefined : readTextParameter(search, 'format')
+  // Where something is encoded, its name may be.
+  const mayHave = search.includes('format') || search.includes('%')
+  const format = mayHave ? readTextParameter(search, 'format') : undefined
   return { suffix, format, accept: request.headers.accept }
 }
 

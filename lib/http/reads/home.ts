@@ -98,7 +98,7 @@ async function countItems (
   return { ...total, states }
 }
 
-/** The first field of a few values that every item has; rather one that operations change than one that clients send. */
+/** The first field of a few values that every item has, preferably one that clients do not send. */
 function findState ({ ownFields, lifecycle, edit }: Family): Field | undefined {
   const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
   const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)

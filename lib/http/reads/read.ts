@@ -8,7 +8,7 @@ import { Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice, Wish } from '../negotiate.js'
+import type { Choice } from '../negotiate.js'
 import { readWish, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { toProblem } from '../to-problem.js'
@@ -73,8 +73,8 @@ export async function answerRead<Q, L> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { search } = splitUrl(request)
   const { candidates, hint } = negotiate(reads, request)
+  const { search } = splitUrl(request)
   let refusal: unknown
   let earlier: Loading<Q> | undefined
   for (const { read, name, suffix, choice } of candidates) {
@@ -129,13 +129,12 @@ function negotiate<Q, L> (
   reads: readonly Read<Q, L>[],
   request: FastifyRequest
 ): { candidates: Candidate<Q, L>[], hint: Problem | undefined } {
-  const wish = readWish(request)
   const candidates: Candidate<Q, L>[] = []
   let isShowable = false
   let hint: Problem | undefined
   for (const read of reads) {
     for (const { name, suffix } of listMeanings(read.locate(request))) {
-      const choice = choose(read, suffix === undefined ? wish : { ...wish, suffix })
+      const choice = choose(read, request, suffix)
       const isRefused = choice instanceof Problem
       isShowable ||= !isRefused
       // An unknown suffix is no meaning of the path, but may be what was meant.
@@ -147,9 +146,13 @@ function negotiate<Q, L> (
   throw hint ?? candidates[0]?.choice
 }
 
-function choose<Q, L> ({ mount, kind }: Read<Q, L>, wish: Wish): Choice | Problem {
+function choose<Q, L> (
+  { mount, kind }: Read<Q, L>,
+  request: FastifyRequest,
+  suffix: string | undefined
+): Choice | Problem {
   try {
-    return mount.chooser.choose(kind, wish)
+    return mount.chooser.choose(kind, readWish(request, suffix))
   } catch (error) {
     if (error instanceof Problem) return error
     throw error
