@@ -1,4 +1,4 @@
-// Every limit there is, and a rate limit of the host whose 429 is a problem like any other:
+// Limits of a mount, and a rate limit of the host whose 429 is a problem like any other:
 // node build/examples/limits.js
 import rateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
@@ -14,12 +14,8 @@ export async function buildApp (storage: Storage = memoryStorage(), max = 100) {
     version: 'v1',
     pageSize: 20,
     maxPageSize: 200,
-    maxValues: 20,
-    maxPatternLength: 50,
-    bodyLimit: 16_384,
-    maxMembers: 100,
-    maxDepth: 5,
-    maxFlaws: 10
+    timeout: 5000,
+    bodyLimit: 16_384
   })
   return app
 }

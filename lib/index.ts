@@ -30,18 +30,18 @@ export type {
   ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
 } from './representations/affordances.js'
 export { representations } from './http/plugin/default-representations.js'
-export { csv } from './representations/csv.js'
-export type { FormAffordance, FormField, Refusal } from './representations/form-view.js'
+export { csv } from './representations/formats.js'
+export type { FormAffordance, FormField, Refusal } from './representations/affordances.js'
 export { html } from './html/html.js'
-export type { HtmlOptions } from './html/options.js'
+export type { HtmlOptions } from './html/html.js'
 export type { Texts } from './html/texts.js'
 export type {
   ChangedItem, Confirmation, Feedback, LogEntry, SampleRequest, ShownChange, ShownKind, ShownMember,
   UnavailableOperation, WrongState
-} from './representations/item-view.js'
-export { json, ndjson } from './representations/json.js'
+} from './representations/affordances.js'
+export { json, ndjson } from './representations/formats.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
-export { xml } from './representations/xml.js'
+export { xml } from './representations/formats.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export { prune } from './tools/prune.js'
 export type { PruneOptions } from './tools/prune.js'

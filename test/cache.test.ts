@@ -25,26 +25,6 @@ t.test('a key that is too long is not kept', async t => {
   t.equal(cache.size, 1)
 })
 
-t.test('what weighs more than others takes their place', async t => {
-  const made: string[] = []
-  const cache = new BoundedCache<string>(10, Infinity, ({ length }) => length)
-  const get = (key: string): string => cache.get(key, key => {
-    made.push(key)
-    return key
-  })
-  for (const key of ['aaaa', 'bbbb', 'cc', 'aaaa', 'ddd']) get(key)
-  t.equal(cache.weight, 9, '"bbbb" fell out')
-  made.length = 0
-  for (const key of ['aaaa', 'cc', 'ddd']) get(key)
-  t.same(made, [])
-  get('eeeeeeeeeee')
-  get('eeeeeeeeeee')
-  t.same(made.splice(0), ['eeeeeeeeeee', 'eeeeeeeeeee'], 'what is too heavy is not kept')
-  t.equal(cache.size, 3)
-  get('ffffffffff')
-  t.same([cache.size, cache.weight], [1, 10])
-})
-
 t.test('what cannot be made is not kept', async t => {
   const cache = new BoundedCache<number>(3)
   t.throws(() => cache.get('a', () => { throw new Error('no') }), { message: 'no' })

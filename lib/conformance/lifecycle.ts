@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import type { FamilyShape, Field, Storage } from '../core/storage/storage.js'
 import type { Case } from './fixture.js'
-import { insert, note, notes, query, replace, thing, things } from './fixture.js'
+import { assertIds, insert, note, notes, query, replace, thing, things, where } from './fixture.js'
 
 export const lifecycle: readonly Case[] = [
   {
@@ -119,6 +120,101 @@ export const lifecycle: readonly Case[] = [
       assert.deepEqual({ ...await again.get('things', 1) }, thing(1, { integer: 1 }))
       await again.commit([replace('things', thing(1, { addedLater: 'now' }, 2))])
       assert.equal((await again.get('things', 1))?.['addedLater'], 'now')
+    }
+  }
+]
+
+// Of every kind: what the items from before have, and something else.
+const added: readonly (Pick<Field, 'name' | 'kind'> & { readonly values: readonly [unknown, unknown] })[] = [
+  { name: 'addedInteger', kind: 'integer', values: [-7, 8] },
+  { name: 'addedNumber', kind: 'number', values: [0.1, 2.5] },
+  { name: 'addedString', kind: 'string', values: ['it\'s \\ "new" 😀\n', 'z'] },
+  { name: 'addedEmpty', kind: 'string', values: ['', 'z'] },
+  { name: 'addedBoolean', kind: 'boolean', values: [false, true] },
+  { name: 'addedDate', kind: 'date', values: ['2024-02-29', '2026-01-01'] },
+  { name: 'addedMoment', kind: 'date-time', values: ['2024-02-29T12:00:00.001Z', '2026-01-01T00:00:00.000Z'] },
+  { name: 'addedJson', kind: 'json', values: [{ a: [1, null, 'it\'s'] }, []] }
+]
+const defaults = Object.fromEntries(added.map(({ name, values: [value] }) => [name, value]))
+const others = Object.fromEntries(added.map(({ name, values: [, value] }) => [name, value]))
+const filtered = added.filter(({ kind }) => kind !== 'json')
+
+/** Things with further fields, which have defaults. */
+const moreThings: FamilyShape = {
+  ...things,
+  fields: [
+    ...things.fields,
+    ...added.map(({ name, kind, values }) => ({ name, kind, optional: false, default: values[0] }))
+  ],
+  indexes: [...things.indexes, ...filtered.map(({ name }) => [name])]
+}
+
+async function prepareMore (storage: Storage): Promise<void> {
+  await storage.prepare(moreThings)
+  await storage.commit(insert('things', thing(3, others)))
+}
+
+/** Things 1 and 2 were stored without the fields, 3 with other values. */
+async function assertCompleted (storage: Storage): Promise<void> {
+  assert.deepEqual({ ...await storage.get('things', 1) }, thing(1, { integer: 1, ...defaults }))
+  for (const { name, values: [value, other] } of filtered) {
+    await assertIds(storage, { where: [where(name, 'eq', value)] }, [1, 2])
+    await assertIds(storage, { where: [where(name, 'ne', value)] }, [3])
+    await assertIds(storage, { where: [where(name, 'gte', value)] }, [1, 2, 3])
+    await assertIds(storage, { where: [where(name, 'lt', other)], sort: ['-id'] }, [2, 1])
+    await assertIds(storage, { sort: [name] }, [1, 2, 3])
+    await assertIds(storage, { sort: [`-${name}`] }, [3, 1, 2])
+  }
+}
+
+export const changedFamilies: readonly Case[] = [
+  {
+    name: 'a field added with a default: items from before have it, in reads, filters and orders',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2)))
+      await prepareMore(storage)
+      await assertCompleted(storage)
+    }
+  },
+  {
+    name: 'reopened: a field added with a default: items from before have it, in reads, filters and orders',
+    needs: 'reopen',
+    async run ({ storage, reopen }) {
+      await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2)))
+      const again = await reopen()
+      await prepareMore(again)
+      await assertCompleted(again)
+    }
+  },
+  {
+    name: 'a field added with a default: items that are stored without it have it',
+    async run ({ storage }) {
+      await prepareMore(storage)
+      await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2, others)))
+      await storage.commit([replace('things', thing(2, {}, 2))])
+      await assertCompleted(storage)
+    }
+  },
+  {
+    name: 'a field added with a default: what an item has of its own stays',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1), thing(2)))
+      await prepareMore(storage)
+      await storage.commit([replace('things', thing(1, others, 2))])
+      await storage.prepare(moreThings)
+      assert.deepEqual({ ...await storage.get('things', 1) }, thing(1, others, 2))
+      await assertIds(storage, { where: [where('addedInteger', 'eq', 8)] }, [1, 3])
+    }
+  },
+  {
+    name: 'text: a field added with a default',
+    needs: 'findText',
+    async run ({ storage }) {
+      await storage.commit(insert('things', thing(1)))
+      await storage.prepare(moreThings)
+      const query = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 9, count: false }
+      const found = await storage.findText?.('things', query, ['id', ...Object.keys(defaults)])
+      assert.equal(found?.text, JSON.stringify({ id: 1, ...defaults }))
     }
   }
 ]

@@ -1,22 +1,16 @@
 import type { Storage } from '../core/storage/storage.js'
-import { alternatives } from './alternatives.js'
-import { changedFamilies } from './changed-families.js'
-import { commits } from './commits.js'
+import { commits, refusals } from './commits.js'
 import { concurrency } from './concurrency.js'
 import { filters } from './filters.js'
 import type { Case } from './fixture.js'
 import { notes, things } from './fixture.js'
-import { lifecycle } from './lifecycle.js'
-import { longTexts } from './long-texts.js'
+import { references, unique } from './keys.js'
+import { changedFamilies, lifecycle } from './lifecycle.js'
 import { nulls } from './nulls.js'
-import { order } from './order.js'
-import { pages } from './pages.js'
-import { patterns } from './patterns.js'
-import { references } from './references.js'
-import { refusals } from './refusals.js'
+import { order, pages } from './pages.js'
+import { alternatives, patterns } from './patterns.js'
 import { texts } from './texts.js'
-import { unique } from './unique.js'
-import { values } from './values.js'
+import { longTexts, values } from './values.js'
 
 const cases = [
   ...lifecycle,
@@ -38,13 +32,13 @@ const cases = [
 ]
 
 /**
- * Whatever runs one named case: `test` of node:test, `t.test` of tap, or a function of one's own. The case fails by
- * rejecting. It is skipped, where the storage lacks what it is about, by calling `skip` of the context that the runner
- * hands to it; without a context there is nobody to tell, and it does nothing.
+ * The function that runs one named case: `test` of node:test, `t.test` of tap, or your own. The case fails by
+ * rejecting. Where the storage lacks what it tests, it calls `skip` of the context that the runner passes to it; without
+ * a context it does nothing.
  */
 export type ConformanceTest = (name: string, run: (context?: ConformanceContext) => Promise<void>) => unknown
 
-/** What is used of the context that node:test, tap and others hand to a test. */
+/** The part of the context of node:test, tap and others that is used. */
 export interface ConformanceContext {
   /** Reports the test as skipped. Of tap it makes a skipped subtest, which is why there is a function to run. */
   skip (reason: string, run: () => void): unknown
@@ -55,16 +49,16 @@ export interface StorageUnderTest {
   /** Empty: nothing prepared, nothing stored. */
   readonly storage: Storage
   /**
-   * Closes `storage` and opens what it kept, as a restarted process would. Left out by a storage that keeps nothing:
-   * the cases about reopening are then skipped.
+   * Closes `storage` and opens what it kept, as a restarted process would. Without it, the cases about reopening are
+   * skipped.
    */
   reopen?(): Promise<Storage>
-  /** Called at the end of the case, whatever its outcome: closes and clears away. Without it `storage` is closed. */
+  /** Called at the end of the case, passed or failed, to close and clean up. Without it `storage` is closed. */
   dispose?(): Promise<void>
 }
 
 /**
- * The conditions that every storage must meet, as named cases. Each case gets a storage of its own from `makeStorage`.
+ * The conditions that every storage must meet, as named cases. Each case gets a new storage from `makeStorage`.
  *
  * @example
  * import { test } from 'node:test'

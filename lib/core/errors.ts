@@ -9,18 +9,18 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_HTML_OPTION: ['html: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
-  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host or of a family ' +
-    'with the same name and version; choose another prefix or version', Error],
-  FST_DEALBOOK_SCOPE_TAKEN: ['fastify-dealbook, %s: %s is in the scope of %s, which has other %s, so that a request ' +
-    'could pass by them. Register both in one scope, give their scopes the same hooks, choose another prefix, or ' +
-    'mount one with the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
+  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host, of a family with ' +
+    'the same name and version, or of one in another scope. Choose another prefix or version; register families of ' +
+    'one prefix in one scope, or give one the option "unversioned: false", which leaves /rest/commands, /command and ' +
+    '/query to the others', Error],
+  FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: %s belongs to %s at the same prefix. Choose another prefix, or ' +
+    'give one of them the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
   Error],
-  FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: the name "%s" belongs to %s at the same prefix', Error],
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
   ],
   FST_DEALBOOK_NO_NEIGHBOUR: ['fastify-dealbook, %s: an operation needs the family "%s", which is not mounted at the ' +
-    'same prefix, or in a scope with other hooks', Error],
+    'same prefix in the same scope', Error],
   FST_DEALBOOK_OTHER_STORAGE: ['fastify-dealbook, %s: the operation "%s" changes items of the family "%s" too, which ' +
     'must then have the same storage', Error],
   FST_DEALBOOK_REFERENCE_STORAGE: ['fastify-dealbook, %s: "%s" refers to the family "%s", which must then have the ' +

@@ -1,8 +1,7 @@
-import type { FormAffordance, FormField } from '../representations/form-view.js'
+import type { FormAffordance, FormField, SampleRequest } from '../representations/affordances.js'
 import type { Markup } from './markup.js'
-import { markup } from './markup.js'
+import { formatBoolean, markup } from './markup.js'
 import type { Texts } from './texts.js'
-import { formatBoolean } from './values.js'
 
 /** Renders everything of a form but its title and its button. */
 export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
@@ -90,3 +89,52 @@ function renderType ({ kind, value = '', minimum, maxLength }: FormField): Marku
 // As browsers take them (HTML, 2.3.4 and 2.3.5).
 const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
 const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/
+
+/** Renders an operation, which is folded up until it is wanted, or was refused. */
+export function renderOperation (texts: Texts, form: FormAffordance): Markup {
+  const { name, title, action, isRefused, request, danger } = form
+  const label = nameForm(texts, form)
+  return markup`<details class="operation${danger === true && ' danger'}"${isRefused && markup` open`}>
+<summary id="${name}.title">${label}</summary>
+<form method="post" action="${action}" aria-labelledby="${name}.title">
+${title !== undefined && title !== label && markup`<p class="hint">${title}</p>`}
+${renderInputs(texts, form)}
+<button type="submit"${danger === true && markup` class="danger"`}>${label}</button>
+${request && renderRequest(texts, request)}
+</form>
+</details>`
+}
+
+/** The text of the button of a form. */
+export function nameForm (texts: Texts, { name, singular }: Pick<FormAffordance, 'name' | 'singular'>): string {
+  return texts.submit(texts.label(name), texts.label(singular))
+}
+
+/** Renders the request that does the same as the button of a form, as a command line for a POSIX shell. */
+export function renderRequest (texts: Texts, { method, url, headers, body }: SampleRequest): Markup {
+  let line = `curl -X ${method} ${quote(url)}`
+  for (const [name, value] of Object.entries(headers)) line += ` -H ${quote(`${name}: ${value}`)}`
+  if (body !== undefined) line += ` -d ${quote(writeJson(body))}`
+  const start = url.startsWith('/') ? line.indexOf("'") + 1 : 0
+  return markup`<details class="request">
+<summary>${texts.asRequest}</summary>
+<p class="hint">${texts.asRequestHint}</p>
+<code class="curl">${line.slice(0, start)}${start > 0 && origin}${line.slice(start)}</code>
+</details>`
+}
+
+// Where the address has no host, the script puts in that of the page.
+const origin = markup`<span class="origin"></span>`
+
+/** One word of a shell, whatever is in it. */
+export function quote (text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+// What cannot be seen, or turns around what is seen, is written as what it is.
+const unseen = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
+
+function writeJson (body: object): string {
+  return JSON.stringify(body)
+    .replace(unseen, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

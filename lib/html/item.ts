@@ -1,22 +1,25 @@
+import { isDeepStrictEqual } from 'node:util'
+import { readDateTime } from '../core/values/dates.js'
 import type { Members } from '../core/values/json.js'
-import type { ItemAffordances, Kinds, OneView } from '../representations/representation.js'
+import type {
+  ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
+} from '../representations/affordances.js'
+import type { OneView } from '../representations/representation.js'
+import { writeInTurns } from '../representations/representation.js'
+import { nameForm, renderOperation } from './form.js'
 import type { Content, Markup } from './markup.js'
-import { markup } from './markup.js'
-import { renderMessage } from './message.js'
-import { nameForm, renderOperation } from './operation.js'
+import { markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
 import { formatReason, renderRefusal } from './refusal.js'
 import type { Texts } from './texts.js'
-import { renderTimeline } from './timeline.js'
-import { renderValue } from './values.js'
 
 /** Renders one resource: its members, what can be done with it now, and what was done. */
 export async function renderItem (
   texts: Texts,
-  { document, name }: OneView,
+  { document, name: singular }: OneView,
   affordances: ItemAffordances | undefined
 ): Promise<Markup> {
-  if (affordances === undefined) return renderMembers(texts, document, {})
-  const { operations, log, refused, kinds, technical, feedback, entry } = affordances
+  if (affordances === undefined) return markup`${renderMembers(texts, document, {})}`
+  const { operations, unavailable, log, refused, kinds, technical, feedback, entry } = affordances
   const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
   const members = Object.entries(document).filter(([name]) => entry === undefined || !shownByEntry.includes(name))
   const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
@@ -24,42 +27,165 @@ export async function renderItem (
 ${renderRefusal(texts, refused, operations)}
 ${entry && markup`${await renderTimeline(texts, [entry])}
 <h2>${texts.technical}</h2>`}
-${plain.length > 0 && renderMembers(texts, Object.fromEntries(plain), kinds, entry?.href)}
+${renderMembers(texts, Object.fromEntries(plain), kinds, entry?.href)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
 ${operations.map(operation => renderOperation(texts, operation))}
 </section>`}
-${renderUnavailable(texts, name, affordances)}
+${renderPart(texts.unavailable, renderTerms(unavailable.map(({ name, reason, wrongState }) =>
+  [nameForm(texts, { name, singular }), formatReason(texts, reason, wrongState)])))}
 ${log && markup`<h2>${texts.log}</h2>
 ${await renderTimeline(texts, log.entries)}
 <p><a href="${log.href}">${texts.wholeLog}</a></p>`}
-${given.length > 0 && markup`<h2>${texts.technical}</h2>
-${renderMembers(texts, Object.fromEntries(given), kinds)}`}`
+${renderPart(texts.technical, renderMembers(texts, Object.fromEntries(given), kinds))}`
 }
 
 // Better than as JSON.
 const shownByEntry = ['params', 'problem']
 
-function renderUnavailable (texts: Texts, singular: string, { unavailable }: ItemAffordances): Content {
-  return unavailable.length > 0 && markup`<h2>${texts.unavailable}</h2>
-<dl>
-${unavailable.map(({ name, reason, wrongState }) =>
-  markup`<dt>${nameForm(texts, { name, singular })}</dt><dd dir="auto">${formatReason(texts, reason, wrongState)}</dd>
-`)}</dl>`
+// A page does not link to itself, and what is a member and a link is one thing.
+function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Content {
+  const { links = {}, ...members } = document as { links?: Record<string, string> }
+  const linkOf = (name: string) => Object.hasOwn(links, name) ? links[name] : undefined
+  const others = Object.entries(links).filter(([rel, href]) => href !== here && !Object.hasOwn(members, rel))
+  return renderTerms([
+    ...Object.entries(members).map(([name, value]) =>
+      [texts.label(name), renderLink(linkOf(name), renderValue(texts, value, kinds[name]))] as const),
+    ...others.map(([rel, href]) => [texts.label(rel), renderLink(href, href)] as const)
+  ])
 }
 
-// A page does not link to itself.
-function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Markup {
-  const { links = {}, ...members } = document as { links?: Record<string, string> }
-  const entries = Object.entries(members)
-  // What is a member and a link is one thing.
-  const others = Object.entries(links).filter(([rel, href]) => href !== here && !Object.hasOwn(members, rel))
-  const show = (name: string, value: unknown): Content => {
-    const shown = renderValue(texts, value, kinds[name])
-    return Object.hasOwn(links, name) ? markup`<a href="${links[name]}">${shown}</a>` : shown
+/** Renders the page that asks before something is done, with all that is known of it. */
+export function renderConfirmation (
+  texts: Texts,
+  title: string,
+  { form, item, entered, others, ...asked }: Confirmation
+): Markup {
+  const { name, singular, title: summary, final, action } = form
+  const { changes, params } = omitRepeated(asked)
+  const warning = name === 'delete' ? texts.willBeGone(texts.label(singular)) : summary
+  return markup`<p dir="auto"><a href="${item}">${title}</a></p>
+${warning !== undefined && markup`<p>${warning}</p>`}
+${final === true && markup`<p><strong>${texts.final}</strong></p>`}
+${renderPart(texts.whatChanges, renderChanges(texts, changes))}
+${others.map(other => renderOther(texts, other))}
+${renderPart(texts.yourEntries, renderParams(texts, params))}
+<form method="post" action="${action}" class="confirm">
+${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
+`)}<button type="submit" class="danger">${nameForm(texts, form)}</button>
+<a href="${item}">${texts.leave}</a>
+</form>`
+}
+
+function renderPart (heading: string, content: Content): Content {
+  return content !== false && markup`<h2>${heading}</h2>
+${content}`
+}
+
+function renderOther (texts: Texts, { singular, title, href, changes }: ChangedItem): Markup {
+  return markup`<h2>${texts.changesToo}</h2>
+<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
+${renderChanges(texts, changes)}`
+}
+
+/** Renders entries of a log one after another: who did what, when, and what it changed. */
+export async function renderTimeline (texts: Texts, entries: readonly LogEntry[]): Promise<Markup> {
+  return markup`<ol class="timeline">
+${await writeInTurns(entries, entry => renderEntry(texts, entry))}</ol>`
+}
+
+function renderEntry (texts: Texts, entry: LogEntry): Markup {
+  const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
+  const { changes, params } = omitRepeated(entry)
+  const by = principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`
+  return markup`<li class="${outcome}">
+<p class="what"><strong>${describeOutcome(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
+<p class="hint">${renderValue(texts, at, 'date-time')}${by}${about && renderAbout(texts, about)}</p>
+${reason !== undefined && markup`<p dir="auto">${formatReason(texts, reason, wrongState)}</p>
+`}${renderChanges(texts, changes)}${renderParams(texts, params)}</li>
+`
+}
+
+function renderAbout (texts: Texts, { singular, id, href }: NonNullable<LogEntry['about']>): Markup {
+  return markup` <bdi>${renderLink(href, texts.togetherWith(texts.item(texts.label(singular), id)))}</bdi>`
+}
+
+type Described = Pick<LogEntry, 'changes' | 'params'>
+
+/**
+ * What was changed and what was sent, with nothing in both: a reason that became the holdReason, a newPrice that became
+ * the price. A change without known values is left out where a parameter has its name.
+ */
+function omitRepeated ({ changes, params }: Described): Described {
+  return {
+    changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
+    params: params.filter(param => !changes.some(({ name, to }) =>
+      to !== undefined && lastWord(name) === lastWord(param.name) && isDeepStrictEqual(to, readKept(param))))
   }
-  return markup`<dl>
-${entries.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd dir="auto">${show(name, value)}</dd>
-`)}${others.map(([rel, href]) => markup`<dt>${texts.label(rel)}</dt><dd><a href="${href}">${href}</a></dd>
-`)}</dl>`
+}
+
+function isKnown ({ from, to }: ShownChange): boolean {
+  return from !== undefined || to !== undefined
+}
+
+// As an item keeps what was sent.
+function readKept ({ value, kind }: ShownMember): unknown {
+  return kind === 'date-time' && typeof value === 'string' ? readDateTime(value) : value
+}
+
+function lastWord (name: string): string | undefined {
+  return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
+}
+
+// The entry itself has all of it.
+const maxText = 1000
+
+function renderChanges (texts: Texts, changes: readonly ShownChange[]): Content {
+  return renderTerms(changes.map(change => [texts.label(change.name), renderChange(texts, change)]), 'changes')
+}
+
+function renderChange (texts: Texts, change: ShownChange): Content {
+  const { from, to, kind } = change
+  if (!isKnown(change)) return texts.changed
+  const show = (value: unknown) => renderShort(texts, value, kind, maxText)
+  return markup`<bdi class="before">${show(from)}</bdi> → <bdi>${show(to)}</bdi>`
+}
+
+function renderParams (texts: Texts, params: readonly ShownMember[]): Content {
+  return renderTerms(params.map(({ name, value, kind }) =>
+    [texts.label(name), renderShort(texts, value, kind, maxText)]))
+}
+
+/** What was done, in a few words. */
+function describeOutcome (texts: Texts, feedback: Feedback): string {
+  const { name, outcome } = feedback
+  if (outcome === 'unchanged') return texts.unchanged
+  if (outcome === 'refused') return texts.refused(nameForm(texts, feedback))
+  if (name === 'create') return texts.created
+  return name === 'delete' ? texts.deleted : texts.done(nameForm(texts, feedback))
+}
+
+/** The message on the page that follows. */
+function describeFeedback (texts: Texts, feedback: Feedback): string {
+  const { name, outcome, revision } = feedback
+  const done = describeOutcome(texts, feedback)
+  return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
+}
+
+/** What has just happened, for the title of a page; undefined where nothing has. */
+export function describeResult (
+  texts: Texts,
+  { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
+): string | undefined {
+  if (refused !== undefined) return texts.notDone
+  return feedback && describeFeedback(texts, feedback)
+}
+
+/** Renders the message. It has the focus, so that screen readers begin with it. */
+export function renderMessage (texts: Texts, feedback: Feedback): Markup {
+  const { revision, current = revision, log } = feedback
+  return markup`<div class="message" role="status" tabindex="-1" autofocus>
+<p>${describeFeedback(texts, feedback)}${current > revision && ` ${texts.changedSince(current)}`}${
+  log !== undefined && markup` <a href="${log}">${texts.logOfDeleted}</a>`}</p>
+</div>`
 }

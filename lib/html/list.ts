@@ -1,17 +1,16 @@
-import type { FormAffordance } from '../representations/form-view.js'
-import type { PageAffordances, PageView } from '../representations/representation.js'
-import { renderRequest } from './curl.js'
-import { renderChips, renderFilterForm } from './filter.js'
-import { renderInputs } from './form.js'
-import type { Markup } from './markup.js'
-import { markup } from './markup.js'
-import { renderMessage } from './message.js'
-import { nameForm } from './operation.js'
+import { isDate } from '../core/values/dates.js'
+import type { Members } from '../core/values/json.js'
+import type {
+  ActiveFilter, Count, FormAffordance, Home, HomeFamily, Kinds, PageAffordances, ShownKind
+} from '../representations/affordances.js'
+import type { PageView } from '../representations/representation.js'
+import { writeInTurns } from '../representations/representation.js'
+import { filterForm, nameForm, renderField, renderInputs, renderRequest } from './form.js'
+import { renderMessage, renderTimeline } from './item.js'
+import type { Content, Markup } from './markup.js'
+import { formatBoolean, markup, renderBadge, renderShort } from './markup.js'
 import { renderRefusal } from './refusal.js'
-import type { Table } from './table.js'
-import { renderTable } from './table.js'
 import type { Texts } from './texts.js'
-import { renderTimeline } from './timeline.js'
 
 /** Renders a page of a collection: a form for a new item, filters, rows, and the pages around it. */
 export async function renderList (
@@ -89,4 +88,151 @@ function renderSize (texts: Texts, { pageSize, url }: PageAffordances, size: num
   const text = texts.number(size)
   if (size === pageSize) return markup`<strong aria-current="true">${text}</strong> `
   return markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${text}</a> `
+}
+
+/** Renders what narrows a list now, each with a way to do without it. */
+function renderChips (texts: Texts, { active, clear }: PageAffordances): Markup | undefined {
+  if (active.length === 0) return undefined
+  return markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
+${active.map(filter => renderChip(texts, filter))}<li><a class="clear" href="${clear}">${texts.clearFilter}</a></li>
+</ul></nav>`
+}
+
+/** Renders the fields to narrow a list by; they are sent as its query. */
+function renderFilterForm (texts: Texts, affordances: PageAffordances): Markup | undefined {
+  const { filters, kept } = affordances
+  if (filters.length === 0) return undefined
+  const action = affordances.url({}).replace(/\?.*$/s, '')
+  const isWrong = filters.some(({ error }) => error !== undefined)
+  return markup`<details class="filter"${isWrong && markup` open`}>
+<summary>${texts.filter}</summary>
+<form method="get" action="${action}">
+${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
+<div class="filters">
+${filters.map(field => renderField(texts, field, filterForm))}
+<div class="field apply"><button type="submit">${texts.applyFilter}</button></div>
+</div>
+</form>
+</details>`
+}
+
+// What is read aloud begins with what is seen.
+function renderChip (texts: Texts, filter: ActiveFilter): Markup {
+  const text = formatFilter(texts, filter)
+  const label = texts.removeFilter(text)
+  return markup`<li><a href="${filter.href}" aria-label="${label}"><bdi>${text}</bdi> <span>×</span></a></li>
+`
+}
+
+function formatFilter (texts: Texts, filter: ActiveFilter): string {
+  const { field, op, isAlternative } = filter
+  const text = texts.condition(texts.label(field), op, formatOperand(texts, filter))
+  return isAlternative ? texts.alternative(text) : text
+}
+
+// What is only a part of a value is shown as it was sent.
+function formatOperand (texts: Texts, { kind, op, value }: ActiveFilter): string {
+  if (op === 'regex' || op === 'has' || op === 'null') return value
+  if (kind === 'boolean') return formatBoolean(texts, value === 'true')
+  if (kind === 'choice') return texts.choice(value)
+  return (kind === 'date' || kind === 'date-time') && isDate(value) ? texts.date(value) : value
+}
+
+interface Table {
+  readonly texts: Texts
+  readonly caption: string
+  readonly items: readonly Members[]
+  readonly columns: readonly string[]
+  readonly kinds: Kinds
+  /** With them, columns can be sorted by and rows lead to their items. */
+  readonly affordances?: PageAffordances
+}
+
+// So few would be far apart in the whole width.
+const fewColumns = 4
+
+// In a list the beginning is enough; all of it is on the item's own page.
+const maxText = 200
+
+async function renderTable (table: Table): Promise<Markup> {
+  const { caption, items, columns } = table
+  const rows = await writeInTurns(items, (item, index) => renderRow(table, item, index))
+  return markup`<section class="wide" aria-label="${caption}" tabindex="0">
+<table${columns.length <= fewColumns && markup` class="few"`}>
+<thead><tr>${columns.map(column => renderHeading(table, column))}</tr></thead>
+<tbody>
+${rows}</tbody>
+</table>
+</section>`
+}
+
+// The title leads to the item; where it is not shown, the first cell does. Others lead to what they refer to.
+function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members, index: number): Markup {
+  const leading = affordances !== undefined && columns.includes(affordances.title) ? affordances.title : columns[0]
+  const cells = columns.map(column => {
+    const value = item[column]
+    const isChoice = kinds[column] === 'choice' && typeof value === 'string'
+    const shown = isChoice ? renderBadge(texts, value) : renderShort(texts, value, kinds[column], maxText)
+    const href = column === leading ? affordances?.address(index) : affordances?.refer?.(index, column)
+    const content = href === undefined ? shown : renderVisibleLink(item, shown, value, href)
+    const className = chooseClass(value, kinds[column], column === leading)
+    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
+  })
+  return markup`<tr>${cells}</tr>
+`
+}
+
+// A text that is not visible cannot be clicked.
+function renderVisibleLink (item: Members, shown: Content, value: unknown, href: string): Markup {
+  const isSeen = value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
+  return markup`<a href="${href}">${isSeen || item.id === undefined ? shown : String(item.id)}</a>`
+}
+
+// The first click sorts upwards, the second downwards.
+function renderHeading ({ texts, kinds, affordances }: Table, column: string): Markup {
+  const label = texts.label(column)
+  const isNumber = kinds[column] === 'integer' || kinds[column] === 'number'
+  const className = isNumber && markup` class="number"`
+  if (affordances === undefined || !affordances.sortable.includes(column)) {
+    return markup`<th scope="col"${className}>${label}</th>`
+  }
+  const { sort } = affordances
+  const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
+  const href = affordances.url({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
+  const sorted = order !== undefined && markup` aria-sort="${order}"`
+  const arrow = order !== undefined && (order === 'ascending' ? ' ↑' : ' ↓')
+  return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
+}
+
+function chooseClass (value: unknown, kind: ShownKind | undefined, isTitle: boolean): string {
+  if (isTitle) return 'title'
+  if (kind === 'integer' || kind === 'number') return 'number'
+  if (kind === 'date' || kind === 'date-time') return 'moment'
+  // Such as an id: its beginning is enough here.
+  return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : 'text'
+}
+
+/** Renders the families at a prefix, with what is known of how many items they have. */
+export function renderHome (texts: Texts, { families }: Home): Markup {
+  return markup`<ul class="home">
+${families.map(family => renderFamily(texts, family))}</ul>`
+}
+
+function renderFamily (texts: Texts, family: HomeFamily): Markup {
+  const { name, version, href, states = [] } = family
+  const count = formatCount(texts, family)
+  return markup`<li>
+<h2><a href="${href}">${texts.family(texts.label(name), version)}</a></h2>
+${count !== undefined && markup`<p>${texts.items(count)}</p>
+`}${states.length > 0 && markup`<ul class="states">
+${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each.state)}</a> ${
+  formatCount(texts, each)}</li>
+`)}</ul>
+`}</li>
+`
+}
+
+function formatCount (texts: Texts, { total, atLeast }: Count): string | undefined {
+  if (total !== undefined) return texts.number(total)
+  return atLeast === undefined ? undefined : texts.atLeast(texts.number(atLeast))
 }

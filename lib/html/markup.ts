@@ -1,3 +1,7 @@
+import { isDate, readDateTime } from '../core/values/dates.js'
+import type { ShownKind } from '../representations/affordances.js'
+import type { Texts } from './texts.js'
+
 /** Text that is markup already. */
 export class Markup {
   // Only declared: to define it would cost a further call for every object.
@@ -18,7 +22,8 @@ export function markup (strings: TemplateStringsArray, ...values: readonly Conte
   let text = strings[0] as string
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
-    text += (value instanceof Markup ? value.text : render(value)) + (strings[index + 1] as string)
+    if (value !== undefined && value !== false) text += value instanceof Markup ? value.text : render(value)
+    text += strings[index + 1] as string
   }
   return new Markup(text)
 }
@@ -38,3 +43,73 @@ const special = /[&<>"'\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\p{No
 
 const references: Readonly<Record<string, string>> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
+
+/** Renders a value as people read it. */
+export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
+  if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
+  if (typeof value === 'boolean') return formatBoolean(texts, value)
+  if (typeof value === 'number') return renderNumber(texts, value, kind)
+  if (typeof value === 'object') return renderObject(texts, value)
+  const text = String(value)
+  if (kind === 'choice') return texts.choice(text)
+  if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
+  // What was sent may be of another zone.
+  const moment = kind === 'date-time' ? readDateTime(text) : undefined
+  return moment === undefined ? text : renderMoment(texts, moment)
+}
+
+/** The same, with no more than the beginning of a long text. */
+export function renderShort (texts: Texts, value: unknown, kind: ShownKind | undefined, maxLength: number): Content {
+  const shown = renderValue(texts, value, kind)
+  return typeof shown === 'string' ? shorten(shown, maxLength) : shown
+}
+
+// To the minute; the title has it exactly.
+function renderMoment (texts: Texts, moment: string): Markup {
+  return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
+}
+
+// What is counted or measured, a script writes as the reader's system does.
+function renderNumber (texts: Texts, value: number, kind: ShownKind | undefined): Content {
+  if (kind !== 'integer' && kind !== 'number') return String(value)
+  return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
+}
+
+// One member after another if they are plain; what is deeper is for programs.
+function renderObject (texts: Texts, value: object): Content {
+  const entries = Object.entries(value)
+  if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
+  if (entries.length === 0) return renderValue(texts, undefined)
+  const format = (member: unknown) => typeof member === 'boolean' ? formatBoolean(texts, member) : String(member)
+  return entries.map(([name, member]) => `${texts.label(name)}: ${format(member)}`).join('; ')
+}
+
+/** Yes or no. */
+export function formatBoolean ({ yes, no }: Texts, value: boolean): string {
+  return value ? yes : no
+}
+
+/** Renders one of a few words, so that it is seen at a glance. */
+export function renderBadge (texts: Texts, value: string): Markup {
+  return markup`<span class="badge">${texts.choice(value)}</span>`
+}
+
+/** Renders a link; only its content where its address is not known. */
+export function renderLink (href: string | undefined, content: Content): Content {
+  return href === undefined ? content : markup`<a href="${href}">${content}</a>`
+}
+
+/** Renders names, each with its content; nothing where there are none. */
+export function renderTerms (terms: readonly (readonly [name: string, content: Content])[], className = ''): Content {
+  return terms.length > 0 && markup`<dl${className !== '' && markup` class="${className}"`}>
+${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content}</dd>
+`)}</dl>
+`
+}
+
+/** The beginning of a long text. */
+export function shorten (text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  // Of a long one, no more is taken apart than may be shown.
+  return `${[...text.slice(0, 2 * maxLength)].slice(0, maxLength - 1).join('')}…`
+}

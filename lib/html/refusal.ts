@@ -1,11 +1,9 @@
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, Refusal } from '../representations/form-view.js'
-import type { WrongState } from '../representations/item-view.js'
+import type { FormAffordance, Refusal, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
-import { labelField, toFieldId } from './form.js'
+import { labelField, nameForm, toFieldId } from './form.js'
 import type { Content, Markup } from './markup.js'
-import { markup } from './markup.js'
-import { nameForm } from './operation.js'
+import { markup, renderTerms } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders why a request was refused, as a page. */
@@ -41,9 +39,7 @@ export function renderRefusal (
 <p dir="auto">${reason}</p>
 ${flaws.length > 0 && renderTexts(flaws)}
 ${entered.length > 0 && markup`<p>${texts.entered}</p>
-<dl>
-${entered.map(([name, value]) => markup`<dt>${texts.label(name)}</dt><dd dir="auto">${value}</dd>
-`)}</dl>`}
+${renderTerms(entered.map(([name, value]) => [texts.label(name), value]))}`}
 </div>`
 }
 

@@ -1,4 +1,4 @@
-/** The look of all pages: small, without images or scripts, light or dark as the reader's system is. */
+/** The style of all pages: light or dark as the reader's system is; on a phone, each row of a list is a card. */
 export const style = `
 :root {
   color-scheme: light dark; --ink: #1c2024; --faint: #5b6470; --line: #d5dae1; --paper: #fff;
@@ -71,4 +71,180 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
   header > a:last-child { margin-left: 0 }
   dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
 }
+.tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
+.tools > details { margin: 0 }
+.tools > details[open] { flex-basis: 100% }
+.tools > details > summary {
+  display: inline-block; list-style: none; min-height: 2.5rem; padding: .4rem 1rem; border-radius: .3rem;
+  border: 1px solid var(--faint); color: var(--ink); font-weight: 600
+}
+.tools > details > summary::-webkit-details-marker { display: none }
+.tools > details > summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
+.tools > details[open] > summary { margin-bottom: .5rem }
+.tools > details[open] > summary::after { content: "▴" }
+.tools > .create > summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
+.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
+.filters {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem;
+  align-items: start
+}
+.filters .apply { grid-column: 1 / -1 }
+.filters .field { margin-bottom: 0 }
+.chips ul { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; padding: 0; list-style: none }
+.chips a {
+  display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .15rem .75rem;
+  color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
+}
+.chips a:hover { border-color: var(--accent) }
+.chips a.clear {
+  padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
+}
+.chips span { color: var(--faint) }
+.home {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
+  margin: 0; padding: 0; list-style: none
+}
+.home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+.home h2 { margin: 0 }
+.home p { margin: .25rem 0 0; color: var(--faint) }
+.states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: .75rem 0 0; padding: 0; list-style: none }
+.states .badge { background: var(--paper); color: inherit }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; width: 100% }
+table.few { width: auto; min-width: min(100%, 32rem) }
+th, td { text-align: start; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
+th:last-child, td:last-child { padding-right: 0 }
+th { white-space: nowrap; font-size: .875rem }
+th a { color: inherit; text-decoration: none }
+th a:hover { text-decoration: underline }
+th[aria-sort] a { color: var(--accent) }
+tbody tr:hover { background: var(--panel) }
+td { max-width: 22rem; overflow-wrap: anywhere }
+td > div {
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
+}
+td a { text-decoration-thickness: 1px; text-underline-offset: .2em }
+td a:focus-visible { outline-offset: -3px }
+td.title { min-width: 8rem; font-weight: 600 }
+td.long { max-width: 10rem }
+td.long > div { display: block; text-overflow: ellipsis; white-space: nowrap }
+.number { text-align: right }
+td.number, td.moment { font-variant-numeric: tabular-nums }
+td.moment { white-space: nowrap }
+.empty { padding: 1.5rem 0; color: var(--faint) }
+nav.pages {
+  display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; margin: 1rem 0; align-items: baseline; font-size: .9375rem
+}
+nav.pages .size { color: var(--faint) }
+nav.pages .size + .size { margin-left: auto }
+nav.pages strong { color: var(--ink) }
+@media (max-width: 40rem) {
+  .wide { overflow-x: visible }
+  .wide thead {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap
+  }
+  .wide table, .wide tbody { display: block }
+  .wide tbody tr {
+    display: block; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .75rem; margin-bottom: .75rem
+  }
+  .wide td {
+    display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .15rem 0; max-width: none;
+    text-align: end; white-space: normal
+  }
+  .wide td::before { content: attr(data-label); color: var(--faint); font-weight: 400; flex: none; max-width: 50% }
+  .wide td > div { min-width: 0 }
+  .wide td.title { text-align: start; font-size: 1.0625rem }
+  .wide td.title::before { content: none }
+  nav.pages .size + .size { margin-left: 0 }
+}
+.badge {
+  display: inline-block; font-size: .875rem; font-weight: 500; line-height: 1.4; vertical-align: middle;
+  white-space: nowrap; padding: .1rem .6rem;
+  background: var(--panel); border: 1px solid var(--line); border-radius: 1rem
+}
+.message {
+  background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;
+  padding: .75rem 1rem; margin: 1rem 0; font-weight: 600
+}
+.message p { margin: 0 }
+.message:focus, .refused:focus { outline: none }
+.operation { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 .5rem; max-width: 46rem }
+.operation > summary { padding: .6rem 1rem; font-weight: 600 }
+.operation.danger > summary { color: var(--bad) }
+.operation > form { border: 0; border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem }
+.operation > form > .hint { margin: 0 0 .75rem }
+.request { margin: 1rem 0 0 }
+.request > summary { font-size: .875rem; padding: 0 }
+.curl {
+  display: block; font-size: .8125rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .15rem 0 .75rem;
+  padding: .5rem .75rem; background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
+}
+.confirm { margin-top: 1.5rem }
+.confirm a { margin-left: .75rem }
+.timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
+.timeline + h2 { margin-top: 1.25rem }
+.timeline li { position: relative; padding-bottom: 1rem }
+.timeline li::before {
+  content: ""; position: absolute; left: -1.62rem; top: .45rem; width: .65rem; height: .65rem; border-radius: 50%;
+  background: var(--accent); border: 2px solid var(--paper)
+}
+.timeline .refused { color: inherit; background: none; border: 0; padding: 0 0 1rem; margin: 0 }
+.timeline .refused p { margin: 0 }
+.timeline .refused strong { color: var(--bad) }
+.timeline .refused a { color: var(--accent) }
+.timeline .refused::before { background: var(--bad) }
+.timeline .unchanged::before { background: var(--faint) }
+.timeline p { margin: 0 }
+.timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
+.timeline dl + dl { margin-top: 0 }
+.timeline dd { max-height: 6rem; overflow-y: auto }
+.changes .before { color: var(--faint); text-decoration: line-through }
+@media (max-width: 34rem) {
+  .confirm a { display: block; margin: .5rem 0 0 }
+}
+@media print {
+  form, .operations, .message, nav, footer { display: none }
+  body { max-width: none; padding: 0; color: #000; background: #fff }
+  .timeline dd { max-height: none }
+}
+`
+
+/**
+ * The little that a browser does better by itself: the reader's own time and numbers, no empty parameters in an
+ * address. Everything works without it. As text, since what is compiled or bundled later would no longer be what the
+ * policy has the hash of.
+ */
+export const script = `
+'use strict';
+(() => {
+  const each = (selector, act) => { for (const element of document.querySelectorAll(selector)) act(element) }
+
+  const localize = (element, text) => {
+    if (text === element.textContent) return
+    element.title ||= element.textContent
+    element.textContent = text
+  }
+  const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
+  const number = new Intl.NumberFormat(undefined, { maximumFractionDigits: 20 })
+  each('time[datetime]', time => {
+    const date = new Date(time.dateTime)
+    if (!Number.isNaN(date.getTime())) localize(time, (time.dateTime.length > 10 ? moment : day).format(date))
+  })
+  each('data.number', data => localize(data, number.format(data.value)))
+  each('.origin', place => { place.textContent = location.origin })
+
+  // A message is shown once, not again when the page is reloaded or its address is sent to others.
+  const address = new URL(location.href)
+  if (address.searchParams.has('_command')) {
+    address.searchParams.delete('_command')
+    history.replaceState(null, '', address)
+  }
+
+  // By its attribute: a field could be named like a member of the form.
+  document.addEventListener('formdata', ({ target, formData }) => {
+    if (target.getAttribute('method') !== 'get') return
+    for (const [name, value] of [...formData]) if (value === '') formData.delete(name)
+  })
+})()
 `

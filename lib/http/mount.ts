@@ -1,13 +1,15 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorCodes } from '../core/errors.js'
 import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller } from '../core/service/caller.js'
 import type { Makers } from '../core/service/makers.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
-import type { Neighbours } from './neighbours.js'
 import type { Retirement } from './retirement.js'
+import { announceRetirement, hasEnded } from './retirement.js'
+import type { Endpoint } from './routes.js'
 import type { Urls } from './urls.js'
 
 /** One registration of a family in an application: everything that its requests need. */
@@ -34,11 +36,9 @@ export interface Mount {
   readonly forms: ReadonlySet<string>
   /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
   readonly schemas: Map<string, TSchema>
-  /** How many flaws a problem names. */
-  readonly maxFlaws: number
   readonly trustedOrigins: readonly string[]
-  /** Whether it asks for the paths without a version. */
-  readonly unversioned: boolean
+  /** Whether it asks for the paths without a version; false where it leaves them to others. */
+  readonly unversioned: boolean | undefined
   readonly retirement: Retirement
   /** Whether the host says who may do what, so that pages differ by who asks. */
   readonly isGuarded: boolean
@@ -55,4 +55,90 @@ export interface Exchange {
   readonly choice: Choice
   /** The suffix of the path that chose the representation. */
   readonly suffix?: string | undefined
+}
+
+/** Something that belongs to a mount. */
+type Owned<T> = T & { readonly mount: Mount }
+
+/** The families that are registered in one scope at one prefix, and what they share. */
+export class Neighbours {
+  readonly mounts: Mount[] = []
+  /** All that can be asked for here. */
+  readonly endpoints: Owned<{ readonly endpoint: Endpoint }>[] = []
+  /** Whether there is anything at the prefix itself. */
+  hasHome = false
+  /** The families whose commands are put under `/rest/commands`, by their singulars. */
+  readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
+  /** How those commands are described: every family adds its own. */
+  readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
+  readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
+
+  /** The mount of a family beside another one: of the same version, where there is one. */
+  find (family: string, beside: Mount): Mount | undefined {
+    const mounts = this.mounts.filter(mount => mount.family.name === family)
+    return mounts.find(({ version }) => version === beside.version) ?? mounts[0]
+  }
+
+  /** All but those that have ended. */
+  list (): Mount[] {
+    return this.mounts.filter(({ retirement }) => !hasEnded(retirement))
+  }
+
+  /** Adds a family to those under `/rest/commands`. Returns whether no version of it was there. */
+  addCommands (mount: Mount, put: Endpoint['handler']): boolean {
+    const { singular } = mount.family
+    const before = this.commands.get(singular)?.mount
+    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put })
+    return before === undefined
+  }
+
+  /**
+   * What a mount has to declare of an endpoint that has no version in its path: nothing where another version of the
+   * family has declared it, whether that one keeps it or not.
+   */
+  addUnversioned (mount: Mount, endpoint: Endpoint): Endpoint[] {
+    const key = `${endpoint.method} ${endpoint.path}`
+    const before = this.#unversioned.get(key)
+    if (!takesOver(mount, before?.mount, endpoint.path)) return []
+    const owned = { mount, endpoint: announceRetirement(endpoint, mount.retirement) }
+    this.#unversioned.set(key, owned)
+    if (before !== undefined) {
+      Object.assign(before.endpoint.schema, { deprecated: false }, owned.endpoint.schema)
+      return []
+    }
+    const get = (): Endpoint => (this.#unversioned.get(key) as typeof owned).endpoint
+    return [{
+      ...owned.endpoint,
+      before: reply => get().before?.(reply),
+      handler: (request, reply) => get().handler(request, reply)
+    }]
+  }
+
+  /** Whether a path without a version is this mount's. */
+  isOwner (mount: Mount, method: Endpoint['method'], path: string): boolean {
+    return this.#unversioned.get(`${method} ${path}`)?.mount === mount
+  }
+}
+
+/** Of several versions of a family, the first has the paths without a version, or the one that asks for them. */
+function takesOver (mount: Mount, before: Mount | undefined, path: string): boolean {
+  if (before === undefined) return true
+  const { name } = mount.family
+  if (before.family.name !== name) throw new errorCodes.FST_DEALBOOK_NAME_TAKEN(name, path, before.family.name)
+  if (before.unversioned === true && mount.unversioned === true) {
+    throw new errorCodes.FST_DEALBOOK_UNVERSIONED_TWICE(name)
+  }
+  return mount.unversioned === true
+}
+
+// By scope and prefix. In one scope all have the same hooks, so that a route of one may answer for another.
+const places = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
+
+/** The families that are registered in a scope at a prefix. */
+export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbours {
+  let prefixes = places.get(scope)
+  if (prefixes === undefined) places.set(scope, prefixes = new Map<string, Neighbours>())
+  let here = prefixes.get(prefix)
+  if (here === undefined) prefixes.set(prefix, here = new Neighbours())
+  return here
 }

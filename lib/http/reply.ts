@@ -55,19 +55,12 @@ function takeAsIs (text: string): string {
   return text
 }
 
-/** How a mount shows problems. */
-export interface ProblemSettings {
-  readonly chooser: Chooser
-  /** How many flaws a problem names. */
-  readonly maxFlaws: number
-}
-
 /** What people are told of a problem besides, and where they can go from it. */
 type Guide = (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
 
 /** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
 export function sendProblem (
-  { chooser, maxFlaws }: ProblemSettings,
+  { chooser }: { readonly chooser: Chooser },
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -87,7 +80,7 @@ export function sendProblem (
     .header('cache-control', 'no-store')
     .send(write({
       kind: 'problem',
-      document: problem.document(instance, maxFlaws),
+      document: problem.document(instance),
       log: problem.log,
       ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
     }))

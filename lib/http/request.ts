@@ -5,7 +5,7 @@ import { readTextParameter, splitQuery } from '../core/query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
 import { shorten } from '../core/values/shorten.js'
 import type { Wish } from './negotiate.js'
-import { readRouterSetting } from './router.js'
+import { isRouterSet } from './router.js'
 
 /** The path and the query string of a request. */
 interface SplitUrl {
@@ -36,7 +36,7 @@ function findQuery (url: string, { server }: FastifyRequest): number {
   const mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
   const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
-  return isFirst && readRouterSetting(server, 'useSemicolonDelimiter') ? semicolon : mark
+  return isFirst && isRouterSet(server, 'useSemicolonDelimiter') ? semicolon : mark
 }
 
 // A request may name a host in its target (RFC 9112, 3.2.2), which the router passes over; and at the beginning of a

@@ -1,6 +1,5 @@
-import type { FieldCondition } from '../core/storage/storage.js'
-import type { FormAffordance, FormField, Refusal } from './form-view.js'
-import type { Confirmation, Feedback, LogEntry, ShownKind, UnavailableOperation } from './item-view.js'
+import type { FieldCondition, Kind } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -143,4 +142,157 @@ export interface ActiveFilter {
   readonly isAlternative: boolean
   /** The list without it. */
   readonly href: string
+}
+
+/** Why a form was refused. */
+export interface Refusal {
+  readonly problem: Members
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+  /** What was entered, if the form it was entered in is no longer on the page. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** A form that POSTs what a person enters. */
+export interface FormAffordance {
+  /** Of the operation, `create` or `delete`. */
+  readonly name: string
+  /** The singular of the family. */
+  readonly singular: string
+  /** Its summary in the definition. */
+  readonly title?: string | undefined
+  /** Whether the person is asked first. */
+  readonly danger?: boolean | undefined
+  /** Whether the person is asked first, and warned that it cannot be undone. */
+  readonly final?: boolean | undefined
+  /** Whether this is what was refused. */
+  readonly isRefused: boolean
+  /** The same as a request of a program. */
+  readonly request?: SampleRequest | undefined
+  readonly action: string
+  readonly fields: readonly FormField[]
+  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
+  readonly key: string
+  /** Sent along where a write must name the revision that it is based on. */
+  readonly revision?: number | undefined
+}
+
+/** A field of a form. */
+export interface FormField {
+  readonly name: string
+  /** The name of the member that it is about. */
+  readonly label: string
+  /** What a filter asks of it, where it is not to be equal. */
+  readonly bound?: 'from' | 'to' | 'has' | undefined
+  readonly kind: Kind
+  readonly required: boolean
+  readonly description?: string | undefined
+  readonly values?: readonly string[] | undefined
+  readonly minimum?: number | undefined
+  readonly maxLength?: number | undefined
+  /** What was entered before, or what the item has. */
+  readonly value?: string | undefined
+  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  readonly was?: string | undefined
+  /** What was wrong with it. */
+  readonly error?: string | undefined
+}
+
+/** The kind of a value, for people: a choice is one of a few words. */
+export type ShownKind = Kind | 'choice'
+
+/** A member as it is shown: of an item, or of what was sent with a command. */
+export interface ShownMember {
+  readonly name: string
+  readonly value: unknown
+  readonly kind?: ShownKind | undefined
+}
+
+/** A member before and after a change; neither, where they were too long to be kept. */
+export interface ShownChange {
+  readonly name: string
+  readonly kind?: ShownKind | undefined
+  readonly from?: unknown
+  readonly to?: unknown
+}
+
+/** An operation that the state of an item does not allow, for no other reason. */
+export interface WrongState {
+  readonly operation: string
+  readonly singular: string
+  readonly state?: string | undefined
+  /** The operations that are allowed now. */
+  readonly allowed: readonly string[]
+}
+
+/** The outcome of a command. */
+export interface Feedback {
+  /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
+  readonly name: string
+  /** Of the item. */
+  readonly singular: string
+  readonly outcome: 'done' | 'unchanged' | 'refused'
+  /** That of the item after it. */
+  readonly revision: number
+  /** That of the item now, where it is there. */
+  readonly current?: number | undefined
+  /** The log of the item, where it was deleted. */
+  readonly log?: string | undefined
+}
+
+/** An entry of the log, for people. */
+export interface LogEntry extends Feedback {
+  /** Where it is. */
+  readonly href: string
+  readonly at: string
+  readonly principal?: string | undefined
+  /** The item that it was done to, where it changed this one too. */
+  readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** Why it was refused, as in the problem. */
+  readonly reason?: string | undefined
+  /** The same, where it was for the state alone. */
+  readonly wrongState?: WrongState | undefined
+}
+
+/** A different item that changes too. */
+export interface ChangedItem {
+  readonly singular: string
+  /** What it is called. */
+  readonly title: string
+  /** Where it is, as far as that is known. */
+  readonly href?: string | undefined
+  readonly changes: readonly ShownChange[]
+}
+
+/** A question before something is done. */
+export interface Confirmation {
+  /** The form that does it. */
+  readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
+  /** Where the item is. */
+  readonly item: string
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** The others that change with it, as far as the caller may read them. */
+  readonly others: readonly ChangedItem[]
+  /** What is sent along, field by field. */
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
+/** An operation that cannot be done now, and why not. */
+export interface UnavailableOperation {
+  readonly name: string
+  /** As in a problem. */
+  readonly reason: string
+  /** The same, where it is for the state alone. */
+  readonly wrongState?: WrongState | undefined
+}
+
+/** A request of a program that does the same as the button of a form. */
+export interface SampleRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Members | undefined
 }

@@ -1,11 +1,7 @@
 import type { Field } from '../core/storage/storage.js'
+import { Turn } from '../core/storage/turn.js'
 import type { Members } from '../core/values/json.js'
-import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances } from './affordances.js'
-import type { ShownKind, WrongState } from './item-view.js'
-
-export type {
-  ActiveFilter, Count, Crumb, Home, HomeFamily, ItemAffordances, Kinds, Link, PageAffordances, Site, SiteFamily
-} from './affordances.js'
+import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances, ShownKind, WrongState } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
@@ -105,4 +101,18 @@ export function listKinds (fields: readonly Field[]): Kinds {
 export function showKind ({ name, kind, values }: Pick<Field, 'name' | 'kind' | 'values'>): ShownKind {
   if (values !== undefined) return 'choice'
   return name === 'id' ? 'string' : kind
+}
+
+/** Writes one after the other, and lets other requests go on from time to time: what people enter can be long. */
+export async function writeInTurns<Item, Written> (
+  items: readonly Item[],
+  write: (item: Item, index: number) => Written
+): Promise<Written[]> {
+  const turn = new Turn()
+  const written: Written[] = []
+  for (const item of items) {
+    written.push(write(item, written.length))
+    if (turn.isOver) await turn.pass()
+  }
+  return written
 }

@@ -12,7 +12,7 @@ export interface KeptItems {
   findEqual (family: string, values: Readonly<Record<string, unknown>>): Iterable<Stored>
 }
 
-/** What is looked at when an item of a family changes. */
+/** What is checked when an item of a family changes. */
 interface Rules {
   readonly unique: readonly (readonly string[])[]
   /** Fields, and the families that they refer to. */
@@ -22,8 +22,7 @@ interface Rules {
   complete (item: Stored): Stored
 }
 
-/** The items that a commit leaves, or undefined where it deletes one, by family and id. */
-type Outcome = ReadonlyMap<string, ReadonlyMap<Id, Stored | undefined>>
+type Write = Extract<Change, { readonly item: Stored }>
 
 /**
  * Keeps what families declare by `unique` and `references`, for a storage that makes one commit after the other and has
@@ -42,7 +41,7 @@ export class KeyRules {
   readonly #shapes = new Map<string, FamilyShape>()
   #rules: ReadonlyMap<string, Rules> = new Map()
 
-  /** @param present the items of the family that are there, which must not break a rule that is new */
+  /** @param present the items of the family so far, which must not break a rule that is new */
   add (shape: FamilyShape, present: Iterable<Stored> = []): void {
     const before = this.#shapes.get(shape.name)
     const merged = mergeShapes(before, shape)
@@ -54,32 +53,40 @@ export class KeyRules {
   /** Throws `ConstraintError` where the items would break a rule once the changes are made. */
   check (changes: readonly Change[], items: KeptItems): void {
     if (!changes.some(({ family }) => this.#rules.has(family))) return
-    const outcome = this.#workOut(changes)
+    const outcome = this.#workOut(changes, items)
     for (const change of changes) {
       const rules = this.#rules.get(change.family)
       if (rules === undefined) continue
-      if (change.type === 'delete') checkUses(change, rules, outcome, items)
-      if ('item' in change) {
-        checkUnique(change, rules, outcome, items)
-        checkReferences(change, rules, outcome, items)
-      }
+      if (change.type === 'delete') checkUses(change, rules, outcome)
+      else if (change.type !== 'require') checkWrite(change, rules, outcome)
     }
   }
 
-  #workOut (changes: readonly Change[]): Outcome {
-    const outcome = new Map<string, Map<Id, Stored | undefined>>()
+  /** The items as they will be. */
+  #workOut (changes: readonly Change[], items: KeptItems): KeptItems {
+    const changed = new Map<string, Map<Id, Stored | undefined>>()
     for (const change of changes) {
       const { family } = change
       const complete = this.#rules.get(family)?.complete
       if (complete === undefined || change.type === 'require') continue
-      const changed = outcome.get(family) ?? new Map<Id, Stored | undefined>()
-      outcome.set(family, changed.set(getId(change), change.type === 'delete' ? undefined : complete(change.item)))
+      const ofFamily = changed.get(family) ?? new Map<Id, Stored | undefined>()
+      changed.set(family, ofFamily.set(getId(change), change.type === 'delete' ? undefined : complete(change.item)))
     }
-    return outcome
+    return {
+      get (family, id) {
+        const ofFamily = changed.get(family)
+        return ofFamily?.has(id) === true ? ofFamily.get(id) : items.get(family, id)
+      },
+      * findEqual (family, values) {
+        const ofFamily = changed.get(family) ?? new Map<Id, Stored | undefined>()
+        for (const item of ofFamily.values()) if (item !== undefined && hasValues(item, values)) yield item
+        for (const item of items.findEqual(family, values)) if (!ofFamily.has(item.id)) yield item
+      }
+    }
   }
 }
 
-/** The rows of fields by which items are looked for to keep the rules of a family. */
+/** The rows of fields by which items are found to keep the rules of a family. */
 export function listKeys ({ unique = [], references = {} }: FamilyShape): (readonly string[])[] {
   return [...unique, ...Object.keys(references).map(field => [field])]
 }
@@ -96,55 +103,30 @@ function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
     unique.length + references.length + referrers.length > 0))
 }
 
-type Write = Extract<Change, { readonly item: Stored }>
-
-function checkUnique (change: Write, { unique, complete }: Rules, outcome: Outcome, items: KeptItems): void {
+function checkWrite (change: Write, { unique, references, complete }: Rules, outcome: KeptItems): void {
   const { family } = change
   const item = complete(change.item)
+  const before = change.type === 'replace' && change.current !== undefined ? complete(change.current) : undefined
+  // What is absent breaks no rule, and what stays as it was has been checked before.
+  const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
+    !(before !== undefined && fields.every(field => before[field] === item[field]))
   for (const fields of unique) {
-    const values = Object.fromEntries(fields.map(field => [field, item[field]]))
-    if (Object.values(values).some(isAbsent) || isKept(change, complete, fields)) continue
-    const changed = outcome.get(family)
-    const others = [...items.findEqual(family, values)].filter(({ id }) => changed?.has(id) !== true)
-    const equal = [...changed?.values() ?? []].filter(other => other !== undefined && hasValues(other, values))
-    if ([...others, ...equal].some(other => other?.id !== item.id)) {
-      throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
+    if (!isToCheck(fields)) continue
+    for (const other of outcome.findEqual(family, Object.fromEntries(fields.map(field => [field, item[field]])))) {
+      if (other.id !== item.id) throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
     }
   }
-}
-
-function checkReferences (change: Write, { references, complete }: Rules, outcome: Outcome, items: KeptItems): void {
-  const item = complete(change.item)
-  for (const [field, to] of references) {
-    const id = item[field] as Id | null | undefined
-    if (isAbsent(id) || isKept(change, complete, [field])) continue
-    const changed = outcome.get(to)
-    const referred = changed?.has(id) === true ? changed.get(id) : items.get(to, id)
-    if (referred !== undefined) continue
-    throw new ConstraintError(change.family, item.id, 'reference', { fields: [field], other: to, declared: true })
+  for (const [field, other] of references) {
+    if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
+    throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
   }
 }
 
-function checkUses (
-  { family, id }: Extract<Change, { readonly type: 'delete' }>,
-  { referrers }: Rules,
-  outcome: Outcome,
-  items: KeptItems
-): void {
-  for (const [by, field] of referrers) {
-    const values = { [field]: id }
-    const changed = outcome.get(by)
-    const refuse = (): never => { throw new ConstraintError(family, id, 'in-use', { other: by, declared: true }) }
-    for (const other of changed?.values() ?? []) if (other !== undefined && hasValues(other, values)) refuse()
-    for (const other of items.findEqual(by, values)) if (changed?.has(other.id) !== true) refuse()
+function checkUses ({ family, id }: { family: string, id: Id }, { referrers }: Rules, outcome: KeptItems): void {
+  for (const [other, field] of referrers) {
+    const [referring] = outcome.findEqual(other, { [field]: id })
+    if (referring !== undefined) throw new ConstraintError(family, id, 'in-use', { other, declared: true })
   }
-}
-
-/** Whether fields are known to stay as they are: then they have been looked at before. */
-function isKept (change: Write, complete: Rules['complete'], fields: readonly string[]): boolean {
-  if (change.type !== 'replace' || change.current === undefined) return false
-  const [before, after] = [complete(change.current), complete(change.item)]
-  return fields.every(field => before[field] === after[field])
 }
 
 function hasValues (item: Stored, values: Readonly<Record<string, unknown>>): boolean {

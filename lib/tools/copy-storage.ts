@@ -7,35 +7,35 @@ import { listShapes } from '../core/family/keys.js'
 import { checkMappedFamilies, noteShapes } from '../core/service/mapped-families.js'
 import { isStorage } from '../core/service/storage-access.js'
 import { ConstraintError } from '../core/storage/constraint-error.js'
-import type { Change, Condition, FamilyShape, Id, Order, Query, Storage, Stored } from '../core/storage/storage.js'
+import type { Change, Condition, FamilyShape, Id, Query, Storage, Stored } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turn.js'
 
 /** What is copied, and how. */
 export interface CopyOptions {
   /**
    * All families that the storage keeps; of one with several versions, those that together have all its fields. The
-   * log of all families, and what was kept to answer commands again, is copied with them.
+   * log of all families, with the results of commands for retries, is copied with them.
    */
   readonly families: readonly AnyFamily[]
-  /** Called for each family when it begins, and after every commit. */
+  /** Called for each family before its first commit, and after every commit. */
   readonly onProgress?: (progress: CopyProgress) => void
-  /** Ends it between two commits; the next copy goes on from there. */
+  /** Ends it between two commits; the next copy continues from there. */
   readonly signal?: AbortSignal
 }
 
-/** How far a copy is. */
+/** The progress of a copy. */
 export interface CopyProgress {
   /** The name of the family; `commands` is the log of all of them. */
   readonly family: string
-  /** How many are in the target, those of an interrupted copy among them. */
+  /** How many are in the target, including those of an interrupted copy. */
   readonly copied: number
   readonly total: number
 }
 
 /**
- * Copies everything from one storage into another, as from SQLite to PostgreSQL: items with their revisions and dates,
- * logs, and what was kept to answer commands again. Nobody may write to either meanwhile. A target that holds anything
- * else than the beginning of this copy is refused before anything is written; one that was interrupted goes on.
+ * Copies everything from one storage into another, such as from SQLite to PostgreSQL: items with their revisions and
+ * dates, and logs, with the results of commands for retries. Stop all writes to both before. A target that holds
+ * anything but the beginning of this copy is refused before anything is written; an interrupted copy continues.
  *
  * @example
  * await copyStorage(sqliteStorage({ file: 'dealbook.db' }), postgresStorage({ connectionString }), {
@@ -57,7 +57,7 @@ export async function copyStorage (
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)
-      // What was there may refer to nothing, or to what is copied later.
+      // Items may refer to nothing, or to what is copied later.
       const { references, ...copied } = shape
       await to.prepare(copied)
     }
@@ -82,8 +82,8 @@ export async function copyStorage (
       onProgress?.({ family, copied, total })
     }
     if (copied === total) return copied
-    throw refuse(`${family} had ${total} items when it began, and ${copied} were copied: somebody writes to one of ` +
-      'the storages. Stop that, and begin again with an empty one')
+    throw refuse(`${family} had ${total} items at the start, and ${copied} were copied: something writes to one of ` +
+      'the storages. Stop it, and start again with an empty target')
   }
 }
 
@@ -110,20 +110,11 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
   })
 }
 
-/** Refuses where the log tells of a family that would be left behind. */
+/** Refuses a log with commands of a family that would not be copied. */
 async function refuseUnnamed (from: Storage, names: readonly string[]): Promise<void> {
-  const [index = []] = commandsShape.indexes
-  const order = index.map((field): Order => ({ field, descending: false }))
-  const sorted = [undefined, ...[...names].sort(), undefined]
-  for (const [at, below] of sorted.slice(0, -1).entries()) {
-    const above = sorted[at + 1]
-    const where: Condition[] = [
-      ...(below === undefined ? [] : [{ field: 'family', op: 'gt', value: below } as const]),
-      ...(above === undefined ? [] : [{ field: 'family', op: 'lt', value: above } as const])
-    ]
-    const { items: [entry] } = await from.find('commands', { where, order, offset: 0, limit: 1, count: false })
-    if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
-  }
+  const where: Condition[] = [{ field: 'family', op: 'ne', values: names }]
+  const { items: [entry] } = await from.find('commands', { ...selectAfter(undefined, 1), where })
+  if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
 }
 
 /** Where an interrupted copy ended: all that the target has must be what the source begins with. */
@@ -143,8 +134,8 @@ async function findEnd (
       return original === undefined || !isDeepStrictEqual(toCopy(part, item), toCopy(part, original))
     })
     if (other !== undefined) {
-      throw refuse(`the target has ${part.name} "${other.id}" already, which is no copy of what the source has. ` +
-        'Begin with an empty one')
+      throw refuse(`the target already has ${part.name} "${other.id}", which is no copy of an item of the source. ` +
+        'Start with an empty one')
     }
     after = present.at(-1)?.id
     count += present.length
@@ -163,9 +154,9 @@ function toCopy ({ name, members }: Part, item: Stored): Stored {
   return { ...Object.fromEntries(entries) as unknown as Stored, revision: Math.max(1, item.revision) }
 }
 
-// What is read at once, in characters of its JSON, so that wide rows do not fill the memory.
+// The most that is read at once, in characters of JSON, so that wide rows do not fill the memory.
 const batchLength = 500_000
-// Nobody knows how wide the rows are before the first.
+// How wide the rows are is not known before the first.
 const firstRows = 10
 const maxRows = 1000
 
@@ -186,7 +177,7 @@ function selectAfter (id: Id | undefined, limit: number): Query {
   return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
 }
 
-/** What a rule of the target does not take. */
+/** Names the items of which a rule of the target refuses one. */
 function explain (error: unknown, family: string, items: readonly Stored[]): unknown {
   if (!(error instanceof ConstraintError)) return error
   const { rule, fields } = error

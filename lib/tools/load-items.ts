@@ -13,33 +13,29 @@ import { endLongTurn } from '../core/storage/turn.js'
 import type { Row } from './load-row.js'
 import { makeRowReader, refuseRow } from './load-row.js'
 
-/** How a load goes. */
+/** Options of `loadItems`. */
 export interface LoadOptions {
-  /** Items and entries of logs to a commit. Default 1000. */
+  /** Items and entries of logs per commit. Default 1000. */
   readonly batchSize?: number
-  /** Called after every commit with the number of items loaded so far, those that were there already among them. */
+  /** Called after every commit with the number of items loaded so far, including those that already existed. */
   readonly onProgress?: (loaded: number) => void
-  /**
-   * The member of the given items that has the log of each: a list of commands as `service.log` gives them. Default:
-   * no logs are given.
-   */
+  /** The member of the given items that has the log of each: a list of commands as `service.log` returns them. */
   readonly log?: string
-  /** Ends it between two commits; what is loaded by then stays. */
+  /** Ends it between two commits; what is loaded stays. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Brings many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. Fields with
+ * Loads many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. Fields with
  * a default may be left out; `revision`, `createdAt` and `updatedAt` are kept where they are given.
  *
- * An item that does not fit the family, or that `unique` or `references` are against, stops it with an error that says
- * which and why; the batches before it stay. It
- * may be repeated: an item that is there already with the same content is passed over, so that a load which was
- * interrupted goes on.
+ * An item that does not fit the family, or breaks `unique` or `references`, stops it with an error that says which and
+ * why; earlier batches stay. It may be repeated: an item that already exists with the same content is skipped, so that
+ * an interrupted load continues.
  *
  * @example
  * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
- * @returns how many were loaded, or there already
+ * @returns how many were loaded, or existed already
  */
 export async function loadItems (
   storage: Storage,
@@ -78,17 +74,17 @@ export async function loadItems (
 }
 
 function checkOptions ({ name, shape, writable }: Family, { batchSize = 1, log }: LoadOptions): void {
-  const flaw = !Number.isSafeInteger(batchSize) || batchSize < 1
-    ? 'the option "batchSize" must be an integer from 1'
-    : log !== undefined && !writable
-      ? 'the option "log" is for families that can be written'
-      : shape.fields.some(field => field.name === log)
-        ? `the option "log" must be a member that is no field; "${log}" is one`
-        : undefined
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+  if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
+    throw refuse('the option "batchSize" must be an integer from 1')
+  }
+  if (log !== undefined && !writable) throw refuse('the option "log" is for families that can be written')
+  if (shape.fields.some(field => field.name === log)) {
+    throw refuse(`the option "log" must be a member that is no field; "${log}" is one`)
+  }
 }
 
-/** Commits what is not there yet. To look costs more than to try, and mostly nothing is there. */
+/** Commits what does not exist yet. It is tried first, since checking costs more and mostly finds nothing. */
 async function commitRows (storage: Storage, family: Family, rows: readonly Row[]): Promise<void> {
   let missing = rows
   while (missing.length > 0) {
@@ -105,7 +101,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   }
 }
 
-/** Finds the item that a rule is against: those before it stay. */
+/** Finds the item that breaks a rule: those before it stay. */
 async function commitHalves (
   storage: Storage,
   family: Family,
@@ -131,7 +127,7 @@ function toChanges ({ name }: Family, { item, entries }: Row): Change[] {
   ]
 }
 
-/** Without the rows that are there already, in the storage or further above in the batch. */
+/** Without the rows that already exist, in the storage or earlier in the batch. */
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
   const present = await findPresent(storage, family, rows.map(({ item }) => item.id))
   return rows.filter(row => {
@@ -139,11 +135,11 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
     present.set(row.item.id, row.item)
     if (other === undefined) return true
     if (isSame(family, row, other)) return false
-    throw refuseRow(family, row.number, { pointer: '/id', detail: 'is that of another item, which is there already' })
+    throw refuseRow(family, row.number, { pointer: '/id', detail: 'is that of a different item that exists already' })
   })
 }
 
-// As many as any storage takes in one condition.
+// As many as every storage takes in one condition.
 const maxIds = 100
 
 async function findPresent (storage: Storage, { name }: Family, ids: readonly Id[]): Promise<Map<Id, Stored>> {
@@ -158,13 +154,13 @@ async function findPresent (storage: Storage, { name }: Family, ids: readonly Id
   return present
 }
 
-// What was not given was made up, and is another each time.
+// Members that were not given were made up, and are different each time.
 function isSame ({ ownFields }: Family, { item, given }: Row, other: Stored): boolean {
   return haveSameContent(ownFields, item, canonicalizeItem(ownFields, other)) &&
     given.every(name => item[name] === other[name])
 }
 
-/** The error of an entry whose id is taken; no item of the batch is there. */
+/** The error of an entry whose id is taken, where no item of the batch exists. */
 function nameTaken (family: Family, rows: readonly Row[], error: DuplicateError): Error {
   const row = rows.find(({ entries }) => entries.some(({ id }) => id === error.id))
   if (error.family === family.name || row === undefined) return error

@@ -13,7 +13,7 @@ import type { MemberFlaw, Members } from '../core/values/json.js'
 
 const { id, action, outcome, revision, createdAt, ...optional } = CommandMembers.properties
 
-/** An entry of a log, as `service.log` shows it. Without an id it gets one, and without an outcome it was done. */
+/** An entry of a log, as `service.log` returns it. Without an id it gets one; without an outcome it is `done`. */
 export function makeEntrySchema ({ singular, idSchema }: Family): TObject {
   return Type.Object({
     id: Type.Optional(id),
@@ -26,43 +26,44 @@ export function makeEntrySchema ({ singular, idSchema }: Family): TObject {
   }, { additionalProperties: false })
 }
 
-type Read = { readonly record: CommandRecord } | { readonly flaw: MemberFlaw }
-
-/** The entry as it is to be stored with its item. */
-export function readEntry ({ name, singular }: Family, item: Stored, entry: Members): Read {
+/** The entry as it will be stored with its item. @param refuse throws, with the member that is wrong */
+export function readEntry (
+  { name, singular }: Family,
+  item: Stored,
+  entry: Members,
+  refuse: (flaw: MemberFlaw) => never
+): CommandRecord {
   const { id = uuidv7(), chosenId, action, params, outcome = 'done', revision, createdAt, principal, about } = entry as
     unknown as Partial<CommandRecord> & Pick<CommandRecord, 'action' | 'revision' | 'createdAt'>
   for (const [name, text] of Object.entries({ id, chosenId })) {
-    if (text !== undefined && !isTextId(text)) return { flaw: { pointer: `/${name}`, detail: textIdRule } }
+    if (text !== undefined && !isTextId(text)) refuse({ pointer: `/${name}`, detail: textIdRule })
   }
   if (entry[singular] !== undefined && entry[singular] !== item.id) {
-    return { flaw: { pointer: `/${singular}`, detail: `must be ${item.id}, the id of the item` } }
+    refuse({ pointer: `/${singular}`, detail: `must be ${item.id}, the id of the item` })
   }
-  // Else what is done next would stand before it.
+  // Else the next operation would be listed before it.
   if (revision > item.revision) {
-    return { flaw: { pointer: '/revision', detail: `must not be above ${item.revision}, that of the item` } }
+    refuse({ pointer: '/revision', detail: `must not be above ${item.revision}, that of the item` })
   }
   const problem = outcome === 'refused' ? readProblem(entry.problem as Members | undefined) : undefined
   if (outcome === 'refused' && problem === undefined) {
-    return { flaw: { pointer: '/problem', detail: 'must have the type and the detail of a problem' } }
+    refuse({ pointer: '/problem', detail: 'must have the type and the detail of a problem' })
   }
   const moment = toStored('date-time', createdAt) as string
   return {
-    record: {
-      id,
-      ...(chosenId === undefined ? {} : { chosenId }),
-      family: name,
-      target: String(item.id),
-      action,
-      ...(outcome !== 'done' ? { digest: digestParams(params ?? {}) } : params === undefined ? {} : { params }),
-      outcome,
-      revision,
-      createdAt: moment,
-      updatedAt: moment,
-      ...(principal === undefined ? {} : { principal }),
-      ...(problem === undefined ? {} : { problem }),
-      ...(about === undefined ? {} : { about })
-    }
+    id,
+    ...(chosenId === undefined ? {} : { chosenId }),
+    family: name,
+    target: String(item.id),
+    action,
+    ...(outcome !== 'done' ? { digest: digestParams(params ?? {}) } : params === undefined ? {} : { params }),
+    outcome,
+    revision,
+    createdAt: moment,
+    updatedAt: moment,
+    ...(principal === undefined ? {} : { principal }),
+    ...(problem === undefined ? {} : { problem }),
+    ...(about === undefined ? {} : { about })
   }
 }
 

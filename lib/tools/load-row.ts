@@ -11,7 +11,7 @@ import { findJsonFlaw } from '../core/values/json.js'
 import { makeValidator } from '../core/values/validate.js'
 import { makeEntrySchema, readEntry } from './load-log.js'
 
-/** One item of a load, as it is to be stored. */
+/** One item of a load, as it will be stored. */
 export interface Row {
   /** Which of the load's items it is, from 1. */
   readonly number: number
@@ -43,19 +43,16 @@ export function makeRowReader (family: Family, log: string | undefined): (item: 
       number,
       item: stored,
       given: serviceMembers.filter(name => members[name] !== undefined),
-      entries: entries.map((entry, index) => {
-        const read = readEntry(family, stored, entry)
-        if (!('flaw' in read)) return read.record
-        const { pointer, detail } = read.flaw
+      entries: entries.map((entry, index) => readEntry(family, stored, entry, ({ pointer, detail }) => {
         throw refuseRow(family, number, { pointer: `/${log}/${index}${pointer}`, detail })
-      })
+      }))
     }
   }
 }
 
 export function refuseRow ({ name }: Family, number: number, { pointer, detail }: MemberFlaw): Error {
   const error = new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, pointer === '' ? 'it' : pointer, detail)
-  // For whoever knows where the item came from, as from a line of a file.
+  // For a program that knows where the item came from, such as from a line of a file.
   return Object.assign(error, { item: number })
 }
 
@@ -74,7 +71,7 @@ function getOwnProperties ({ schema, ownFields }: Family): TProperties {
   return Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
 }
 
-/** The properties, of which some need not be given. */
+/** The properties, some of them optional. */
 function loosen (properties: TProperties, isOptional: (name: string) => boolean): TProperties {
   return Object.fromEntries(Object.entries(properties)
     .map(([name, property]) => [name, isOptional(name) ? Type.Optional(property) : property]))

@@ -5,19 +5,19 @@ import type { Change, Query, Storage } from '../core/storage/storage.js'
 import { ConflictError } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/dates.js'
 
-/** Which commands are dropped, and how. */
+/** Options of `prune`. */
 export interface PruneOptions {
-  /** Those that were decided before this moment: a date, or its text. */
+  /** Drops the commands that were decided before this moment: a date, or its text. */
   readonly before: Date | string
-  /** How many to a commit. Default 500. */
+  /** How many per commit. Default 500. */
   readonly batch?: number
-  /** Ends it between two commits; what is dropped by then stays so. */
+  /** Ends it between two commits; what is dropped stays dropped. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Drops the commands of all families that are older than a moment: their entries in the logs, and what was kept to
- * answer them again. The items stay as they are. In small commits, so that others can read and write meanwhile.
+ * Drops the commands of all families that are older than a moment: their entries in the logs, and their results for
+ * retries. The items stay as they are. It commits in small parts, so that other requests continue meanwhile.
  *
  * @example
  * await prune(storage, { before: new Date(Date.now() - 90 * 24 * 3600 * 1000) })
@@ -38,7 +38,7 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
       await storage.commit(changes)
       dropped += changes.length
     } catch (error) {
-      // Somebody else prunes too, and was faster; what is left is found again.
+      // Another process prunes too; the next find shows what is left.
       if (!(error instanceof ConflictError)) throw error
     }
     await yieldToEventLoop()
@@ -55,7 +55,7 @@ function readMoment (before: unknown): string {
   const text = before instanceof Date && !Number.isNaN(before.getTime()) ? before.toISOString() : before
   const moment = typeof text !== 'string' ? undefined : isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
   if (moment === undefined) throw refuse('"before" must be a date, such as "2030-01-31"')
-  // Nobody has to remember what has not happened yet; it is the sign of a mistake in a calculation.
+  // A sign of a mistake in a calculation.
   if (moment > new Date().toISOString()) throw refuse('"before" lies in the future')
   return moment
 }

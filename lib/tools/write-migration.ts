@@ -5,8 +5,8 @@ import { listShapes } from '../core/family/keys.js'
 import type { Storage } from '../core/storage/storage.js'
 
 /**
- * The SQL that makes what these families lack in the database of a storage, for a migration tool of the host: tables,
- * columns, indexes, in the order in which they are to be made. Empty where nothing is missing. Changes nothing.
+ * The SQL that creates what these families lack in the database of a storage, for your migration tool: tables, columns
+ * and indexes, in the order in which to create them. Empty where nothing is missing. Changes nothing.
  *
  * @example
  * const sql = await writeMigration(storage, [customers, deals])

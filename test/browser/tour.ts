@@ -28,12 +28,11 @@ try {
 async function serveDeal (): Promise<string> {
   const app = Fastify()
   closers.push(() => app.close())
-  app.register(deals, {
+  app.register(deals.extend({ makeId: () => 'tea' }), {
     storage: memoryStorage(),
     version: 'v1',
     representations: [json, html({ title: 'Example Trading' })],
     clock: () => now,
-    makeId: () => 'tea',
     makeCommandId: () => `c-${++commands}`,
     authorize: () => ({ principal: 'ann' })
   })

@@ -71,7 +71,7 @@ for (const [path, most] of [['/notes.ndjson', 150], ['/notes?maxpagesize=1000', 
     const { port } = await listen(t)
     const before = measureMemory()
     const sockets = await Promise.all(Array.from({ length: readers }, () => askAndWait(t, port, path)))
-    await Promise.all(sockets.map(async socket => { while (socket.readableLength === 0) await once(socket, 'readable') }))
+    for (const socket of sockets) while (socket.readableLength === 0) await once(socket, 'readable')
     const get = async (path: string) => {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`)
       await answer.arrayBuffer()

@@ -248,7 +248,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         scope.register(invoices, v1)
       })
     },
-    /invoices: \/rest\/commands is in the scope of deals, which has other onRequest hooks, .* Register both/
+    /another route at \/rest\/commands\/:command already, .* register families of one prefix in one scope/
   ],
   [
     'the same, where the guarded scope comes first',
@@ -259,7 +259,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       })
       app.register(deals, { ...v1, prefix: '/crm/' })
     },
-    /deals: \/crm\/rest\/commands is in the scope of invoices, which has other onRequest hooks/
+    /another route at \/crm\/rest\/commands\/:command already, .* "unversioned: false"/
   ],
   [
     'two mounts that ask for the shared paths',
@@ -294,7 +294,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         v1
       )
     },
-    /notes: the name "HoldDeal" belongs to deals at the same prefix/
+    /notes: \/command\/HoldDeal belongs to deals at the same prefix\. Choose another prefix, or .*"unversioned: false"/
   ],
   [
     'one query in two families',
@@ -310,7 +310,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         v1
       )
     },
-    /notes: the name "deals-by-name" belongs to deals at the same prefix/
+    /notes: \/query\/deals-by-name\/:parameter belongs to deals at the same prefix/
   ],
   [
     'one singular in two families',
@@ -336,7 +336,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         v1
       )
     },
-    /offers: the name "deal" belongs to deals at the same prefix/
+    /offers: \/rest\/commands with "deal" belongs to deals at the same prefix/
   ],
   [
     'the same version twice',
@@ -449,4 +449,27 @@ t.test('operation ids tell every place from every other', async t => {
   t.strictSame(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'none twice')
   t.ok(ids.includes('listDeals_v1') && ids.includes('listDeals_a__2db_v1') && ids.includes('listDeals_a_b_v1'))
   for (const id of ids) t.match(id, /^[a-z][A-Za-z0-9_]+$/, 'a name in a program')
+})
+
+t.test('a mount declares only what it answers: a wrong method is answered where no route matches', async t => {
+  const app = newApp(t)
+  const routes: string[] = []
+  app.addHook('onRoute', ({ method, url }) => { for (const each of [method].flat()) routes.push(`${each} ${url}`) })
+  app.register(deals, { ...v1, prefix: '/crm' })
+  await app.ready()
+  t.ok(routes.length < 350, `${routes.length} routes`)
+  t.strictSame(routes.filter(route => !/^(GET|HEAD|POST|PUT|PATCH|DELETE) /.test(route)), [])
+  for (const [method, url, allow] of [
+    ['DELETE', '/crm/rest/v1/deals', 'GET, HEAD, OPTIONS, POST'],
+    ['POST', '/crm/rest/v1/deals/1/', 'DELETE, GET, HEAD, OPTIONS, PATCH, PUT'],
+    ['GET', '/crm/rest/v1/deals/1/hold', 'OPTIONS, PUT'],
+    ['GET', '/crm/command/HoldDeal/', 'OPTIONS, POST'],
+    ['PUT', '/crm/query/deals/1', 'GET, HEAD, OPTIONS'],
+    ['TRACE', '/crm/rest/commands/c1', 'GET, HEAD, OPTIONS, PUT']
+  ] as const) {
+    const answer = await app.inject({ method, url })
+    t.strictSame([answer.statusCode, answer.headers.allow], [405, allow], `${method} ${url}`)
+    const options = await app.inject({ method: 'OPTIONS', url })
+    t.strictSame([options.statusCode, options.headers.allow], [204, allow], `OPTIONS ${url}`)
+  }
 })

@@ -99,7 +99,7 @@ for (const name of ['q', 'query', 'co']) {
     const app = Fastify()
     const storage = memoryStorage()
     app.register(family, { storage, sunset: '2020-01-01' })
-    app.register(family, { storage, version: 'v2' })
+    app.register(family, { storage, version: 'v2', unversioned: true })
     t.equal((await app.inject({ method: 'POST', url: `/rest/v2/${name}`, payload: {} })).statusCode, 201)
 
     const queried = await app.inject(`/query/${name}/1`)

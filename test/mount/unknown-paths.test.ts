@@ -27,42 +27,42 @@ const home = '/crm/rest/v1/deals'
 const unknown: Readonly<Record<string, readonly [request: InjectOptions, detail: RegExp]>> = {
   'a version': [
     { url: '/crm/rest/v9/deals' },
-    /^There is no version "v9" of deals\. Did you mean "v1"\? There are v1, v2$/
+    /^There is no "v9" here\. Did you mean "v1"\? There are v1, v2$/
   ],
-  'a version with a slash': [
-    { url: '/crm/rest/latest/deals/' },
-    /^There is no version "latest" of deals\. There are v1, v2$/
-  ],
-  'a version and a suffix': [{ url: '/crm/rest/v9/deals.json' }, /There is no version "v9"/],
-  'an item of it': [{ url: '/crm/rest/v9/deals/1/commands' }, /There is no version "v9"/],
+  'a version with a slash': [{ url: '/crm/rest/latest/deals/' }, /^There is no "latest" here\. There are v1, v2$/],
+  'a version and a suffix': [{ url: '/crm/rest/v9/deals.json' }, /There is no "v9"/],
+  'an item of it': [{ url: '/crm/rest/v9/deals/1/commands' }, /There is no "v9"/],
   'an operation of it': [{ method: 'PUT', url: '/crm/rest/v9/deals/1/hold', payload: { reason: 'a' } }, /"v9"/],
-  'a version of what has none': [{ url: '/crm/rest/v1/customers' }, /^There is no version "v1" of customers\.$/],
+  'a version of what has none': [{ url: '/crm/rest/v1/customers' }, /^There is no "customers" here\./],
   'an operation': [
     { method: 'PUT', url: `${home}/1/hodl` },
-    /^There is no "hodl" of a deal\. Did you mean "hold"\? There are operations, commands, hold, /
+    /^There is no "hodl" here\. Did you mean "hold"\? There are .*hold, .*commands, operations$/
   ],
-  'a word': [{ url: `${home}/1/fly/` }, /^There is no "fly" of a deal\. There are/],
-  'what is deeper': [{ url: `${home}/1/holds/2/3` }, /nothing at this path of a deal/],
-  'what only reading has': [{ url: '/crm/customers/1/orders' }, /^There is no "orders" of a customer\.$/],
+  'a word': [{ url: `${home}/1/fly/` }, /^There is no "fly" here\. There are/],
+  'what is deeper': [{ url: `${home}/1/holds/2/3` }, /There is no "3" here/],
+  'what only reading has': [{ url: '/crm/customers/1/orders' }, /^There is no "orders" here\.$/],
   'a command': [
     { method: 'POST', url: '/crm/command/HoldDael/', payload: {} },
-    /^There is no command "HoldDael"\. Did you mean "HoldDeal"\? There are HoldDeal, /
+    /^There is no "HoldDael" here\. Did you mean "HoldDeal"\? There are HoldDeal, /
   ],
-  'a command that is read': [{ url: '/crm/command/Nope' }, /There is no command "Nope"/],
+  'a command that is read': [{ url: '/crm/command/Nope' }, /There is no "Nope"/],
   'a command without a name': [
     { method: 'POST', url: '/crm/command/' },
-    /There is no command without a name\. There are/
+    /nothing at this path, but at \/command\/HoldDeal, /
   ],
-  'what is below a command': [{ method: 'POST', url: '/crm/command/HoldDeal/1' }, /is sent to \/command\/HoldDeal\//],
-  'a query': [{ url: '/crm/query/nope/1' }, /^There is no query "nope"\. There are customers, .*deals-by-name/],
-  'a query without its parameter': [{ url: '/crm/query/deals' }, /is at \/query\/deals\/\{parameter\}/],
-  'a query with two': [{ url: '/crm/query/deals/1/2' }, /is at \/query\/deals\/\{parameter\}/],
-  'all queries': [{ url: '/crm/query' }, /There is no query without a name\. There are customers,/],
-  'all commands': [{ url: '/crm/rest/commands' }, /A command is at \/rest\/commands\/\{command_id\}/],
-  'a very long word': [{ url: `/crm/query/${'x'.repeat(5000)}/1` }, /There is no query "x{90}/],
+  'what is below a command': [{ method: 'POST', url: '/crm/command/HoldDeal/1' }, /There is no "1" here/],
+  'a query': [{ url: '/crm/query/nope/1' }, /^There is no "nope" here\. There are customers, .*deals-by-name/],
+  'a query without its parameter': [
+    { url: '/crm/query/deals' },
+    /^There is nothing at this path, but at \/query\/deals\/\{parameter\}$/
+  ],
+  'a query with two': [{ url: '/crm/query/deals/1/2' }, /There is no "2" here/],
+  'all queries': [{ url: '/crm/query' }, /nothing at this path, but at \/query\/customers\/\{parameter\},/],
+  'all commands': [{ url: '/crm/rest/commands' }, /nothing at this path, but at \/rest\/commands\/\{command\}$/],
+  'a very long word': [{ url: `/crm/query/${'x'.repeat(5000)}/1` }, /There is no "x{90}/],
   'a body of any type': [
     { method: 'POST', url: '/crm/command/Nope', headers: { 'content-type': 'text/plain' }, payload: 'a' },
-    /There is no command "Nope"/
+    /There is no "Nope"/
   ],
   'a body that is broken': [
     { method: 'PUT', url: `${home}/1/hodl`, headers: { 'content-type': 'application/json' }, payload: '{' },
@@ -83,7 +83,7 @@ t.test('what is unknown under the prefix is a problem, and says what there is', 
   const html = await app.inject({ url: '/crm/rest/v9/deals', headers: { accept: 'text/html' } })
   t.match(html.headers['content-type'], 'text/html')
   t.match(html.headers['content-security-policy'], "default-src 'none'")
-  t.match((await app.inject('/crm/query/nope/1?format=xml')).body, '<detail>There is no query')
+  t.match((await app.inject('/crm/query/nope/1?format=xml')).body, '<detail>There is no ')
 })
 
 t.test('all other paths are left to the host', async t => {
@@ -121,8 +121,8 @@ t.test('the host keeps its own routes and handlers, before and after', async t =
       ['/crm/rest/legacy/deals', 'a proxy'],
       ['/crm/customers/1/orders', 'its own']
     ] as const) t.equal((await app.inject(url)).body, body, `${url}, ${order}`)
-    t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" of a deal')
-    t.match((await app.inject('/crm/rest/v0/deals/1')).json().detail, 'There is no version "v0"')
+    t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" here')
+    t.match((await app.inject('/crm/rest/v0/deals/1')).json().detail, 'There is no "v0" here')
     t.match((await app.inject('/crm/none')).json(), { error: 'Not Found', message: /Route GET/ }, 'as Fastify says it')
     await app.close()
   }
@@ -146,8 +146,8 @@ t.test('nobody is told before authorize was asked, nor past a hook', async t => 
   t.equal(await details(`${home}/7/fly`), 'Not read deals 7')
   t.equal(await details(`${home}/a%00b/fly`), 'Not list deals')
   t.equal(await details('/crm/rest/v9/deals'), 'Not list deals')
-  t.equal(await details('/crm/query/nope/1'), 'There is no query "nope". There is invoices')
-  t.notMatch(await details('/crm/command/HoldDeal/1'), 'is sent to')
+  t.equal(await details('/crm/query/nope/1'), 'There is no "nope" here. There is invoices')
+  t.equal(await details('/crm/command/HoldDeal/1'), 'Not list deals')
   t.match(await details('/crm/command/Nope'), 'There are PayInvoice')
 
   const guarded = Fastify()
@@ -186,7 +186,7 @@ t.test('what has ended says so at every path of its own', async t => {
 
 t.test('one that leaves the shared paths to others answers only below its own', async t => {
   const app = startApp(t, { unversioned: false })
-  t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" of a deal')
+  t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" here')
   for (const url of ['/crm/query/nope/1', '/crm/command/Nope']) {
     t.strictSame((await app.inject(url)).json(), { host: true }, url)
   }

@@ -66,8 +66,8 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
     [{ id: 4, age: 1, children: 0, revision: 0 }, /item 4: \/revision must be at least 1/],
     [{ id: 4, age: 1, children: 0, createdAt: 'today' }, /item 4: \/createdAt must be a date and time/],
     [{ id: 4, age: 1, children: 0, links: {} }, /item 4: \/links is unknown/],
-    [{ id: 3, age: 1, children: 0 }, /item 4: \/id is that of another item, which is there already/],
-    [{ id: 1, age: 1, children: 0 }, /item 4: \/id is that of another item, which is there already/],
+    [{ id: 3, age: 1, children: 0 }, /item 4: \/id is that of a different item that exists already/],
+    [{ id: 1, age: 1, children: 0 }, /item 4: \/id is that of a different item that exists already/],
     ['text', /item 4: it must be an object/],
     [null, /item 4: it must be an object/]
   ]
@@ -119,7 +119,7 @@ for (const { name, make } of storages) {
     t.strictSame(await storage.get('customers', 301), before, 'what is there stays as it is')
     const moment = { ...all[0], createdAt: '2020-01-01T00:00:00Z' }
     for (const other of [moment, { ...all[0], revision: 2 }]) {
-      await t.rejects(loadItems(storage, customers, [other]), { item: 1, message: /is that of another item/ })
+      await t.rejects(loadItems(storage, customers, [other]), { item: 1, message: /is that of a different item/ })
     }
   })
 

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Intent, Storage } from '../../lib/index.js'
 import { deals, memoryStorage } from '../../lib/index.js'
-import { createDeal, home } from '../deals/app.js'
+import { home } from '../deals/app.js'
 
 type Method = 'find' | 'get' | 'commit'
 
@@ -61,10 +61,15 @@ async function appOn (
   return app
 }
 
+/** Made without a deadline, whatever the machine is at. */
+async function createDeal (storage: Storage): Promise<{ readonly id: string }> {
+  return (await deals.service({ storage }).create({ name: 'Tea', price: 100 })).item
+}
+
 t.test('a read that takes too long is 503, and the storage is told', async t => {
   const { storage, hang, letGo, signals } = hangingStorage()
   const app = await appOn(t, storage)
-  const { id } = await createDeal(app)
+  const { id } = await createDeal(storage)
   hang('find', 'get')
   for (const url of [home, `${home}?sort=-price`, `${home}/${id}`, `${home}/${id}/commands`, `${home}.csv`]) {
     const answer = await app.inject(url)
@@ -81,7 +86,7 @@ t.test('a read that takes too long is 503, and the storage is told', async t => 
 t.test('a write that takes too long before its commit has done nothing', async t => {
   const { storage, hang, letGo } = hangingStorage()
   const app = await appOn(t, storage)
-  const { id } = await createDeal(app)
+  const { id } = await createDeal(storage)
   hang('get')
   const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
   t.equal(answer.statusCode, 503)
@@ -97,7 +102,7 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   const app = await appOn(t, storage, { timeout: 1000, onCommitted: ({ action }) => { told.push(action) } })
   // The same items, with less time: who waits there waits behind the others.
   await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
-  const { id } = await createDeal(app)
+  const { id } = await createDeal(storage)
   const payload = { action: 'HoldDeal', params: { reason: 'a' } }
   const put = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload }
   hang('commit')
@@ -110,10 +115,10 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.equal(first?.headers['retry-after'], '1')
   t.equal(second?.statusCode, 503, 'who waits behind it')
   t.match(second?.json(), { detail: /nothing was changed/ })
-  t.strictSame(told, ['CreateDeal'])
+  t.strictSame(told, [])
   letGo()
   await new Promise(resolve => setTimeout(resolve, 10))
-  t.strictSame(told, ['CreateDeal', 'HoldDeal'], 'the host is told of what was made after all')
+  t.strictSame(told, ['HoldDeal'], 'the host is told of what was made after all')
   const again = await app.inject(put as never)
   t.equal(again.headers['idempotent-replayed'], 'true')
   const deal = (await app.inject(`${home}/${id}`)).json()
@@ -149,19 +154,19 @@ t.test('an export may take longer as a whole', async t => {
   const slow: Storage = {
     ...inner,
     async find (family, query) {
-      await new Promise(resolve => setTimeout(resolve, 60))
+      await new Promise(resolve => setTimeout(resolve, 400))
       return await inner.find(family, query)
     }
   }
-  const app = await appOn(t, slow, { timeout: 150 })
-  for (let n = 0; n < 130; n++) await createDeal(app)
+  const app = await appOn(t, slow, { timeout: 1000 })
+  for (let n = 0; n < 130; n++) await createDeal(slow)
   const { body, statusCode } = await app.inject(`${home}.ndjson?fields=id`)
   t.equal(statusCode, 200)
   t.equal(body.trimEnd().split('\n').length, 130)
 })
 
 t.test('the times are checked at boot', async t => {
-  const wrong = [{ timeout: 0 }, { timeout: 1.5 }, { exportTimeout: -1 }, { timeout: 2 ** 31 }, { maxSkipped: 0 }]
+  const wrong = [{ timeout: 0 }, { timeout: 1.5 }, { timeout: -1 }, { timeout: 2 ** 31 }]
   for (const options of wrong) {
     const [name] = Object.keys(options) as [string]
     await t.rejects(appOn(t, memoryStorage(), options), new RegExp(`the option "${name}" must be`))

@@ -121,16 +121,22 @@ t.test('and is gone after its sunset', async t => {
   t.equal((await app.inject(`/setup/rest/v0/deals/${id}`)).json().revision, 2, 'nothing was done')
 })
 
-t.test('the shared paths outlive a version that has a heir', async t => {
-  const { app, id } = await versions(t, { deprecation: '2019-01-01', sunset: '2020-01-01' }, {})
+t.test('the paths without a version outlive one whose successor asks for them', async t => {
+  const { app, id } = await versions(t, { deprecation: '2019-01-01', sunset: '2020-01-01' }, { unversioned: true })
   for (const request of sharedRequests(id)) {
     const { statusCode, headers } = await app.inject(request)
     t.ok(statusCode < 300, `${nameOf(request)}: ${statusCode}`)
     t.equal(headers.deprecation, undefined, nameOf(request))
   }
-  t.equal((await app.inject('/rest/commands/c1')).json().links.deal, `/rest/v2/deals/${id}`, 'and lead to the heir')
+  t.equal((await app.inject('/rest/commands/c1')).json().links.deal, `/rest/v2/deals/${id}`, 'and lead to it')
   t.equal((await app.inject('/rest/v1/deals')).statusCode, 410)
   t.equal((await app.inject('/rest/v2/deals')).headers.deprecation, undefined)
+})
+
+t.test('they end with the version that has them', async t => {
+  const { app, id } = await versions(t, { sunset: '2020-01-01' }, {})
+  for (const request of sharedRequests(id)) t.equal((await app.inject(request)).statusCode, 410, nameOf(request))
+  t.equal((await app.inject('/rest/v2/deals')).statusCode, 200)
 })
 
 t.test('OpenAPI marks the routes of the version, and no others', async t => {
@@ -140,7 +146,7 @@ t.test('OpenAPI marks the routes of the version, and no others', async t => {
   t.ok(paths.some(([path]) => path.startsWith('/rest/v1/')))
   for (const [path, methods] of paths) {
     for (const [method, { deprecated = false }] of Object.entries(methods)) {
-      t.equal(deprecated, path.startsWith('/rest/v1/'), `${method} ${path}`)
+      t.equal(deprecated, /^\/(rest\/v1|command|query)\//.test(path), `${method} ${path}`)
     }
   }
 })

@@ -162,6 +162,11 @@ function any (field: string, holds: (value: Value, given: Value) => boolean, giv
 const someFilters = (minLength: number) =>
   fc.uniqueArray(filter, { minLength, maxLength: 3, selector: each => each.name })
 
+// A query may have five.
+const countPatterns = (filters: readonly Filter[]) => filters
+  .filter(({ name }) => /\.(regex|has)$/.test(name))
+  .reduce((sum, { written }) => sum + written.length, 0)
+
 const request = fc.record({
   filters: someFilters(0),
   groups: fc.array(someFilters(1), { maxLength: 2 }),
@@ -170,7 +175,7 @@ const request = fc.record({
   page: fc.option(fc.integer({ min: 1, max: 4 })),
   size: fc.option(fc.integer({ min: 1, max: 9 })),
   count: fc.boolean()
-})
+}).filter(({ filters, groups }) => countPatterns([...filters, ...groups.flat()]) <= 5)
 type Request = typeof request extends fc.Arbitrary<infer R> ? R : never
 
 // Few filters on few values, in the order of the id: what the planner of the SQL storages is about.
@@ -284,7 +289,7 @@ for (const [name, { make, numRuns }] of Object.entries(makers)) {
   t.test(`${name}: a page is what a naive filter finds, next leads through all the rest, prev back`, async t => {
     const { storage, statements, dispose } = await make()
     const app = Fastify()
-    app.register(people, { storage, maxPatterns: 100 })
+    app.register(people, { storage })
     t.teardown(async () => {
       await app.close()
       await dispose()

@@ -5,7 +5,6 @@ import t from 'tap'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
 import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { evilPatterns } from '../evil-patterns.js'
-import { measureLoopHolds } from '../loop-holds.js'
 import { storages } from '../storages.js'
 
 const notes = defineFamily({
@@ -42,7 +41,7 @@ function makeLongTexts (storage: string): string[] {
 }
 
 for (const { name, make } of storages) {
-  t.test(`${name}: no evil pattern holds the loop, or fills the memory`, async t => {
+  t.test(`${name}: no evil pattern fails, or fills the memory`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
     await loadItems(storage, notes, [...makeLongTexts(name), 'plain'].map((text, id) => ({ id, text })))
@@ -53,15 +52,12 @@ for (const { name, make } of storages) {
     for (const { pattern, refused } of evilPatterns) {
       const shown = pattern.slice(0, 40)
       const before = process.memoryUsage()
-      const longest = await measureLoopHolds(async () => {
-        const { statusCode, body } = await search(pattern)
-        t.equal(statusCode, refused === true ? 400 : 200, shown)
-        const { items, errors } = JSON.parse(body)
-        if (refused === true) t.equal(errors[0].parameter, 'text.regex')
-        else t.ok(Array.isArray(items))
-      })
+      const { statusCode, body } = await search(pattern)
+      t.equal(statusCode, refused === true ? 400 : 200, shown)
+      const { items, errors } = JSON.parse(body)
+      if (refused === true) t.equal(errors[0].parameter, 'text.regex')
+      else t.ok(Array.isArray(items))
       const after = process.memoryUsage()
-      t.ok(longest < 250, `${shown}: ${longest} ms`)
       t.ok(after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers < 50e6, `memory for ${shown}`)
     }
     t.ok(evilPatterns.length >= 50)
@@ -69,33 +65,23 @@ for (const { name, make } of storages) {
   })
 }
 
-for (const { name, make } of storages.filter(({ name }) => name !== 'postgres')) {
-  t.test(`${name}: a text is searched however long it is, and others go on meanwhile`, async t => {
+for (const { name, make } of storages) {
+  t.test(`${name}: of a long text, as much is searched as the size of the pattern allows`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    const text = makeText(200_000, 26, 97)
-    await loadItems(storage, notes, [{ id: 1, text }, { id: 2, text: `${text}A${'-'.repeat(60)}1` }])
-    // However busy the machine is.
-    const app = await notesApp(t, storage, { timeout: 600_000 })
-    const patterns: [pattern: string, found: number[]][] = [
-      ['[A-M].{60}[0-9]', [2]],
-      ['[a-mA].{60}[0-9]', [2]],
-      ['(?:[a-m].{3}|[n-z].{5}){8}.{20}[0-9]', []],
-      ['z(?:y|x|.-{1,40})A-+1$', []]
-    ]
-    for (const [pattern, found] of patterns) {
-      let answer
-      const longest = await measureLoopHolds(async () => {
-        answer = (await app.inject({ url: '/notes', query: { 'text.regex': pattern, fields: 'id' } })).json().items
-      })
-      t.strictSame(answer, found.map(id => ({ id })), pattern)
-      t.ok(longest < 250, `${pattern}: ${longest} ms`)
-    }
+    await loadItems(storage, notes, [4000, 6000].map(length => ({ id: length, text: `${' '.repeat(length)}!` })))
+    const app = await notesApp(t, storage)
+    const found = async (query: Record<string, string>): Promise<number[]> =>
+      (await app.inject({ url: '/notes', query })).json().items.map(({ id }: { id: number }) => id)
+    t.strictSame(await found({ 'text.regex': '!' }), [4000, 6000])
+    t.strictSame(await found({ 'text.regex': '!|a{98}' }), [4000], '5,000 characters with a pattern of size 100')
+    t.strictSame(await found({ 'text.regex': '!|a{98}', sort: '-text' }), [4000])
+    t.strictSame(await found({ 'text.has': '!' }), [4000, 6000])
   })
 }
 
 t.test('what is no pattern, or larger than the bound, is refused with the bound', async t => {
-  const app = await notesApp(t, memoryStorage(), { maxPatterns: 2, maxPatternSize: 50 })
+  const app = await notesApp(t, memoryStorage())
   const search = async (...patterns: string[]) => {
     const { statusCode, body } =
       await app.inject(`/notes?${patterns.map(pattern => `text.regex=${encodeURIComponent(pattern)}`).join('&')}`)
@@ -105,20 +91,21 @@ t.test('what is no pattern, or larger than the bound, is refused with the bound'
     [['(?=a)a'], /in RE2 syntax/],
     [['(a)\\1'], /in RE2 syntax/],
     [['a'.repeat(201)], /at most 200 characters/],
-    [['a{49}'], /of at most 50$/],
-    [['(?:a{7}){7}'], /of at most 50$/],
-    [['(?i)\\pL\\pN'], /of at most 50$/],
-    [['a', 'b', 'c'], /at most 2$/]
+    [['a{201}'], /of at most 200$/],
+    [['(?:a{15}){15}'], /of at most 200$/],
+    [['(?i)\\pL{199}'], /of at most 200$/],
+    [['a', 'b', 'c', 'd', 'e', 'f'], /at most 5$/]
   ]
   for (const [patterns, detail] of flawed) {
     t.match(await search(...patterns), { statusCode: 400, errors: [{ parameter: 'text.regex', detail }] })
   }
-  t.equal((await search('a{48}')).statusCode, 200)
+  t.equal((await search('a{200}')).statusCode, 200)
   t.equal((await search('\\pL', 'b')).statusCode, 200)
-  t.match((await search('(', '(', '(', 'b')).errors.map((flaw: { detail: string }) => flaw.detail), [
-    /RE2 syntax/, /RE2 syntax/, /at most 2$/, /at most 2$/
+  t.match((await search('(', '(', '(', '(', '(', '(', 'b')).errors.map((flaw: { detail: string }) => flaw.detail), [
+    ...Array.from({ length: 5 }, () => /RE2 syntax/), /at most 5$/, /at most 5$/
   ], 'wrong ones count too')
-  t.match((await app.inject('/notes?id.regex=1&text.regex=a&id.regex=2')).json().errors, [{ parameter: 'id.regex' }])
+  const many = '/notes?id.regex=1&text.regex=a&id.regex=2&id.regex=3&id.regex=4&id.regex=5'
+  t.match((await app.inject(many)).json().errors, [{ parameter: 'id.regex' }])
 })
 
 t.test('a slow search holds up no other request', async t => {

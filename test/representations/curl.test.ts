@@ -1,7 +1,7 @@
 import { ESLint } from 'eslint'
 import t from 'tap'
-import { renderRequest } from '../../lib/html/curl.js'
-import { script } from '../../lib/html/script.js'
+import { renderRequest } from '../../lib/html/form.js'
+import { script } from '../../lib/html/style.js'
 import { english } from '../../lib/html/texts.js'
 import { isFast } from '../fast/is-fast.js'
 

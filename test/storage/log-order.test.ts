@@ -3,9 +3,8 @@ import pg from 'pg'
 import t from 'tap'
 import { commandsShape } from '../../lib/core/family/command-schema.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
-import type { Change, Query, Storage } from '../../lib/index.js'
+import type { Change, Storage } from '../../lib/index.js'
 import { deals, prune } from '../../lib/index.js'
-import { SortedIndex } from '../../lib/storage/memory/sorted-index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { isFast } from '../fast/is-fast.js'
@@ -13,8 +12,7 @@ import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
-// A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases, and by the
-// items that the storage in memory looks at.
+// A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases.
 
 const logIndex = 'commands_family_target_revision_outcome_created_at_id_idx'
 const timeIndex = 'commands_created_at_id_idx'
@@ -128,68 +126,4 @@ t.test('postgres', { skip: isFast }, async t => {
       if (!plan.includes('ANY')) t.notMatch(plan, /Limit.*\n\s*->\s*Sort/, 'what is passed over is not sorted')
     }
   }
-})
-
-t.test('memory', async t => {
-  const fields = commandsShape.indexes[0] as readonly string[]
-  const index = new SortedIndex(fields)
-  let looks = 0
-  const count = 50_000
-  for (let each = 0; each < count; each++) {
-    const entry = makeEntry(each % 2 === 0 ? 'long' : `short-${each}`, each)
-    const { family } = entry
-    index.add(Object.defineProperty(entry, 'family', { get: () => { looks++; return family } }))
-  }
-  t.ok(looks < count * 60, `${looks} looks to put in ${count}`)
-  const eq = (field: string, ...values: (string | number)[]) => ({ field, op: 'eq', values } as const)
-  const order = ['revision', 'outcome', 'createdAt', 'id'].map(field => ({ field, descending: false }))
-  const ofLong = [eq('family', 'deals'), eq('target', 'long')]
-  const take = (query: Partial<Query>, limit: number): Stored[] => {
-    looks = 0
-    const walk = index.plan({ where: ofLong, order, offset: 0, limit, count: false, ...query })
-    const items: Stored[] = []
-    for (const item of walk?.items ?? []) if (items.push(item) === limit) break
-    return items
-  }
-  const at = (each: number): string => makeEntry('long', each).createdAt
-  const rest = [...ofLong, eq('revision', 1), eq('outcome', 'unchanged')]
-  for (const [what, query, expected] of [
-    ['the first page', {}, 0],
-    ['a page far behind', { where: [...rest, { field: 'createdAt', op: 'gt', value: at(40_000) }] }, 40_002],
-    ['backwards', { order: order.map(({ field }) => ({ field, descending: true })) }, 49_998],
-    ['up to a place, backwards', {
-      where: [...rest, { field: 'createdAt', op: 'lte', value: at(20_000) }],
-      order: order.map(({ field }) => ({ field, descending: true }))
-    }, 20_000]
-  ] as [string, Partial<Query>, number][]) {
-    const items = take(query, 50)
-    t.strictSame([items.length, items[0]?.createdAt], [50, at(expected)], what)
-    t.ok(looks < 500, `${looks} looks`)
-  }
-  t.equal(take({ where: [...ofLong, eq('revision', 3, 2, 1), eq('outcome', 'done')] }, 10).length, 1)
-  t.ok(looks < 500, `${looks} looks for the changes among the others`)
-  const none = index.plan({ where: [], order, offset: 0, limit: 1, count: false })
-  t.equal(none, undefined, 'another order is not its own')
-})
-
-t.test('what is put in and taken out again leaves the order as it was', async t => {
-  const index = new SortedIndex(['a', 'id'])
-  const items: Stored[] = Array.from({ length: 3000 }, (_, id) =>
-    ({ id, a: (id * 37) % 11, revision: 1, createdAt: '', updatedAt: '' }))
-  const order = [{ field: 'a', descending: false }, { field: 'id', descending: false }]
-  const query = { where: [], order, offset: 0, limit: 1, count: false }
-  const read = (part: SortedIndex) => [...part.plan(query)?.items ?? []]
-  const sorted = (all: readonly Stored[]) =>
-    all.toSorted((a, b) => Number(a.a) - Number(b.a) || Number(a.id) - Number(b.id))
-  const shuffle = ({ id }: Stored) => (Number(id) * 7919) % 3001
-  for (const item of items.toSorted((a, b) => shuffle(a) - shuffle(b))) index.add(item)
-  t.strictSame(read(index), sorted(items))
-  const copy = index.copy()
-  for (const item of items) if (Number(item.id) % 3 > 0) index.remove(item)
-  t.strictSame(read(index), sorted(items.filter(({ id }) => Number(id) % 3 === 0)))
-  t.equal(read(copy).length, 3000, 'a copy is not changed')
-  for (const item of items) if (Number(item.id) % 3 === 0) index.remove(item)
-  t.strictSame(read(index), [])
-  index.add(items[0] as Stored)
-  t.strictSame(read(index), [items[0]])
 })

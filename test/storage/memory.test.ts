@@ -3,8 +3,8 @@ import t from 'tap'
 import { insert, query, remove, replace, thing, things, where } from '../../lib/conformance/fixture.js'
 import { storageConformance } from '../../lib/conformance/storage-conformance.js'
 import type { Id, Stored } from '../../lib/core/storage/storage.js'
+import { MemoryItems } from '../../lib/storage/memory/memory-items.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
-import { SortedItems } from '../../lib/storage/memory/sorted-items.js'
 
 storageConformance(t.test, () => ({ storage: memoryStorage() }))
 
@@ -39,7 +39,7 @@ t.test('items stay in order, and one for each id, whatever is changed', async t 
   const edit = fc.tuple(fc.integer({ min: -20, max: 60 }), fc.option(fc.integer({ min: 1, max: 9 }), { freq: 2 }))
   const batches = fc.array(fc.array(edit, { maxLength: 60, size: 'max' }), { maxLength: 10 })
   fc.assert(fc.property(batches, batches => {
-    const sorted = new SortedItems()
+    const sorted = new MemoryItems()
     const expected = new Map<Id, Stored>()
     for (const batch of batches) {
       const edits = new Map<Id, Stored | undefined>()

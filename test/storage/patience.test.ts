@@ -1,22 +1,43 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { Deadlines } from '../../lib/core/storage/patience.js'
+import { Patience, raceSignal } from '../../lib/core/storage/patience.js'
 import { customers, memoryStorage } from '../../lib/index.js'
 
 const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
 
-t.test('deadlines keep a program alive as long as somebody waits, and no longer', async t => {
-  const deadlines = new Deadlines(60_000, () => new Error('late'))
-  const ending = { endsAt: performance.now() + 60_000, end () {} }
+const deadlines = { timeout: 60_000, explain: (why: string) => new Error(why) }
+
+t.test('a deadline has a timer as long as something listens, and no longer', async t => {
   const before = countTimers()
-  deadlines.add(ending)
-  t.equal(countTimers(), before + 1, 'while it waits')
-  deadlines.delete(ending)
-  t.equal(countTimers(), before, 'when it is done')
-  deadlines.add(ending)
-  t.equal(countTimers(), before + 1, 'and again, with the same timer')
-  deadlines.delete(ending)
+  const deadline = new Patience(deadlines, { socket: {} })
+  const listeners = [() => {}, () => {}]
   t.equal(countTimers(), before)
+  for (const listener of listeners) deadline.addEventListener('abort', listener)
+  t.equal(countTimers(), before + 1, 'one for all')
+  for (const listener of listeners) deadline.removeEventListener('abort', listener)
+  t.equal(countTimers(), before)
+  const waiting = raceSignal(deadline, Promise.resolve('done'))
+  t.equal(countTimers(), before + 1)
+  t.equal(await waiting, 'done')
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(countTimers(), before)
+})
+
+t.test('a deadline ends what listens, and the signals that it has lent', async t => {
+  const socket = { destroyed: false }
+  const deadline = new Patience(deadlines, { socket })
+  const { signal } = deadline
+  t.ok(signal instanceof AbortSignal)
+  const waiting = raceSignal(deadline, new Promise(() => {}))
+  socket.destroyed = true
+  await t.rejects(waiting, { message: 'gone' })
+  t.match([deadline.aborted, signal.aborted, signal.reason], [true, true, { message: 'gone' }])
+  const late = new Patience({ ...deadlines, timeout: 1 }, { socket: {} })
+  await t.rejects(raceSignal(late, new Promise(() => {})), { message: 'late' })
+  await t.rejects(late.waitForCommit(new Promise(() => {})), { message: 'unsure' })
+  t.equal(late.signal.aborted, true, 'also one that is lent afterwards')
+  late.renew()
+  t.throws(() => { late.throwIfAborted() }, { message: 'late' })
 })
 
 t.test('a storage that is given a signal leaves nothing to wait for, either', async t => {

@@ -242,5 +242,5 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
 }
 
 function describeDepth ({ maxSkipped }: QueryLimits): string {
-  return `page may pass over at most ${maxSkipped} items (maxSkipped); go on by links.next, or by gt and lt`
+  return `page may pass over at most ${maxSkipped} items; go on by links.next, or by gt and lt`
 }

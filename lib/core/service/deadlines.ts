@@ -1,10 +1,9 @@
 import { Problem } from '../problems.js'
-import type { EndOfPatience } from '../storage/patience.js'
-import { Deadlines } from '../storage/patience.js'
+import type { Deadlines, EndOfPatience } from '../storage/patience.js'
 
-/** What those are told who have waited so many milliseconds. */
+/** The deadline of requests that may take so many milliseconds. */
 export function makeDeadlines (timeout: number): Deadlines {
-  return new Deadlines(timeout, why => explainEnd(timeout, why))
+  return { timeout, explain: why => explainEnd(timeout, why) }
 }
 
 function explainEnd (timeout: number, why: EndOfPatience): Problem {

@@ -98,7 +98,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
       // Many who have left at once, as streams that are reset, are not worth a look.
       signal?.throwIfAborted()
       if (signal === undefined || isHeeding(storage)) return await work(signal)
-      return await (signal instanceof Patience ? signal.lend(work) : raceSignal(signal, work(signal)))
+      return await raceSignal(signal, work(signal instanceof Patience ? signal.signal : signal))
     } catch (error) {
       throw error === signal?.reason ? error : toRefusal(error)
     }

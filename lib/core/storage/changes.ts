@@ -20,16 +20,16 @@ export function getId (change: Change): Id {
  */
 export function checkChanges (changes: readonly Change[]): void {
   const [first, second] = changes
-  // One item and its entry in the log, as every operation commits them.
+  // An item and its entry in the log, as most commits are.
   if (changes.length < 2 || (changes.length === 2 && first?.family !== second?.family)) return
-  const changed = new Map<string, Map<Id, Change['type']>>()
+  const types = new Map<string, Change['type']>()
   for (const change of changes) {
     const { type, family } = change
     const id = getId(change)
-    const types = changed.get(family) ?? new Map<Id, Change['type']>()
-    const earlier = types.get(id)
+    const key = `${family} ${id}`
+    const earlier = types.get(key)
     if (earlier === 'insert' && type === 'insert') throw new DuplicateError(family, id)
     if (earlier !== undefined) throw new errorCodes.FST_DEALBOOK_REPEATED_CHANGE(family, id)
-    changed.set(family, types.set(id, type))
+    types.set(key, type)
   }
 }

@@ -7,22 +7,14 @@ export function compareScalars (a: Scalar, b: Scalar): number {
 }
 
 function compareText (a: string, b: string): number {
+  if (a === b) return 0
   const shared = Math.min(a.length, b.length)
-  for (let i = countEqual(a, b, shared); i < shared; i++) {
+  for (let i = 0; i < shared; i++) {
     const left = a.charCodeAt(i)
     const right = b.charCodeAt(i)
     if (left !== right) return rankUnit(left) - rankUnit(right)
   }
   return a.length - b.length
-}
-
-const partLength = 512
-
-// Whole parts are compared many times faster than one character after the other.
-function countEqual (a: string, b: string, shared: number): number {
-  let at = 0
-  while (at + partLength <= shared && a.slice(at, at + partLength) === b.slice(at, at + partLength)) at += partLength
-  return at
 }
 
 // Surrogates stand for the code points above U+FFFF, so they come after U+E000 to U+FFFF.

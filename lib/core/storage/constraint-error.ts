@@ -1,12 +1,12 @@
 import type { Id } from './storage.js'
 
 /**
- * What a rule of the database asks for: that a value is there only once, that there is one, that what is referred to is
- * there, that nothing refers to an item, that a value is one of those allowed; or anything else, as a trigger does.
+ * What a rule of the database requires: that a value is unique, that it is present, that the item that it refers to
+ * exists, that nothing refers to an item, that a value is allowed; or anything else, such as a trigger.
  */
 export type ConstraintRule = 'unique' | 'required' | 'reference' | 'in-use' | 'value' | 'other'
 
-/** What is known of a change that a rule of the database refuses. */
+/** Details of a change that a rule of the database refuses. */
 export interface ConstraintOptions {
   /** The fields that the rule is about. */
   readonly fields?: readonly string[]
@@ -14,14 +14,14 @@ export interface ConstraintOptions {
   readonly declared?: boolean
   /** The family that is referred to, or that refers to the item, where it is known. */
   readonly other?: string
-  /** What a value must be, for who sent another: `must have at most 20 characters`. */
+  /** What a value must be, for the client: `must have at most 20 characters`. */
   readonly allowed?: string
   readonly cause?: unknown
 }
 
 /**
  * A rule of the family (`unique`, `references`), or of the database itself (check, foreign key, a trigger …), refuses a
- * change. Nothing was done, and the same would be refused again as long as the data is what it is.
+ * change. Nothing was done, and a retry fails as long as the data stays as it is.
  */
 export class ConstraintError extends Error {
   override readonly name = 'ConstraintError'

@@ -1,12 +1,12 @@
 import { makeComparator } from './compare.js'
-import { makeSearch, matcher } from './match.js'
+import { matcher } from './match.js'
 import type { Condition, Found, Query, Stored } from './storage.js'
 import { isPlain } from './text-tests.js'
 import type { Turn } from './turn.js'
 
 /**
- * Answers a query from items in whatever order they come, at once or one after the other, as from a stream or a cursor:
- * for storages that have no engine of their own.
+ * Answers a query from items in any order, from an iterable or one after the other, such as from a stream or a cursor:
+ * for storages without a query engine.
  *
  * @example
  * async find (family, query) {
@@ -32,14 +32,14 @@ export function pageOf (
   }
 }
 
-/** The query for one item more than the page has, which tells whether there is more. */
+/** The query for one item more than the page has, which shows whether there are more. */
 export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
   return { where, order, offset, limit: limit + 1, count }
 }
 
 type Comparator = ReturnType<typeof makeComparator>
 
-/** Collects the matches of a page: no more of them at a time than stand on it, or before it. */
+/** Collects the matches of a page, and keeps no more of them than are on it or before it. */
 export class FirstMatches {
   #total = 0
   /** Where they come in the wanted order, those of the page; else a heap, the last of the first at its top. */
@@ -109,7 +109,7 @@ export class FirstMatches {
     return this.#query.count ? { items, total: this.#total } : { items }
   }
 
-  // From the last of them back to the first of the page: what stands before it is never sorted.
+  // From the last of them back to the first of the page: what is before it is never sorted.
   #takePage (): Stored[] {
     const page: Stored[] = []
     while (this.#kept.length > this.#query.offset) {
@@ -158,7 +158,7 @@ function lengthOf (value: unknown): number {
 }
 
 /**
- * Adds the items that meet the conditions, until `add` returns that it has all, and lets other requests go on from time
+ * Adds the items that meet the conditions, until `add` returns that it has all, and pauses for other requests from time
  * to time.
  *
  * @returns whether `add` has all
@@ -169,13 +169,12 @@ export async function collectMatches (
   turn: Turn,
   add: (item: Stored) => boolean
 ): Promise<boolean> {
-  const search = makeSearch(where)
-  // One pattern on one long text can take milliseconds; looking at the clock for every plain comparison costs too much.
+  const holds = matcher(where)
+  // One pattern on one long text can take milliseconds; reading the clock for every plain comparison costs too much.
   const checkEvery = where.every(isPlain) ? 512 : 1
   let unchecked = 0
   for (const item of items) {
-    const holds = search(item, turn)
-    if ((holds === true || (holds !== false && await holds)) && add(item)) return true
+    if (holds(item) && add(item)) return true
     if (++unchecked < checkEvery) continue
     unchecked = 0
     if (turn.isOver) await turn.pass()

@@ -1,92 +1,49 @@
-/** What is to end at a time. */
-interface Ending {
-  readonly endsAt: number
-  end (): void
-}
-
-/** Why somebody waits no longer: it took too long, before or after the commit began; or whoever asked has gone. */
+/** Why a request ends: it took too long, before or after its commit began; or the client has disconnected. */
 export type EndOfPatience = 'late' | 'unsure' | 'gone'
 
-/** Ends what has lasted too long, with one timer for all of it. */
-export class Deadlines {
-  readonly #endings = new Set<Ending>()
-  #timer: NodeJS.Timeout | undefined
-
-  /** @param explain makes the reason that those who waited are told */
-  constructor (readonly timeout: number, readonly explain: (why: EndOfPatience) => unknown) {}
-
-  add (ending: Ending): void {
-    this.#endings.add(ending)
-    if (this.#timer === undefined) this.#timer = this.#start()
-    else if (this.#endings.size === 1) this.#timer.ref()
-  }
-
-  delete (ending: Ending): void {
-    // A program with nothing left to do ends; one that waits does not.
-    if (this.#endings.delete(ending) && this.#endings.size === 0) this.#timer?.unref()
-  }
-
-  // A twentieth later than it should be is early enough, and costs those nothing who are done in time.
-  #start (): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#timer = undefined
-      const now = performance.now()
-      for (const ending of this.#endings) {
-        if (ending.endsAt > now) continue
-        this.#endings.delete(ending)
-        ending.end()
-      }
-      if (this.#endings.size > 0) this.#timer ??= this.#start()
-    }, Math.max(1, this.timeout / 20))
-  }
+/** The deadline of all requests of a mount. */
+export interface Deadlines {
+  /** In milliseconds. */
+  readonly timeout: number
+  /** Makes the reason of a signal that ends. */
+  explain (why: EndOfPatience): unknown
 }
 
-/** What tells whether whoever asked is still there, as a request does. */
+/** Shows whether the client is still connected, as a request of Node does. */
 export interface Presence {
-  /** Null when it has gone, over HTTP/2. */
-  readonly socket: Connection | null
+  /** Null when the stream has ended, over HTTP/2. */
+  readonly socket: { readonly destroyed?: boolean } | null
 }
 
-interface Connection {
-  readonly destroyed?: boolean
-  once (event: 'close', listener: () => void): unknown
-}
-
-// By connection, since a request itself is closed as soon as its body was read; with one listener for all its requests.
-const leavings = new WeakMap<Connection, Set<() => void>>()
-
-/** What is called when a connection ends. */
-function getLeavings (connection: Connection): Set<() => void> {
-  let those = leavings.get(connection)
-  if (those === undefined) {
-    const added = those = new Set()
-    leavings.set(connection, added)
-    connection.once('close', () => { for (const leave of added) leave() })
-  }
-  return those
-}
+// How often that is checked while something waits, in milliseconds.
+const checkEvery = 200
 
 /**
- * How long one caller waits, as a signal that costs next to nothing where nobody looks at it: a real one takes as long
- * to make as a small read. It is looked at in two ways: between two steps of some work (`aborted`), or by listening.
+ * The deadline of one request, as a signal. It costs next to nothing as long as nothing waits: there is a timer only
+ * while something listens, and a signal of the platform, which takes as long to make as a small read, only for storages
+ * that need one. Work that goes in steps checks `aborted` between them.
  */
 export class Patience implements AbortSignal {
-  endsAt: number
-  onabort = null
-  #listeners: Set<(event: Event) => void> | undefined
+  readonly onabort = null
+  readonly #deadlines: Deadlines
+  readonly #presence: Presence
+  #endsAt: number
   #ended: { readonly reason: unknown } | undefined
+  #listeners: Set<(event: Event) => void> | undefined
+  #timer: NodeJS.Timeout | undefined
   #controller: AbortController | undefined
-  #leave: (() => void) | undefined
 
-  constructor (readonly deadlines: Deadlines, readonly presence: Presence) {
-    this.endsAt = performance.now() + deadlines.timeout
+  constructor (deadlines: Deadlines, presence: Presence) {
+    this.#deadlines = deadlines
+    this.#presence = presence
+    this.#endsAt = performance.now() + deadlines.timeout
   }
 
   get aborted (): boolean {
     if (this.#ended === undefined) {
-      const { socket } = this.presence
+      const { socket } = this.#presence
       if (socket === null || socket.destroyed === true) this.#end('gone')
-      else if (performance.now() >= this.endsAt) this.#end('late')
+      else if (performance.now() >= this.#endsAt) this.#end('late')
     }
     return this.#ended !== undefined
   }
@@ -95,86 +52,71 @@ export class Patience implements AbortSignal {
     return this.#ended?.reason
   }
 
+  /** A signal of the platform that ends when this does, as long as something listens to this. */
+  get signal (): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.aborted) this.#controller.abort(this.reason)
+    return this.#controller.signal
+  }
+
   throwIfAborted (): void {
     if (this.aborted) throw this.reason
   }
 
-  /** Begins anew, for work of many parts of which each may take its time. */
+  /** Starts the time again, for work of many parts, each of which may take as long. */
   renew (): void {
-    this.endsAt = performance.now() + this.deadlines.timeout
+    this.#endsAt = performance.now() + this.#deadlines.timeout
   }
 
-  /** Waits for a commit. It cannot be taken back: where it takes too long, nobody knows whether it was made. */
+  /** Waits for a commit. It cannot be taken back: where it takes too long, it may have been made or not. */
   async waitForCommit (committing: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const end = (): void => {
-        const reason = this.deadlines.explain('unsure')
+      const timer = setTimeout(() => {
+        const reason = this.#deadlines.explain('unsure')
         reject(reason)
-      }
-      const ending = { endsAt: this.endsAt, end }
-      this.deadlines.add(ending)
-      committing.then(resolve, reject).then(() => { this.deadlines.delete(ending) })
+      }, this.#endsAt - performance.now())
+      committing.then(resolve, reject).finally(() => { clearTimeout(timer) })
     })
-  }
-
-  /** Does work that is given a signal of the platform, and waits for it no longer than this says. */
-  async lend<T> (work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = this.#controller ??= new AbortController()
-    const abort = (): void => { controller.abort(this.reason) }
-    if (this.aborted) abort()
-    this.addEventListener('abort', abort)
-    try {
-      return await raceSignal(this, work(controller.signal))
-    } finally {
-      // Whoever listens is kept until the deadline, with all that belongs to his request.
-      this.removeEventListener('abort', abort)
-    }
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
     if (this.#ended !== undefined) return
     this.#listeners ??= new Set()
-    if (this.#listeners.size === 0) {
-      this.deadlines.add(this)
-      this.#leave ??= () => { this.#end('gone') }
-      if (this.presence.socket !== null) getLeavings(this.presence.socket).add(this.#leave)
-    }
     this.#listeners.add(listener)
+    if (this.#timer === undefined) this.#watch()
   }
 
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
-    if (this.#listeners?.delete(listener) === true && this.#listeners.size === 0) this.#stopWatching()
+    this.#listeners?.delete(listener)
+    if (this.#listeners?.size === 0) this.#unwatch()
   }
 
   dispatchEvent (): boolean {
     return false
   }
 
-  /** Called when the time has come. */
-  end (): void {
-    // It may have begun anew.
-    if (performance.now() >= this.endsAt) this.#end('late')
-    else this.deadlines.add(this)
+  #watch (): void {
+    const wait = Math.min(checkEvery, this.#endsAt - performance.now())
+    this.#timer = setTimeout(() => { if (!this.aborted) this.#watch() }, wait)
+  }
+
+  #unwatch (): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   #end (why: EndOfPatience): void {
-    if (this.#ended !== undefined) return
-    this.#ended = { reason: this.deadlines.explain(why) }
-    this.#stopWatching()
-    if (this.#listeners === undefined) return
+    const reason = this.#deadlines.explain(why)
+    this.#ended = { reason }
+    this.#unwatch()
+    this.#controller?.abort(reason)
     const event = new Event('abort')
-    for (const listener of this.#listeners) listener(event)
-    this.#listeners.clear()
-  }
-
-  #stopWatching (): void {
-    this.deadlines.delete(this)
-    const { socket } = this.presence
-    if (this.#leave !== undefined && socket !== null) leavings.get(socket)?.delete(this.#leave)
+    for (const listener of this.#listeners ?? []) listener(event)
+    this.#listeners = undefined
   }
 }
 
-/** What the work brings, or the reason of the signal where that is aborted first; the work itself may go on. */
+/** The result of the work, or the reason of the signal if that is aborted first; the work itself may continue. */
 export async function raceSignal<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   return await new Promise<T>((resolve, reject) => {
@@ -187,7 +129,7 @@ export async function raceSignal<T> (signal: AbortSignal | undefined, work: Prom
 
 const heeding = new WeakSet<object>()
 
-/** Marks a storage that ends its reads itself when the signal says so, and takes a `Patience` for one. */
+/** Marks a storage that ends its reads itself when the signal is aborted, and takes a `Patience` for one. */
 export function markHeeding<T extends object> (storage: T): T {
   heeding.add(storage)
   return storage

@@ -1,91 +1,74 @@
-import { RE2Set } from 're2js'
-
-/** What is used of the syntax tree of re2js, in which repetitions are written out. */
-interface Syntax {
-  readonly op: number
-  readonly subs: readonly Syntax[]
-  readonly runes: ArrayLike<number>
-}
-
 /** A pattern is larger than it may be. */
 export class PatternSizeError extends Error {
   override readonly name = 'PatternSizeError'
   constructor (readonly maxSize: number) {
-    super(`the pattern is larger than ${maxSize} instructions`)
+    super(`the pattern is larger than ${maxSize}`)
   }
 }
 
-// A class of characters counts one more for so many numbers, two for each range in it.
-const numbersOfRanges = 32
-
-// What a class of Unicode counts at least; without regard to case it is made of two.
-const sizeOfClass = 45
-// The last character that has another case, and how many of a range count for one.
+// Reading a class of Unicode takes up to a millisecond.
+const sizeOfUnicodeClass = 10
+// Without regard to case, a range is read character by character, up to the last that has another case.
 const lastWithCase = 0x1e943
-const charactersOfRange = 100
+const charactersOfRange = 3000
+
+// What a pattern is made of: quoted text, classes, other escapes, groups, counted repetitions, characters.
+const tokens = new RegExp([
+  /\\Q(?<quoted>.*?)(?:\\E|$)/,
+  /(?<class>\\[pP](?:\{[^}]*\}|.)|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])/,
+  /\\(?:x\{\w*\}|.)/,
+  /(?<open>\((?<prefix>\?(?:P?<\w*>|[\w-]*:?))?)|(?<close>\))/,
+  /\{(?<least>\d+)(?<comma>,(?<most>\d*))?\}/,
+  /./
+].map(({ source }) => source).join('|'), 'gsu')
 
 /**
- * How large a pattern is when it is compiled: in instructions, of which a class with many ranges, as `\pL`, counts for
- * several. Known before it is compiled, which may take seconds and hundreds of megabytes. Throws where it is larger
- * than this, or the syntax wrong.
+ * How large a pattern is, from its text alone, since compiling a large one may take seconds and hundreds of megabytes:
+ * its characters and classes, with all counted repetitions written out, and what it takes to read large classes.
+ * Throws where it is larger than this.
  */
 export function measurePattern (text: string, maxSize: number): number {
-  if (estimateClasses(text) > maxSize) throw new PatternSizeError(maxSize)
-  const set = new RE2Set()
-  set.add(text)
-  const [syntax] = set.regexps as [Syntax]
-  // One to begin and one to end with.
-  const size = 2 + new Measure(syntax, maxSize).measure(syntax)
+  const ignoresCase = /\(\?[\w-]*i/.test(text)
+  // Of the whole, and of the groups that are open.
+  const sizes = [0]
+  const add = (size: number): void => { sizes.push((sizes.pop() as number) + size) }
+  // Of what a repetition would repeat.
+  let last = 0
+  let reading = 0
+  for (const { groups = {} } of text.matchAll(tokens)) {
+    const { quoted, class: characters, open, prefix, close, least } = groups
+    if (open !== undefined) {
+      sizes.push(prefix?.endsWith(':') === true ? 0 : 2)
+    } else if (least !== undefined) {
+      const times = countTimes(groups)
+      add(last * (times - 1))
+      last *= times
+    } else {
+      if (close !== undefined && sizes.length > 1) last = sizes.pop() as number
+      else if (quoted !== undefined) last = quoted.length
+      else last = 1
+      if (characters !== undefined) reading += measureReading(characters, ignoresCase)
+      add(last)
+    }
+  }
+  const size = sizes.reduce((sum, size) => sum + size, reading)
   if (size > maxSize) throw new PatternSizeError(maxSize)
   return size
 }
 
-// What is known of a text without reading it as a pattern, which itself takes milliseconds for each of these: classes
-// of Unicode, and wide ranges without regard to case, which are gone through character by character.
-function estimateClasses (text: string): number {
-  const classes = [...text.matchAll(/\\p/gi)].length
-  if (!/\(\?[a-z-]*i/i.test(text)) return sizeOfClass * classes
-  let size = 2 * sizeOfClass * classes
-  for (const [, hexadecimal, character] of text.matchAll(/-(?:\\x\{?([\da-f]+)|(.))/gisu)) {
-    const end = hexadecimal === undefined ? (character as string).codePointAt(0) as number : parseInt(hexadecimal, 16)
-    size += Math.min(end, lastWithCase) / charactersOfRange
-  }
-  return size
+/** What need not be there takes twice as much as what must. */
+function countTimes ({ least, comma, most }: Readonly<Record<string, string | undefined>>): number {
+  const count = Math.max(1, Number(least))
+  if (comma === undefined) return count
+  return most === '' ? count + 1 : count + 2 * Math.max(0, Number(most) - count)
 }
 
-class Measure {
-  readonly #names: Readonly<Record<number, string>>
-  /** What is repeated is in the tree again and again, and measured once. */
-  readonly #known = new Map<Syntax, number>()
-
-  constructor ({ constructor }: Syntax, readonly maxSize: number) {
-    this.#names = (constructor as unknown as { readonly Op: Readonly<Record<number, string>> }).Op
+function measureReading (characters: string, ignoresCase: boolean): number {
+  let size = sizeOfUnicodeClass * [...characters.matchAll(/\\p/gi)].length
+  if (!ignoresCase) return size
+  for (const [, hexadecimal, character] of characters.matchAll(/-(?:\\x\{?([\da-f]+)|(.))/gisu)) {
+    const end = hexadecimal === undefined ? (character as string).codePointAt(0) as number : parseInt(hexadecimal, 16)
+    size += Math.floor(Math.min(end, lastWithCase) / charactersOfRange)
   }
-
-  measure (syntax: Syntax): number {
-    const known = this.#known.get(syntax)
-    if (known !== undefined) return known
-    let size = this.#measureAlone(syntax)
-    for (const sub of syntax.subs) {
-      size += this.measure(sub)
-      if (size > this.maxSize) throw new PatternSizeError(this.maxSize)
-    }
-    this.#known.set(syntax, size)
-    return size
-  }
-
-  /** Without its parts. */
-  #measureAlone ({ op, subs, runes }: Syntax): number {
-    switch (this.#names[op]) {
-      case 'LITERAL': return Math.max(1, runes.length)
-      case 'CHAR_CLASS': return 1 + Math.floor(runes.length / numbersOfRanges)
-      case 'PLUS':
-      case 'QUEST': return 1
-      case 'CAPTURE':
-      case 'STAR': return 2
-      case 'CONCAT': return subs.length === 0 ? 1 : 0
-      case 'ALTERNATE': return Math.max(1, subs.length - 1)
-      default: return 1
-    }
-  }
+  return size
 }

@@ -28,7 +28,7 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
   }
 }
 
-/** The rules of both: who writes by one version is bound by those of the other too. */
+/** The rules of both: writes by one version must keep those of the other too. */
 function mergeKeys (before: FamilyShape, now: FamilyShape): Pick<FamilyShape, 'unique' | 'references'> {
   const unique = new Map([...before.unique ?? [], ...now.unique ?? []].map(row => [[...row].sort().join(), row]))
   const references = { ...before.references, ...now.references }
@@ -45,8 +45,8 @@ function widen ({ maxLength, ...field }: Field, other: Field | undefined): Field
 }
 
 /**
- * A function that gives an item the defaults of fields that it was stored without, for storages of one's own: of what
- * they hand out, and of what they filter and order.
+ * A function that gives an item the defaults of fields that it was stored without, for your own storage: for what it
+ * returns, filters and orders.
  *
  * @example
  * async prepare (shape) {
@@ -62,7 +62,7 @@ export function completer ({ fields }: Pick<FamilyShape, 'fields'>): (item: Stor
   }
 }
 
-/** Whether an item that has nothing in a field has its default: then NULL stands for that. */
+/** Whether an item without a value in the field has its default: then NULL means that. */
 export function isFillable ({ nullable, default: value }: Field): boolean {
   return nullable !== true && value !== undefined
 }
@@ -72,7 +72,7 @@ export function getValue (item: Stored, { name, default: value }: Field): unknow
   return item[name] === undefined ? value : item[name]
 }
 
-/** Refuses a field that comes later, where items from before could not have it. @param remedy what else can be done */
+/** Refuses a field that is added without a default: existing items lack it. @param remedy what else can be done */
 export function refuseIncomplete (family: string, { name, optional, default: value }: Field, remedy = ''): void {
   if (optional || value !== undefined) return
   throw new errorCodes.FST_DEALBOOK_NEEDS_DEFAULT(family, name, remedy)

@@ -7,8 +7,8 @@ export type Id = string | number
 
 /**
  * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
- * of their text is the order of time; `json` is everything nested and can be neither ordered nor filtered, but for
- * whether it is there.
+ * of their text is the order of time; `json` is everything nested. It can be neither ordered nor filtered, except by
+ * whether it is present.
  */
 export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
@@ -19,13 +19,13 @@ export interface Field {
   readonly optional: boolean
   /** Whether its value may be null. Never of an optional field: a database has one NULL for both. */
   readonly nullable?: boolean
-  /** The only values there can be (enumerations). */
+  /** The only possible values (enumerations). */
   readonly values?: readonly string[]
-  /** Characters that a new text has at most; those from before may have more. */
+  /** The maximum length of a new text, in characters; existing ones may be longer. */
   readonly maxLength?: number
   /**
-   * What an item has that was stored without the field, as before there was one: in what is read, and for every filter
-   * and order. Never of an optional field; null of a nullable one, unless it has another.
+   * The value of items that were stored without the field, such as before it was added: in reads, filters and orders.
+   * Never of an optional field; null of a nullable one, unless it has a different one.
    */
   readonly default?: unknown
 }
@@ -37,7 +37,7 @@ export interface FamilyShape {
   readonly fields: readonly Field[]
   /**
    * Fields, or rows of fields, that are often filtered or ordered by. A row that ends with the id is an order in which
-   * pages are read, one after another, however many there are: to go on at any place in it should cost the same.
+   * pages are read one after another: continuing should cost the same at any position.
    */
   readonly indexes: readonly (readonly string[])[]
   /** Whether items are created by clients. */
@@ -48,7 +48,7 @@ export interface FamilyShape {
    */
   readonly unique?: readonly (readonly string[])[]
   /**
-   * The families that fields refer to, by the fields: what is in one is the id of an item there, or nothing. The other
+   * The families that fields refer to, by the fields: a value is the id of an item of that family, or absent. That
    * family is prepared in this storage as well.
    */
   readonly references?: Readonly<Record<string, string>>
@@ -68,7 +68,7 @@ export interface Stored {
 export interface Query {
   /**
    * All of them must hold. No text is searched (`regex`, `has`) of an item that a condition without a search, or one
-   * before it, excludes: how long it takes would tell of what is in there.
+   * before it, excludes: the time that it takes would reveal what the text is.
    */
   readonly where: readonly Condition[]
   /** Ends with `id`, so that the order is total. */
@@ -87,7 +87,7 @@ export interface Found {
   readonly total?: number
 }
 
-/** What an item has in the fields of an order: where it stands in it. */
+/** The values of an item in the fields of an order: its position in it. */
 export interface ItemKey {
   readonly id: Id
   readonly [field: string]: unknown
@@ -113,7 +113,7 @@ export interface FoundText {
 /**
  * One change of one item, with the revision that must be there for it. A commit has at most one for an item. `current`
  * is the item at that revision, where the caller has it: a storage need not write what is the same in both. `require`
- * changes nothing: the item must only be there at that revision when the others are made.
+ * changes nothing: the item must only exist at that revision when the other changes are made.
  */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
@@ -124,11 +124,10 @@ export type Change =
 
 /**
  * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
- * and `ReadOnlyError` from `commit`, and `BusyError` from anything; whatever else it throws means that it cannot serve
- * now.
+ * and `ReadOnlyError` from `commit`, and `BusyError` from anything; any other error means that it is unavailable.
  *
- * A read may come with a signal. Once it is aborted nobody waits for the answer any more (a deadline has passed, or the
- * client has left): whoever heeds it ends the work and throws the signal's reason.
+ * A read may come with a signal. It is aborted when the result is no longer needed (a deadline has passed, or the
+ * client has disconnected): the storage may then end the work and throw the signal's reason.
  */
 export interface Storage {
   /**
@@ -138,10 +137,7 @@ export interface Storage {
   prepare (family: FamilyShape): Promise<void>
   /** The items that meet the query, in its order. */
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
-  /**
-   * The same as text, for a storage that can hand it over without making objects first. Whoever asks falls back to
-   * `find` where a storage has none.
-   */
+  /** The same as text, for a storage that needs no objects to make it. Without it, `find` is used. */
   findText? (
     family: string,
     query: Query,
@@ -150,7 +146,7 @@ export interface Storage {
   ): Promise<FoundText>
   /** One item, or undefined. */
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
-  /** The id of a new item, where the storage has ids that others take too, as those of a sequence. */
+  /** The id of a new item, where other programs take ids from the storage too, such as from a sequence. */
   nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /**
    * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
@@ -159,15 +155,15 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
-  /** The SQL that makes what these families lack, as one text; empty where nothing is. For storages with tables. */
+  /** The SQL that creates what these families lack, as one text; empty where nothing is missing. For SQL storages. */
   writeMigration? (families: readonly FamilyShape[]): Promise<string>
-  /** Families that it has settings for. One that nobody mounts with it, or serves from it, is an error at boot. */
+  /** Families that it has settings for. One that is neither mounted with it nor served from it is an error at boot. */
   readonly mappedFamilies?: readonly string[]
-  /** Numbers of its own by their names, as the depth of a queue, for whoever watches it. Cheap: it only reads them. */
+  /** Metrics by their names, such as the depth of a queue. Cheap: it only reads them. */
   metrics? (): Readonly<Record<string, number>>
 }
 
-/** The item is not there at the revision that the change expects. */
+/** The item does not exist, or not at the revision that the change expects. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError'
   constructor (readonly family: string, readonly id: Id) {
@@ -183,7 +179,7 @@ export class DuplicateError extends Error {
   }
 }
 
-/** The family is kept where it can only be read, as in a mapped table without a revision. */
+/** The family is read-only, such as in a mapped table without a revision. */
 export class ReadOnlyError extends Error {
   override readonly name = 'ReadOnlyError'
   constructor (readonly family: string) {
@@ -191,7 +187,7 @@ export class ReadOnlyError extends Error {
   }
 }
 
-/** Too many wait for the storage already. Nothing was done, and a little later there may be room. */
+/** Too many requests wait for the storage. Nothing was done; a retry may succeed. */
 export class BusyError extends Error {
   override readonly name = 'BusyError'
 }

@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { WaitingLine } from './waiting-line.js'
 
-// How long searches may hold the event loop before other requests go on.
+// How long searches may hold the event loop before other requests continue, in milliseconds.
 const maxMs = 5
 
 let endOfAll: number | undefined
 
-// One for all that search in the same turn of the loop: many small parts hold it up as one large one does.
+// One for all searches in the same turn of the loop: many small parts hold it up as one large one does.
 function getEnd (): number {
   if (endOfAll === undefined) {
     endOfAll = performance.now() + maxMs
@@ -15,22 +15,21 @@ function getEnd (): number {
   return endOfAll
 }
 
-// Those for whom a turn had no time left.
 const waiting: (() => void)[] = []
 
-/** Lets others go on where this turn of the loop was long: for what goes on and on, and may never wait for anything. */
+/** Pauses for other requests if this turn of the loop was long: for long work that may never wait for anything else. */
 export async function endLongTurn (): Promise<void> {
   if (performance.now() <= getEnd()) return
   await new Promise<void>(resolve => {
     waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(letOneGoOn)
+    if (waiting.length === 1) setImmediate(resumeOne)
   })
 }
 
-// One in each turn, whoever else had it: so none waits forever, and many are no long turn together.
-function letOneGoOn (): void {
+// One in each turn, however long that is: so none waits forever, and many are no long turn together.
+function resumeOne (): void {
   waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(letOneGoOn)
+  if (waiting.length > 0) setImmediate(resumeOne)
 }
 
 /** The turn that a search has on the event loop. */
@@ -38,14 +37,14 @@ export class Turn {
   #end = getEnd()
   #leaveLine: (() => void) | undefined
 
-  /** @param line of those that need more than one turn */
+  /** @param line the queue of searches that need more than one turn */
   constructor (readonly signal?: AbortSignal, readonly line?: WaitingLine) {}
 
   get isOver (): boolean {
     return performance.now() > this.#end
   }
 
-  /** Lets others have theirs, and begins the next, unless nobody waits for the outcome any more. */
+  /** Pauses for others, and begins the next turn, unless the signal is aborted. */
   async pass (): Promise<void> {
     if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
     await yieldToEventLoop()
@@ -53,7 +52,7 @@ export class Turn {
     this.#end = getEnd()
   }
 
-  /** Called after the last turn: others in the line can go on. */
+  /** Called after the last turn: leaves the queue. */
   end (): void {
     this.#leaveLine?.()
     this.#leaveLine = undefined

@@ -1,6 +1,6 @@
 import { BusyError } from './storage.js'
 
-/** How many may do something heavy at once, and how many may wait for it. */
+/** How many heavy reads may run at once, and how many may wait. */
 export interface LineLimits {
   readonly maxHeavyReads: number
   readonly maxWaitingReads: number
@@ -8,20 +8,27 @@ export interface LineLimits {
 
 export const lineLimits: LineLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
 
-/** The limits that a host gave, or the usual ones. */
+/** The limits that a host gave, or the defaults. */
 export function readLineLimits (given: { readonly [K in keyof LineLimits]?: number | undefined }): LineLimits {
   const { maxHeavyReads = lineLimits.maxHeavyReads, maxWaitingReads = lineLimits.maxWaitingReads } = given
   return { maxHeavyReads, maxWaitingReads }
 }
 
-/** Lets so many through at once. Others wait in line; where that is full, they are refused. */
+/** The queue of heavy reads: so many run at once, others wait, and where too many wait, more are refused. */
 export class WaitingLine {
   readonly #waiting: (() => void)[] = []
-  /** How many are at work now. */
+  /** How many run now. */
   running = 0
-  /** How often somebody has had to wait, and how often somebody was refused. */
+  /** How many have had to wait, and how many were refused. */
   waits = 0
   refusals = 0
+
+  constructor (readonly limits: LineLimits) {}
+
+  /** How many wait now. */
+  get waiting (): number {
+    return this.#waiting.length
+  }
 
   metrics (): Readonly<Record<string, number>> {
     return {
@@ -32,22 +39,15 @@ export class WaitingLine {
     }
   }
 
-  constructor (readonly limits: LineLimits) {}
-
-  /** How many wait now. */
-  get waiting (): number {
-    return this.#waiting.length
-  }
-
-  /** Waits for its turn, and returns what gives it back. */
+  /** Waits until it may run, and returns a function to call when it has. */
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
     if (this.running < this.limits.maxHeavyReads) this.running++
     else await this.#wait(signal)
-    let isGivenBack = false
+    let hasLeft = false
     return () => {
-      if (isGivenBack) return
-      isGivenBack = true
+      if (hasLeft) return
+      hasLeft = true
       const next = this.#waiting.shift()
       if (next === undefined) this.running--
       else next()

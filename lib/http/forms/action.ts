@@ -13,8 +13,6 @@ import { describeSharedRoute } from '../openapi/route.js'
 import { describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { readIdempotencyKey } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { shareEndpoint } from '../shared-paths.js'
 import { requireId } from '../urls.js'
 import { readJsonParams } from './body.js'
 import { writeHandler } from './write.js'
@@ -29,9 +27,8 @@ interface Action {
 }
 
 /** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
-export function actionEndpoints (mount: Mount, { actions }: SharedPaths): Endpoint[] {
-  return listActions(mount.family).flatMap(action =>
-    shareEndpoint(actions, action.action, mount, makeEndpoint(mount, action)))
+export function actionEndpoints (mount: Mount): Endpoint[] {
+  return listActions(mount.family).map(action => makeEndpoint(mount, action))
 }
 
 function listActions ({ singular, operations, lifecycle }: Family): Action[] {
@@ -58,6 +55,7 @@ function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Ac
   return {
     method: 'POST',
     path: `/command/${action}`,
+    sharedBy: 'versions',
     handler: writeHandler(mount, {
       read (request) {
         const { id, ...params } = readJsonParams(body, request)

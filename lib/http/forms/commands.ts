@@ -4,7 +4,7 @@ import { invalidBody, notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
-import type { Mount } from '../mount.js'
+import type { Mount, Neighbours } from '../mount.js'
 import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
 import {
   commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
@@ -15,8 +15,8 @@ import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
 import { addHint, answerRead, parseOne } from '../reads/read.js'
+import { retire } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
 import { toProblem } from '../to-problem.js'
 import { readCommandId, requireId } from '../urls.js'
 import { answerCommand } from './answer.js'
@@ -31,21 +31,21 @@ const path = '/rest/commands/:command'
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
 export const commands: Form<'commands'> = {
   name: 'commands',
-  endpoints (mount, shared) {
-    const { family } = mount
-    if (family.operations.size === 0 || shared === undefined) return []
-    const { commands, commandSchemas: { bodies, answers } } = shared
-    const isFirst = commands.names.length === 0
-    if (commands.claim(family.singular, mount, { mount, put: makePutHandler(mount) })) {
+  endpoints (mount) {
+    const { family, neighbours, unversioned } = mount
+    if (family.operations.size === 0 || unversioned === false) return []
+    const { commands, commandSchemas: { bodies, answers } } = neighbours
+    const isFirst = commands.size === 0
+    if (neighbours.addCommands(mount, makePutHandler(mount))) {
       bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
-    return isFirst ? makeEndpoints(mount, shared) : []
+    return isFirst ? makeEndpoints(mount, neighbours) : []
   }
 }
 
 /** What the first mount at a prefix makes for all that will be there, whatever their options. */
-function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: SharedPaths): FormEndpoint[] {
+function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: Neighbours): FormEndpoint[] {
   const parameters = { command: commandIdParameter }
   // Every family that comes adds its own.
   const answer = Type.Unsafe({ anyOf: answers })
@@ -53,11 +53,11 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
     {
       method: 'PUT',
       path,
-      isShared: true,
+      sharedBy: 'families',
       handler: async (request, reply) => {
-        const singular = findSingular(commands.names, request)
-        commands.retire(singular, reply)
-        return await commands.getOwner(singular).put(request, reply)
+        const { mount, put } = findFamily(commands, request)
+        retire(reply, mount.retirement)
+        return await put(request, reply)
       },
       schema: describeCommonRoute(mount, 'commands', 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
@@ -71,9 +71,9 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
     {
       method: 'GET',
       path,
-      isShared: true,
+      sharedBy: 'families',
       handler: async (request, reply) => {
-        const [first, ...others] = commands.names.map(singular => makeRead(commands, singular))
+        const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
       schema: describeCommonRoute(mount, 'commands', 'read-command', {
@@ -89,11 +89,11 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
 }
 
 // The member that names the item tells the family.
-function findSingular (known: readonly string[], request: FastifyRequest): string {
+function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyRequest): T {
   const body = getJsonBody(request)
-  const [singular, ...others] = known.filter(singular => hasMember(body, singular))
-  if (singular !== undefined && others.length === 0) return singular
-  const detail = `must have one of these, to say what the command is for: ${known.join(', ')}`
+  const [family, ...others] = [...families].filter(([singular]) => hasMember(body, singular))
+  if (family !== undefined && others.length === 0) return family[1]
+  const detail = `must have one of these, to say what the command is for: ${[...families.keys()].join(', ')}`
   throw invalidBody([{ pointer: '', detail }])
 }
 
@@ -113,8 +113,7 @@ function makePutHandler (mount: Mount): Endpoint['handler'] {
 
 type CommandRead = Read<EntryQuery, LoadedEntry>
 
-function makeRead (commands: SharedPaths['commands'], singular: string): CommandRead {
-  const { mount } = commands.getOwner(singular)
+function makeRead (mount: Mount): CommandRead {
   const { family } = mount
   return {
     mount,
@@ -141,7 +140,7 @@ function makeRead (commands: SharedPaths['commands'], singular: string): Command
       }
     },
     represent (exchange, fields, entry) {
-      commands.retire(singular, exchange.reply)
+      retire(exchange.reply, mount.retirement)
       return sendEntry(exchange, fields, entry)
     },
     miss: (name, refusal) => addHint(notFound('command', name), refusal)

@@ -1,6 +1,5 @@
 import type { Mount } from '../mount.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
 import type { Write } from './write.js'
 import { writeHandler } from './write.js'
 
@@ -8,8 +7,7 @@ import { writeHandler } from './write.js'
 export interface Form<N extends string = string> {
   /** As in the option `forms`. */
   readonly name: N
-  /** @param shared undefined where the mount takes no part in the paths without a version */
-  endpoints (mount: Mount, shared: SharedPaths | undefined): FormEndpoint[]
+  endpoints (mount: Mount): FormEndpoint[]
 }
 
 /** An endpoint that may share its path and method with other forms. */
@@ -32,11 +30,11 @@ export function makeWriteEndpoint (
 }
 
 /** The endpoints of forms; those on one path and method become one, and the body says which form is meant. */
-export function combineForms (forms: readonly Form[], mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+export function combineForms (forms: readonly Form[], mount: Mount): Endpoint[] {
   const reads: Endpoint[] = []
   const byRoute = new Map<string, { name: string, endpoint: FormEndpoint }[]>()
   for (const form of forms) {
-    for (const endpoint of form.endpoints(mount, shared)) {
+    for (const endpoint of form.endpoints(mount)) {
       // What a form has to read has no body that could tell two of them apart: one would clash with the other.
       if (endpoint.method === 'GET') reads.push(endpoint)
       else {

@@ -1,6 +1,5 @@
 import type { Mount } from '../mount.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
 import { actionEndpoints } from './action.js'
 import { attributes } from './attributes.js'
 import { command } from './command.js'
@@ -18,20 +17,11 @@ export const forms = [verb, participle, update, noun, attributes, command, comma
 export type FormName = typeof forms[number]['name']
 
 /** Everything that a mount can be told to do. */
-export function writeEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
+export function writeEndpoints (mount: Mount): Endpoint[] {
   const mounted = forms.filter(({ name }) => mount.forms.has(name))
   return [
     ...lifecycleEndpoints(mount),
-    ...combineForms(mounted, mount, shared),
-    ...(shared === undefined ? [] : actionEndpoints(mount, shared))
+    ...combineForms(mounted, mount),
+    ...(mount.unversioned === false ? [] : actionEndpoints(mount))
   ]
-}
-
-/** The words that can stand in a path after an item. */
-export function listWords ({ family: { operations, lifecycle, writable }, forms }: Mount): string[] {
-  if (!writable) return []
-  const kinds = (['verb', 'participle', 'noun'] as const).filter(form => forms.has(form))
-  const words = [...operations.values()].flatMap(({ operation }) => kinds.map(form => operation[form]))
-  const deletion = lifecycle !== undefined && forms.has('noun') ? [lifecycle.deletion.operation.noun] : []
-  return ['operations', 'commands', ...new Set(words), ...deletion]
 }

@@ -7,11 +7,10 @@ import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
 import type { Members } from '../../core/values/json.js'
 import { measureAll } from '../../core/values/json.js'
-import type { FormAffordance, FormField, Refusal } from '../../representations/form-view.js'
-import type { SampleRequest } from '../../representations/item-view.js'
+import type { FormAffordance, FormField, Refusal, SampleRequest } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
+import { readWrongState } from './log-entries.js'
 import type { OperationAddress } from './offers.js'
-import { readWrongState } from './wrong-state.js'
 
 /** A form that was sent and refused, or the filters of a list that were. */
 export interface Submission {
@@ -115,7 +114,7 @@ function findError (sent: Entered | undefined, name: string): string | undefined
 
 /** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
 export function explainRefusal (
-  { family, maxFlaws }: Mount,
+  { family }: Mount,
   submission: Submission | undefined,
   forms?: readonly FormAffordance[]
 ): Refusal | undefined {
@@ -123,7 +122,7 @@ export function explainRefusal (
   const { action, problem, entered } = submission
   const isThere = forms === undefined || forms.some(form => form.action === action)
   return {
-    problem: problem.document(undefined, maxFlaws),
+    problem: problem.document(),
     wrongState: readWrongState(family, problem.code, problem.message, problem.members),
     entered: isThere ? [] : [...entered]
   }

@@ -4,12 +4,15 @@ import type { Params } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
+import type { InState } from '../../core/service/refusal.js'
+import { explainInState, explainState, readState } from '../../core/service/refusal.js'
 import type { Field, Order, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { Feedback, LogEntry, ShownChange, ShownKind, ShownMember } from '../../representations/item-view.js'
+import type {
+  Feedback, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
+} from '../../representations/affordances.js'
 import { showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
-import { readWrongState } from './wrong-state.js'
 
 const shownChanges = 10
 const shownRefusals = 5
@@ -94,4 +97,23 @@ export function showChanges ({ ownFields }: Family, changes: Changes): ShownChan
 function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
   const field = fields.find(field => field.name === name)
   return field && showKind(field)
+}
+
+/** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
+export function readWrongState (
+  family: Family,
+  code: string,
+  detail: string,
+  members: Members
+): WrongState | undefined {
+  if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
+  const known = members as unknown as InState
+  return detail === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
+}
+
+/** The same of an operation that was not asked for yet. */
+export function findWrongState (family: Family, item: Members, name: string, reason: string): WrongState | undefined {
+  const { singular } = family
+  const state = readState(family, item)
+  return reason === explainState(name, family, state) ? { operation: name, singular, state, allowed: [] } : undefined
 }

@@ -1,12 +1,12 @@
+import { findFilter } from '../../core/query/filters.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
+import type { Parameter } from '../../core/query/query-string.js'
 import { makePageUrl } from '../../core/query/query-string.js'
 import type { Field, Id, Stored } from '../../core/storage/storage.js'
-import type { Feedback } from '../../representations/item-view.js'
-import type { Crumb, PageAffordances } from '../../representations/representation.js'
-import { canShow, listKinds } from '../../representations/representation.js'
+import type { ActiveFilter, Crumb, Feedback, PageAffordances } from '../../representations/affordances.js'
+import { canShow, listKinds, showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 import { linkReferred } from '../show-item.js'
-import { listActiveFilters, places } from './active-filters.js'
 import type { Submission } from './form-fields.js'
 import { explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest } from './form-fields.js'
 import { mayOffer } from './offers.js'
@@ -133,4 +133,29 @@ function writeChanges (changes: Readonly<Record<string, string | undefined>>): s
   const set = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (set.length === 0) return undefined
   return set.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')
+}
+
+// Settings that no longer hold when other filters are chosen.
+export const places: readonly string[] = ['page', 'after', 'before']
+
+/** Everything that narrows a list, each with the way to the list without it, and the way to the list without any. */
+export function listActiveFilters (
+  { filters }: Grammar,
+  { parameters }: ParsedQuery,
+  path: string
+): { readonly active: readonly ActiveFilter[], readonly clear: string | undefined } {
+  const uses = parameters.map(parameter => findFilter(filters, parameter))
+  const active = uses.flatMap((use, index): ActiveFilter[] => {
+    if (use === undefined) return []
+    const { filter: { field, op }, text, group } = use
+    const href = join(path, parameters.filter((_, other) => other !== index))
+    return [{ field: field.name, kind: showKind(field), op, value: text, isAlternative: group !== undefined, href }]
+  })
+  const others = parameters.filter((_, index) => uses[index] === undefined)
+  return { active, clear: active.length === 0 ? undefined : join(path, others) }
+}
+
+function join (path: string, parameters: readonly Parameter[]): string {
+  const kept = parameters.filter(({ name }) => !places.includes(name))
+  return kept.length === 0 ? path : `${path}?${kept.map(({ raw }) => raw).join('&')}`
 }

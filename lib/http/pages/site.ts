@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import type { Crumb, Site, SiteFamily } from '../../representations/representation.js'
+import type { Problem } from '../../core/problems.js'
+import type { Crumb, Site, SiteFamily } from '../../representations/affordances.js'
+import type { ProblemView } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
+import { readWrongState } from './log-entries.js'
 import { mayOffer } from './offers.js'
 
 /** Where a page leads: to the home of its prefix, and to the families there that its reader may list. */
 export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
-  const neighbours = mount.neighbours.list(mount)
+  const neighbours = mount.neighbours.list()
   const isListed = await Promise.all(neighbours.map(async each =>
     each === mount || await mayOffer({ mount: each, request }, 'list')))
   const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>
@@ -27,13 +30,17 @@ function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string
   return neighbours.hasHome === true ? urls.home(request) : undefined
 }
 
-/** Where a problem leads on: home, and to the list, where it is not the list itself. */
-export function findWayOn ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): readonly Crumb[] {
+/** What a page shows of a problem besides its document, and where it leads: home, and to the list. */
+export function guideOn (
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
+  { code, message, members }: Problem
+): Pick<ProblemView, 'onward' | 'wrongState'> {
+  const { family, urls } = mount
   const home = findHome(mount, request)
-  const list = mount.urls.collection(request)
-  const isList = mount.urls.self(request).replace(/\/$/, '') === list
-  return [
-    ...(home === undefined ? [] : [{ kind: 'home', href: home, name: '' } as const]),
-    ...(isList ? [] : [{ kind: 'list', href: list, name: mount.family.name } as const])
-  ]
+  const list = urls.collection(request)
+  const isList = urls.self(request).replace(/\/$/, '') === list
+  const onward: Crumb[] = []
+  if (home !== undefined) onward.push({ kind: 'home', href: home, name: '' })
+  if (!isList) onward.push({ kind: 'list', href: list, name: family.name })
+  return { onward, wrongState: readWrongState(family, code, message, members) }
 }

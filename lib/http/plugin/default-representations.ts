@@ -1,8 +1,6 @@
 import { html } from '../../html/html.js'
-import { csv } from '../../representations/csv.js'
-import { json, ndjson } from '../../representations/json.js'
+import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
-import { xml } from '../../representations/xml.js'
 
 /**
  * The representations that a mount has by itself, the first being the default.

@@ -1,6 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import type {
-  FastifyBaseLogger, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault,
+  RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AnyFamily } from '../../core/family/compiled.js'
@@ -18,9 +19,9 @@ import { checkMappedFamilies } from '../../core/service/mapped-families.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'
-import { findNeighbours } from '../neighbours.js'
+import { findNeighbours } from '../mount.js'
 import { addSchemas } from '../openapi/schemas.js'
-import { guideOn } from '../pages/guide-on.js'
+import { guideOn } from '../pages/site.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints } from '../reads/item.js'
@@ -31,12 +32,9 @@ import { announceRetirement } from '../retirement.js'
 import type { Endpoint } from '../routes.js'
 import { mountEndpoints } from '../routes.js'
 import { isolateScope } from '../scope.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { joinSharedPaths } from '../shared-paths.js'
-import { checkHost } from './check-host.js'
 import { checkOthers, checkReferences, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
-import { mountUnknownPaths } from './unknown-paths.js'
+import { mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin, to be registered any number of times. */
 export interface FamilyPlugin<
@@ -111,8 +109,7 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
   const plugin = Object.assign(fp(makePlugin(family), {
     fastify: '5.x',
-    name: `fastify-dealbook-${family.name}`,
-    encapsulate: true
+    name: `fastify-dealbook-${family.name}`
   }), {
     definition,
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
@@ -122,44 +119,60 @@ function makeFamily (definition: FamilyDefinition): AnyFamily {
   return plugin
 }
 
+// Called in the scope of the host, by which families that are registered there find each other; each has its own in it.
 function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
-  return async (app, options) => {
-    // /crm and /crm/ are one place.
-    const prefix = app.prefix.replace(/\/+$/, '')
-    checkHost(app, family)
-    const neighbours = findNeighbours(app, prefix)
-    const mount = await makeMount(family, prefix, neighbours, options)
-    neighbours.add(mount, app)
-    const { storage } = options
-    // Only then all families are known; those of a storage that requests choose never are.
-    app.addHook('onReady', async () => {
-      if (typeof storage !== 'function') checkMappedFamilies(storage)
-      checkOthers(mount)
-      checkReferences(mount)
-    })
-    const { maxMembers = 1000, maxDepth = 20 } = options
-    isolateScope(app, { maxMembers, maxDepth }, (error, request, reply) =>
-      sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
-    const shared = options.unversioned === false ? undefined : joinSharedPaths(app, mount)
-    const endpoints = [...readEndpoints(mount, shared), ...writeEndpoints(mount, shared)]
-      // What is shared says itself when it goes.
-      .map(endpoint => endpoint.isShared === true ? endpoint : announceRetirement(endpoint, mount.retirement))
-    const settings = { bodyLimit: options.bodyLimit ?? 1_048_576 }
-    addSchemas(app, mount)
-    mountEndpoints(app, endpoints, settings)
-    mountHome(app, mount, settings, options.home)
-    mountUnknownPaths(app, mount, shared, endpoints)
+  return async (scope, options) => {
+    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
   }
 }
 
-/** Everything that can be read, but for what the forms have to show. */
-function readEndpoints (mount: Mount, shared: SharedPaths | undefined): Endpoint[] {
-  return [
+const mebibyte = 1_048_576
+
+async function mountFamily (
+  family: Family,
+  options: FamilyOptions,
+  scope: FastifyInstance,
+  app: FastifyInstance
+): Promise<void> {
+  // /crm and /crm/ are one place.
+  const prefix = app.prefix.replace(/\/+$/, '')
+  const neighbours = findNeighbours(scope, prefix)
+  const mount = await makeMount(family, prefix, neighbours, options)
+  neighbours.mounts.push(mount)
+  const { storage } = options
+  // Only then all families are known; those of a storage that requests choose never are.
+  app.addHook('onReady', async () => {
+    if (typeof storage !== 'function') checkMappedFamilies(storage)
+    checkOthers(mount)
+    checkReferences(mount)
+  })
+  const { bodyLimit = mebibyte } = options
+  const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
+  isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
+    sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
+  const endpoints = listEndpoints(mount).flatMap(endpoint => {
+    if (endpoint.sharedBy === 'families') return [endpoint]
+    if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
+    return [announceRetirement(endpoint, mount.retirement)]
+  })
+  neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
+  addSchemas(app, mount)
+  mountEndpoints(app, endpoints, { bodyLimit })
+  mountHome(app, mount, { bodyLimit }, options.home)
+  mountUnknown(app, mount)
+}
+
+function listEndpoints (mount: Mount): Endpoint[] {
+  const endpoints = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
+    ...writeEndpoints(mount),
     ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
-    ...(shared === undefined ? [] : queryEndpoints(mount, shared))
+    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
+  const paths = endpoints.map(({ path }) => path)
+  // Those of one path together, for documents.
+  return endpoints.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
 }
 
 /**

@@ -15,14 +15,16 @@ import { readWaitingLimits } from '../../core/service/write-lines.js'
 import { Patience } from '../../core/storage/patience.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
-import type { Mount } from '../mount.js'
+import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import type { Neighbours } from '../neighbours.js'
 import { makeUrls } from '../urls.js'
 import { representations as allRepresentations } from './default-representations.js'
 import type { FamilyOptions } from './options.js'
 import { checkOptions } from './options.js'
 import { traceStep } from './trace.js'
+
+// What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
+const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
 
 /** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
 export async function makeMount (
@@ -34,14 +36,10 @@ export async function makeMount (
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
-  const { maxPageSize = 1000, pageSize = Math.min(50, maxPageSize), maxValues = 100 } = options
-  const { maxPatterns = 5, maxPatternLength = 200, maxPatternSize = 1000 } = options
-  const { maxSkipped = 50_000 } = options
-  const limits = {
-    pageSize, maxPageSize, maxSkipped, maxValues, maxPatterns, maxPatternLength, maxPatternSize
-  }
+  const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
+  const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const makeCaller = await makeCallerFactory(family, options, makers)
+  const makeCaller = await makeCallerFactory(family, options, makers, timeout)
 
   const mount: Mount = {
     family,
@@ -56,13 +54,12 @@ export async function makeMount (
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
-    exportTimeout: options.exportTimeout ?? 30_000,
+    exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
     forms: new Set(options.forms ?? forms.map(({ name }) => name)),
     schemas: new Map(),
-    maxFlaws: options.maxFlaws ?? 20,
     trustedOrigins: options.trustedOrigins ?? [],
-    unversioned: options.unversioned ?? false,
+    unversioned: options.unversioned,
     retirement: {
       deprecation: toDate(options.deprecation),
       sunset: toDate(options.sunset),
@@ -108,10 +105,11 @@ const unlimited: Grant = {}
 async function makeCallerFactory (
   family: Family,
   options: FamilyOptions,
-  makers: Makers
+  makers: Makers,
+  timeout: number
 ): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
-  const { storage, authorize, onCommitted, timeout = 10_000 } = options
-  const waiting = readWaitingLimits(options)
+  const { storage, authorize, onCommitted } = options
+  const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
   const getStorage = typeof storage === 'function'

@@ -3,14 +3,13 @@ import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import type { Committed, Granted, Intent } from '../../core/service/caller.js'
 import { isStorage } from '../../core/service/storage-access.js'
-import type { Id, Storage, Stored } from '../../core/storage/storage.js'
+import type { Storage, Stored } from '../../core/storage/storage.js'
 import type { Check } from '../../core/values/checks.js'
 import { checkBoolean, checkDate, checkFunction, checkSize, checkTime } from '../../core/values/checks.js'
 import { didYouMean } from '../../core/values/nearest.js'
 import type { Representation } from '../../representations/representation.js'
 import type { FormName } from '../forms/forms.js'
 import { forms } from '../forms/forms.js'
-import { findFlawInPrefix } from './check-prefix.js'
 import { findRepresentationsFlaw } from './default-representations.js'
 
 /** How a host mounts a family with items `I`. */
@@ -30,17 +29,13 @@ export interface FamilyOptions<I = Stored> {
   readonly forms?: readonly FormName[]
   /** Items on a page where the client does not say. Default 50. */
   readonly pageSize?: number
-  /** Items on a page at most. Default 1000. */
+  /** Items on a page at most; `page` may pass over fifty times as many, or 50,000. Default 1000. */
   readonly maxPageSize?: number
-  /** Items that `page` may pass over; beyond, 400. Default 50,000, so that page 1000 of 50 is given. */
-  readonly maxSkipped?: number
   /**
-   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long. Default 10,000.
-   * What `authorize` takes counts, but is not ended by it.
+   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long, and a client
+   * three times as long to take it. Default 10,000. What `authorize` takes counts, but is not ended by it.
    */
   readonly timeout?: number
-  /** Milliseconds that an export, or a large answer, waits for a client that does not read. Default 30,000. */
-  readonly exportTimeout?: number
   /** What an empty list is: a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
   /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
@@ -61,35 +56,15 @@ export interface FamilyOptions<I = Stored> {
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
   /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
   onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
-  /** Writers that may wait for one item; one more is answered 503. Default 100. */
-  readonly maxWaitingPerItem?: number
-  /** Writers that may wait in all, whoever shares the storage. Default 1000. */
-  readonly maxWaiting?: number
   /** The time of what is decided, and for `sunset`, for tests. Default: that of the machine. */
   readonly clock?: () => Date
-  /** Makes the id of a new item, in place of the definition's `makeId`. */
-  readonly makeId?: () => Id
   /** Makes the id of a command that the client gave none, and the key of a form. Default: a UUID of version 7. */
   readonly makeCommandId?: () => string
-  /** How often one query parameter may be repeated. Default 100. */
-  readonly maxValues?: number
-  /** `.regex` patterns and `.has` texts in one query at most, over all fields. Default 5. */
-  readonly maxPatterns?: number
-  /** The length of a `.regex` pattern, or a `.has` text, at most. Default 200. */
-  readonly maxPatternLength?: number
   /**
-   * The size of a `.regex` pattern when it is compiled, in instructions, with its repetitions written out; a class of
-   * many ranges, as `\pL`, counts for several. Default 1000.
+   * The size of a body in bytes at most, whatever the host's own limit is. Default 1 MiB. A body has at most 1000
+   * members and elements, those of all levels together; where this is more than a MiB, as many for each.
    */
-  readonly maxPatternSize?: number
-  /** The size of a body in bytes at most. Default 1 MiB, whatever the host's own limit is. */
   readonly bodyLimit?: number
-  /** Members and elements in a body at most, those of all levels together. Default 1000. */
-  readonly maxMembers?: number
-  /** How deep a body may be nested. Default 20. */
-  readonly maxDepth?: number
-  /** How many flaws a problem names; of the others, the number. Default 20. */
-  readonly maxFlaws?: number
   /** Since when this version is deprecated: a date, or its text. Said in every answer. */
   readonly deprecation?: Date | string
   /** When this version ends: from then on, 410. */
@@ -120,9 +95,7 @@ const checks: Record<keyof FamilyOptions, Check> = {
     : `must be a list of these: ${formNames.join(', ')}`,
   pageSize: checkSize,
   maxPageSize: checkSize,
-  maxSkipped: checkSize,
   timeout: checkTime,
-  exportTimeout: checkTime,
   emptyList: value => value === 'page' || value === 'not-found' ? undefined : 'must be "page" or "not-found"',
   preconditions: value => value === 'optional' || value === 'required' ? undefined : 'must be "optional" or "required"',
   trustedOrigins: value => Array.isArray(value) && value.every(isOrigin)
@@ -133,18 +106,8 @@ const checks: Record<keyof FamilyOptions, Check> = {
   authorize: checkFunction,
   onCommitted: checkFunction,
   clock: checkFunction,
-  makeId: checkFunction,
   makeCommandId: checkFunction,
-  maxWaitingPerItem: checkSize,
-  maxWaiting: checkSize,
-  maxValues: checkSize,
-  maxPatterns: checkSize,
-  maxPatternLength: checkSize,
-  maxPatternSize: checkSize,
   bodyLimit: checkSize,
-  maxMembers: checkSize,
-  maxDepth: checkSize,
-  maxFlaws: checkSize,
   deprecation: checkDate,
   sunset: checkDate,
   successor: value => typeof value === 'string' && value !== '' ? undefined : 'must be a URL',
@@ -178,4 +141,16 @@ function findFlaw (family: Family, options: FamilyOptions): string | undefined {
 
 function isOrigin (value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^/?#\s]+$/.test(value)
+}
+
+// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
+const ownParameters = ['id', 'command', 'extension', 'parameter']
+
+function findFlawInPrefix (prefix: string): string | undefined {
+  // Two colons are one that begins no parameter.
+  const names = Array.from(prefix.replaceAll('::', '').matchAll(/:(\w+)/g), ([, name]) => name as string)
+  const taken = names.find(name => ownParameters.includes(name))
+  if (taken === undefined) return undefined
+  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
+    ownParameters.join(', ')
 }

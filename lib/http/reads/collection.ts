@@ -8,7 +8,7 @@ import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Condition, Field, Id, Query } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/shorten.js'
-import type { Feedback } from '../../representations/item-view.js'
+import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describeAnswer, describePage, describeProblems } from '../openapi/answers.js'
@@ -19,8 +19,6 @@ import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
-import type { SharedPaths } from '../shared-paths.js'
-import { shareEndpoint } from '../shared-paths.js'
 import { hasLongItems, makeExpand } from './expand.js'
 import type { Listing } from './listing.js'
 import type { LoadedPage } from './page.js'
@@ -159,16 +157,17 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
 }
 
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
-export function queryEndpoints (mount: Mount, { queries }: SharedPaths): Endpoint[] {
+export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
-  return [...family.queries].flatMap(([name, query]) => {
+  return [...family.queries].map(([name, query]) => {
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    return shareEndpoint(queries, name, mount, {
+    return {
       method: 'GET',
+      sharedBy: 'versions',
       path: `/query/${name}/:parameter`,
       schema: describeQuery(mount, name, field),
       handler: readHandler(queryRead(mount, field))
-    })
+    }
   })
 }
 

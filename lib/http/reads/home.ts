@@ -3,14 +3,14 @@ import type { Family } from '../../core/family/family.js'
 import type { Reader } from '../../core/service/reader.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import type { Condition, Field } from '../../core/storage/storage.js'
-import type { Count, HomeFamily } from '../../representations/representation.js'
+import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readWish, refuseParameters, splitUrl } from '../request.js'
 import { retire } from '../retirement.js'
-import { hasOwnRoot, mountRoot } from '../root.js'
 import type { RouteSettings } from '../routes.js'
+import { mountRoot } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 
 /**
@@ -24,15 +24,15 @@ export function mountHome (
   settings: RouteSettings,
   wanted = mount.prefix !== ''
 ): void {
-  const { neighbours } = mount
-  if (hasOwnRoot(app)) neighbours.hasHome = true
-  if (!wanted || neighbours.hasHome !== undefined) return
-  neighbours.hasHome = mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
+  const { neighbours, prefix } = mount
+  const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
+  if (wanted && !hasOwn) mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
+  neighbours.hasHome ||= wanted || hasOwn
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readWish(request))
-  const here = mount.neighbours.list(mount)
+  const here = mount.neighbours.list()
   // All have ended, and so has this.
   if (here.length === 0) retire(reply, mount.retirement)
   const families = await listFamilies(here, request)

@@ -6,7 +6,7 @@ import { findPage } from '../../core/service/find-page.js'
 import type { Found, FoundText, Query, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { measureAll } from '../../core/values/json.js'
-import type { PageAffordances } from '../../representations/representation.js'
+import type { PageAffordances } from '../../representations/affordances.js'
 import type { Exchange } from '../mount.js'
 
 /** A list: how its items are found, and how they are shown. */

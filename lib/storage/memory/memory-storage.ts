@@ -1,22 +1,23 @@
 import { errorCodes } from '../../core/errors.js'
 import { checkChanges, getId } from '../../core/storage/changes.js'
+import { compareScalars } from '../../core/storage/compare.js'
+import { collectMatches, FirstMatches } from '../../core/storage/page.js'
 import { markHeeding } from '../../core/storage/patience.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
-import type { Change, FamilyShape, Id, Storage, Stored } from '../../core/storage/storage.js'
+import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
 import { ConflictError, DuplicateError } from '../../core/storage/storage.js'
 import { Turn } from '../../core/storage/turn.js'
 import { readLineLimits, WaitingLine } from '../../core/storage/waiting-line.js'
 import { checkStorageOptions, lineChecks } from '../check-options.js'
 import type { KeptItems } from '../key-rules.js'
 import { KeyRules, listKeys } from '../key-rules.js'
-import { search } from './search.js'
-import { SortedItems } from './sorted-items.js'
+import { countBelow, MemoryItems } from './memory-items.js'
 
 /** How a storage in memory works. */
 export interface MemoryOptions {
-  /** Reads that take long, as a sort, at once; 2 unless given. They are done in short turns. */
+  /** Long reads, such as a sort, at once; 2 unless given. They run in short turns. */
   readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
+  /** How many of them may wait; 50 unless given. Others are refused (`BusyError`). */
   readonly maxWaitingReads?: number
 }
 
@@ -39,22 +40,21 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   return markHeeding<Storage>({
     async prepare (shape) {
       const before = families.get(shape.name)
-      const items = before?.items ?? new SortedItems()
+      const items = before?.items ?? new MemoryItems()
       if (before !== undefined && items.items.length > 0) checkFields(before.shape, shape)
       rules.add(shape, items.items)
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
       items.apply(completeAll(items.items, complete))
-      for (const fields of shape.indexes) items.allowIndex(fields)
-      for (const fields of listKeys(shape)) items.addIndex([...fields, 'id'])
+      for (const fields of listKeys(shape)) items.addKey(fields)
     },
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
       const turn = new Turn(signal, line)
       try {
-        return await search(getFamily(family).items, query, turn)
+        return await findPage(getFamily(family).items, query, turn)
       } finally {
         turn.end()
       }
@@ -67,7 +67,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 
     async commit (changes) {
       checkChanges(changes)
-      const edits = new Map<SortedItems, Map<Id, Stored | undefined>>()
+      const edits = new Map<MemoryItems, Map<Id, Stored | undefined>>()
       for (const change of changes) {
         const { items, complete } = getFamily(change.family)
         const id = getId(change)
@@ -94,12 +94,69 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 interface MemoryFamily {
   /** With the fields of all versions that were prepared. */
   readonly shape: FamilyShape
-  readonly items: SortedItems
+  readonly items: MemoryItems
   /** Gives an item the defaults of what it lacks. */
   complete (item: Stored): Stored
 }
 
-/** Refuses a shape that does not fit the items that are there. */
+/** Finds what a query asks for: along the id where it can, else by a scan in turns. */
+async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
+  const { offset, limit, count, order: [first] } = query
+  const { from, to, rest } = narrowById(family.items, query.where)
+  const byId = first === undefined || first.field === 'id'
+  const backwards = byId && first?.descending === true
+  if (byId && rest.length === 0) {
+    const items = backwards
+      ? family.items.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
+      : family.items.slice(from + offset, Math.min(to, from + offset + limit))
+    return count ? { items, total: Math.max(0, to - from) } : { items }
+  }
+  const matches = new FirstMatches(byId ? { order: [], offset, limit, count } : query)
+  const add = (item: Stored): boolean => matches.add(item)
+  const ids = findIds(query.where)
+  if (ids !== undefined) {
+    const named = ids.flatMap(id => family.get(id) ?? [])
+    await collectMatches(backwards ? named.reverse() : named, query.where, turn, add)
+  } else {
+    await family.read(items => collectMatches(walk(items, from, to, backwards), rest, turn, add))
+  }
+  return matches.toPage()
+}
+
+/** The only ids that the conditions allow, in order; undefined where they name none. */
+function findIds (where: readonly Condition[]): Id[] | undefined {
+  const named = where.find(({ field, op }) => field === 'id' && op === 'eq')
+  if (named === undefined || !('values' in named)) return undefined
+  return ([...new Set(named.values)] as Id[]).sort(compareScalars)
+}
+
+/** The part of the items that the conditions on the id leave, and the conditions that are left to check. */
+function narrowById (
+  items: readonly Stored[],
+  where: readonly Condition[]
+): { from: number, to: number, rest: Condition[] } {
+  let from = 0
+  let to = items.length
+  const rest: Condition[] = []
+  for (const condition of where) {
+    if (condition.field !== 'id' || !('value' in condition)) {
+      rest.push(condition)
+      continue
+    }
+    const { op, value } = condition
+    const at = countBelow(items, value as Id, op === 'gt' || op === 'lte')
+    if (op === 'gt' || op === 'gte') from = Math.max(from, at)
+    else to = Math.min(to, at)
+  }
+  return { from, to, rest }
+}
+
+function * walk (items: readonly Stored[], from: number, to: number, backwards: boolean): Generator<Stored> {
+  if (backwards) for (let at = to - 1; at >= from; at--) yield items[at] as Stored
+  else for (let at = from; at < to; at++) yield items[at] as Stored
+}
+
+/** Refuses a shape that does not fit the existing items. */
 function checkFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
   for (const field of now.fields) {
     const earlier = before.find(({ name }) => name === field.name)
@@ -128,7 +185,7 @@ function checkRevision (change: Change, current: Stored | undefined): void {
   }
 }
 
-// Items are handed out as they are kept, so nobody may change them, nor what is nested in them. Not structuredClone:
+// Items are returned as they are kept, so they must not be changed, nor what is nested in them. Not structuredClone:
 // for a small item that takes four times as long.
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value

@@ -1,0 +1,125 @@
+// Measures the structure of this package: its size, its circles, and what a request runs through. `npm run house`
+// measures this checkout, `npm run house -- DIR` another one that is built.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+const root = resolve(process.argv[2] ?? here)
+const ts = createRequire(join(here, 'package.json'))('typescript')
+
+const sources = listFiles(join(root, 'lib'), '.ts').filter(path => !path.includes('/conformance/'))
+const rows = [...measureSources(), ...measureRequests()]
+const width = Math.max(...rows.map(([name]) => name.length))
+for (const [name, value, goal] of rows) {
+  console.log(`${name.padEnd(width)}  ${String(value).padStart(6)}  goal ${goal}`)
+}
+
+function listFiles (folder, ending) {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith(ending))
+    .map(name => join(folder, name))
+    .sort()
+}
+
+function measureSources () {
+  const lines = sources.map(path => readFileSync(path, 'utf8').split('\n').length - 1)
+  return [
+    ['lines of lib without conformance', lines.reduce((sum, count) => sum + count, 0), '18500'],
+    ['files', sources.length, '160'],
+    ['files of 40 lines or fewer', lines.filter(count => count <= 40).length, '15'],
+    ['circles of files', countCircles(path => path), '0'],
+    ['circles of folders', countCircles(dirname), '0'],
+    ['private parts of others', listPrivateParts().join(', ') || 0, '0'],
+    ['options of a mount', countOptions(), '22']
+  ]
+}
+
+/** Groups of nodes that reach each other, types included. */
+function countCircles (nodeOf) {
+  const graph = new Map()
+  for (const path of sources) {
+    const imports = graph.get(nodeOf(path)) ?? new Set()
+    graph.set(nodeOf(path), imports)
+    for (const { fileName } of ts.preProcessFile(readFileSync(path, 'utf8')).importedFiles) {
+      if (!fileName.startsWith('.')) continue
+      const imported = nodeOf(join(dirname(path), fileName.replace(/\.js$/, '.ts')))
+      if (imported !== nodeOf(path)) imports.add(imported)
+    }
+  }
+  const reach = start => {
+    const reached = new Set()
+    const open = [start]
+    while (open.length > 0) {
+      for (const next of graph.get(open.pop()) ?? []) {
+        if (!reached.has(next)) reached.add(next) && open.push(next)
+      }
+    }
+    return reached
+  }
+  const reached = new Map([...graph.keys()].map(node => [node, reach(node)]))
+  const circles = [...graph.keys()].filter(node => reached.get(node).has(node))
+    .map(node => [...graph.keys()].filter(other => reached.get(node).has(other) && reached.get(other).has(node)).join())
+  return new Set(circles).size
+}
+
+/** What we once reached into; a name here means that it is back. */
+function listPrivateParts () {
+  const parts = {
+    re2js: /\b(?:re2\.dfa|onepass|\.prog\b)/,
+    fastify: /getOwnPropertySymbols/,
+    pg: /\bsecretKey\b/,
+    swagger: /\bswaggerTransform\b/,
+    v8: /\bexecutionAsyncResource\b/
+  }
+  const text = sources.map(path => readFileSync(path, 'utf8')).join('\n')
+  return Object.keys(parts).filter(name => parts[name].test(text))
+}
+
+function countOptions () {
+  for (const path of sources) {
+    const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)
+    const found = file.statements.find(node => ts.isInterfaceDeclaration(node) && node.name.text === 'FamilyOptions')
+    if (found !== undefined) return found.members.length
+  }
+}
+
+/** Runs requests in a process of its own, on a copy of the build in which every function says that it was entered. */
+function measureRequests () {
+  const built = join(root, 'build/lib')
+  if (!existsSync(built)) throw new Error('Not built: npm run build')
+  const copy = mkdtempSync(join(root, 'build/house-'))
+  try {
+    const lib = join(copy, 'build/lib')
+    mkdirSync(lib, { recursive: true })
+    cpSync(join(root, 'package.json'), join(copy, 'package.json'))
+    for (const path of listFiles(built, '.js')) {
+      const target = join(lib, relative(built, path))
+      mkdirSync(dirname(target), { recursive: true })
+      writeFileSync(target, instrument(readFileSync(path, 'utf8'), relative(built, path)))
+    }
+    const script = join(here, 'tools/house-requests.js')
+    return JSON.parse(execFileSync(process.execPath, [script, copy, root], { encoding: 'utf8' }))
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+/** The same module, in which every function first calls `enterFunction` with the name of its file. */
+function instrument (text, name) {
+  const insertions = []
+  const call = `globalThis.enterFunction(${JSON.stringify(name)})`
+  const visit = node => {
+    const body = ts.isFunctionLike(node) ? node.body : undefined
+    if (body !== undefined && ts.isBlock(body)) insertions.push([body.getStart() + 1, `${call};`])
+    else if (body !== undefined) insertions.push([body.getStart(), `(${call}, `], [body.end, ')'])
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS))
+  // From the end, so that positions stay right; of two at one position, the outer closes last.
+  const ordered = insertions.map((insertion, index) => [...insertion, index])
+    .sort(([at, , index], [otherAt, , otherIndex]) => otherAt - at || otherIndex - index)
+  return ordered.reduce((made, [at, inserted]) => made.slice(0, at) + inserted + made.slice(at), text)
+}
