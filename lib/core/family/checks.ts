@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { isReserved } from '../query/names.js'
+import { isReserved } from '../query/filters.js'
 import type { Members } from '../values/json.js'
 import { findJsonFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'

@@ -1,4 +1,4 @@
-import { readOrder, toTotalOrder } from '../query/order.js'
+import { readOrder, toTotalOrder } from '../query/cursor.js'
 import type { Field, Order } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
 

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
-import { placeAround } from '../../core/query/cursor.js'
+import { listParts, placeAround } from '../../core/query/cursor.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { listParts } from '../../core/query/parts.js'
 import { makePageMembers } from '../../core/query/query-string.js'
 import type { Find, FoundPage } from '../../core/service/find-page.js'
 import { findPage } from '../../core/service/find-page.js'
