@@ -171,13 +171,16 @@ export function linkReferred (mount: Mount, request: FastifyRequest, item: Store
   }))
 }
 
+/** The members of an item, with its links. */
+type ShownItem = Members & { readonly links: ItemLinks }
+
 /** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */
-export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): Members {
+export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): ShownItem {
   const document: Record<string, unknown> = {}
   for (const member of mount.family.members) {
     const value = shown[member]
     if (value !== undefined) document[member] = value
   }
   document.links = linkItem(mount, request, item)
-  return document
+  return document as ShownItem
 }

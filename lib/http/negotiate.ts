@@ -34,6 +34,8 @@ const makeKept = () => new BoundedCache<Choice | undefined>(100, 500)
 export function makeChooser (representations: readonly Representation[]): Chooser {
   const able = { one: listAble('one'), page: listAble('page'), problem: listAble('problem') }
   const kept = { one: makeKept(), page: makeKept(), problem: makeKept() }
+  // Where a client takes anything.
+  const usual = { one: negotiate('one', '*/*'), page: negotiate('page', '*/*'), problem: negotiate('problem', '*/*') }
 
   return {
     choose (kind, { suffix, format, accept }) {
@@ -69,7 +71,8 @@ export function makeChooser (representations: readonly Representation[]): Choose
 
   function chooseByAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
     // An empty header means the same as none.
-    const asked = accept === undefined || accept.trim() === '' ? '*/*' : cutAccept(accept)
+    if (accept === undefined || accept === '*/*' || accept.trim() === '') return usual[kind]
+    const asked = cutAccept(accept)
     return kept[kind].get(asked, () => negotiate(kind, asked))
   }
 

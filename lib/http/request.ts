@@ -48,7 +48,9 @@ function removeHost (target: string): string {
 /** The representation that a request asks for. */
 export function readRequestedFormat (request: FastifyRequest, suffix?: string): RequestedFormat {
   const { search } = splitUrl(request)
-  const format = search === '' ? undefined : readTextParameter(search, 'format')
+  // Where something is encoded, its name may be.
+  const mayHave = search.includes('format') || search.includes('%')
+  const format = mayHave ? readTextParameter(search, 'format') : undefined
   return { suffix, format, accept: request.headers.accept }
 }
 

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
-import { isReserved } from '../query/names.js'
-import { readOrder } from '../query/order.js'
+import { readOrder } from '../query/cursor.js'
+import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
 import { didYouMean } from '../values/nearest.js'

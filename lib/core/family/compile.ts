@@ -1,7 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { readOrder } from '../query/order.js'
+import { readOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Field } from '../storage/storage.js'
 import { addArticle } from '../values/article.js'

@@ -1,4 +1,4 @@
-import { toTotalOrder } from '../query/order.js'
+import { toTotalOrder } from '../query/cursor.js'
 import type { Order } from '../storage/storage.js'
 import type { FamilyDefinition } from './definition.js'
 

@@ -1,10 +1,9 @@
 import type { AnyCondition, Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
 import { didYouMean } from '../values/nearest.js'
-import type { Operator } from './names.js'
-import { listOperators } from './names.js'
-import type { PatternSizes } from './patterns.js'
-import { isSearch, readSearch } from './patterns.js'
-import { isNullField, readValue } from './values.js'
+import type { Operator } from './filters.js'
+import { listOperators } from './filters.js'
+import type { PatternSizes } from './values.js'
+import { isNullField, isSearch, readSearch, readValue } from './values.js'
 
 // What a host writes itself is not bounded.
 const unlimited: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }

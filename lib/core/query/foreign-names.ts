@@ -1,5 +1,5 @@
 import type { Field } from '../storage/storage.js'
-import type { Filter } from './names.js'
+import type { Filter } from './filters.js'
 
 const orderHint = 'The order is sort=FIELD, and sort=-FIELD is descending.'
 

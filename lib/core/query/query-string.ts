@@ -50,8 +50,6 @@ export function decodeText (text: string): string | undefined {
 
 /** Reads one parameter only, where the others do not matter. */
 export function readTextParameter (search: string, name: string): string | undefined {
-  // Most queries do not have it; where something is encoded, its name may be.
-  if (!search.includes(name) && !search.includes('%')) return undefined
   for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
   return undefined
 }
@@ -81,20 +79,37 @@ export interface PageLinks {
   prev?: string
 }
 
+/** The members of a page besides its items. */
+export type PageMembers = {
+  readonly page: number
+  readonly pageSize: number
+  readonly total?: number
+  readonly links: PageLinks
+}
+
+/** What a page needs to know of its query. */
+interface PageQuery {
+  readonly parameters: readonly Parameter[]
+  readonly page: number
+  readonly query: { readonly limit: number }
+  readonly list: OrderedList
+}
+
 // The parameters that say where a page is.
 const places = ['page', 'after', 'before']
 
-/** The addresses of a page at this path, and of those around it. */
-export function makePageLinks (
+/** The members of a page at this path, with the addresses of those around it. */
+export function makePageMembers (
   path: string,
-  parsed: { readonly parameters: readonly Parameter[], readonly page: number, readonly list: OrderedList },
-  { next, prev }: PlacesAround
-): PageLinks {
-  const { page, list } = parsed
+  parsed: PageQuery,
+  { next, prev }: PlacesAround,
+  total: number | undefined
+): PageMembers {
+  const { page, query: { limit: pageSize }, list } = parsed
   const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
   if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
   if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
   // Beyond the last page there is no item to go back from.
   else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
-  return links
+  return total === undefined ? { page, pageSize, links } : { page, pageSize, total, links }
 }

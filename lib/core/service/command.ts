@@ -19,7 +19,7 @@ export interface Command {
   /** Where only the item shows what is meant: the action and its parameters, or a problem. Pure. */
   readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
   /** Throws a problem where the item is not what the client decided on. Pure. */
-  readonly precondition?: (current: Stored) => void
+  readonly precondition?: ((current: Stored) => void) | undefined
 }
 
 /** What became of a command. */

@@ -1,8 +1,7 @@
 import { invalidQuery } from '../problems.js'
 import type { OrderedList, Place, Start } from '../query/cursor.js'
-import { placeAround } from '../query/cursor.js'
+import { listParts, placeAround } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { listParts } from '../query/parts.js'
 import { askOneMore } from '../storage/pages.js'
 import type { Condition, Found, Query, Stored } from '../storage/storage.js'
 

@@ -1,7 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import type { Family } from '../../core/family/family.js'
 import { compileParams } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
@@ -17,40 +16,26 @@ import { requireId } from '../urls.js'
 import { readJsonParams } from './body.js'
 import { writeHandler } from './write.js'
 
-/** What can be said under `/command`. */
-interface Action {
-  readonly action: string
-  readonly summary: string
-  readonly schema: TObject
-  /** Whether it is for an item that is there already. */
-  readonly isTargeted: boolean
-}
-
 /** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
-  return listActions(mount.family).map(action => makeEndpoint(mount, action))
-}
-
-function listActions ({ singular, operations, lifecycle }: Family): Action[] {
-  const listed = [...operations].map(([action, { operation, params: { schema } }]) =>
-    ({ action, summary: operation.summary ?? operation.name, schema, isTargeted: true }))
-  if (lifecycle === undefined) return listed
+  const { singular, operations, lifecycle } = mount.family
+  const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
+    makeEndpoint(mount, action, summary ?? name, addId(mount, params.schema), true))
+  if (lifecycle === undefined) return endpoints
   const { createAction, deletion, params } = lifecycle
   return [
-    ...listed,
-    { action: createAction, summary: `Create ${addArticle(singular)}`, schema: params.schema, isTargeted: false },
-    {
-      action: deletion.operation.action,
-      summary: `Delete ${addArticle(singular)}`,
-      schema: deletion.params.schema,
-      isTargeted: true
-    }
+    ...endpoints,
+    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params.schema, false),
+    makeEndpoint(
+      mount, deletion.operation.action, `Delete ${addArticle(singular)}`, addId(mount, deletion.params.schema), true
+    )
   ]
 }
 
-function makeEndpoint (mount: Mount, { action, summary, schema, isTargeted }: Action): Endpoint {
+/** @param isTargeted whether it is for an item that exists */
+function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
   const { family } = mount
-  const body = compileParams(isTargeted ? addId(mount, schema) : schema)
+  const body = compileParams(schema)
   const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
   return {
     method: 'POST',
@@ -84,7 +69,7 @@ function addId (mount: Mount, { properties }: TObject): TObject {
   return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
 }
 
-// A creation still says where, since the client cannot know.
+// Where a new item is, the client cannot know.
 function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
   const isCreated = record.action === family.lifecycle?.createAction
   if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))

@@ -5,10 +5,18 @@ import type { CompiledOperation, Family } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import type { Command } from '../../core/service/command.js'
+import { addArticle } from '../../core/values/article.js'
 import type { Members } from '../../core/values/json.js'
 import { didYouMean } from '../../core/values/nearest.js'
-import { readItemId } from '../urls.js'
-import { getJsonBody } from './body.js'
+import { describeCommandAnswers, describeItemAnswers } from '../openapi/answers.js'
+import { commandIdParameter, describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute } from '../openapi/route.js'
+import { describeActions, describeCommand } from '../openapi/schemas.js'
+import { readCommandId, readItemId } from '../urls.js'
+import { answerCommand, answerItem } from './answer.js'
+import { getJsonBody, hasMember } from './body.js'
+import type { Form } from './write.js'
+import { makeWriteEndpoint, operationRule } from './write.js'
 
 /** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */
 interface Envelope {
@@ -46,3 +54,54 @@ function getOperationByAction ({ operations }: Family, action: string): Compiled
   const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
   throw invalidBody([{ pointer: '/action', detail }])
 }
+
+/** `PUT …/{id}` with `{ "action", "params" }`. */
+export const update: Form<'update'> = {
+  name: 'update',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id',
+      accepts: body => hasMember(body, 'action'),
+      read: compileItemEnvelope(family),
+      answer: answerItem,
+      schema: describeItemRoute(mount, 'operations', `update-${family.singular}`, {
+        summary: `Change ${addArticle(family.singular)}`,
+        description: 'With an action, the operation that it names.',
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: describeActions(mount, 'Action') },
+        response: describeItemAnswers(mount)
+      })
+    })]
+  }
+}
+
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
+export const command: Form<'command'> = {
+  name: 'command',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const readItemEnvelope = compileItemEnvelope(family)
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id/commands/:command',
+      read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
+      answer: answerCommand,
+      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
+        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
+        description: `${operationRule} ${commandRule}`,
+        path: { command: commandIdParameter },
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: describeActions(mount, 'Action') },
+        response: describeCommandAnswers(mount, describeCommand(mount))
+      })
+    })]
+  }
+}
+
+/** The sentence that is true of commands that are put. */
+export const commandRule = 'Put again, the same command is answered again and not done again; ' +
+  'another one under its id is refused.'

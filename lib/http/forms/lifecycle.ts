@@ -16,7 +16,7 @@ import type { Endpoint } from '../routes.js'
 import { readItemId } from '../urls.js'
 import { sendItem } from './answer.js'
 import { readJsonParams, readKey, readSentParams } from './body.js'
-import { makeWriteEndpoint } from './form.js'
+import { makeWriteEndpoint } from './write.js'
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
@@ -64,7 +64,7 @@ async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<Fas
   const created = outcome.item as Stored
   const document = showItem(mount, request, created)
   reply
-    .header('location', mount.urls.item(request, created.id))
+    .header('location', document.links.self)
     .header('etag', makeEtag(created, document, choice.representation))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return await sendItem(exchange, 201, outcome, document)

@@ -12,7 +12,7 @@ import { itemRead } from '../reads/item.js'
 import type { Read } from '../reads/read.js'
 import { addFeedback, admit } from '../reads/read.js'
 import { toProblem } from '../to-problem.js'
-import { mayRead } from './may-read.js'
+import { mayRead } from './answer.js'
 
 /** To the item, or to the others where it was deleted or may not be read. */
 export async function redirect (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {

@@ -4,7 +4,6 @@ import type { Command } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { execute } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
-import type { Stored } from '../../core/storage/storage.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
@@ -12,7 +11,7 @@ import { readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from
 import type { Endpoint } from '../routes.js'
 import { askFirst, redirect, showAgain } from './page-form.js'
 
-/** How a request becomes a command, and how what became of it is answered. */
+/** How a request becomes a command, and how its outcome is answered. */
 export interface Write {
   read (request: FastifyRequest): Command
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
@@ -49,10 +48,17 @@ function isFromPage ({ request, choice }: Exchange): boolean {
 }
 
 /** The conditions of the request: those of its headers, and what a form of ours has in their place. */
-function makePrecondition ({ family, preconditions }: Mount, { headers, body }: FastifyRequest, id?: string) {
+function makePrecondition (
+  { family, preconditions }: Mount,
+  { headers, body }: FastifyRequest,
+  id: string | undefined
+): Command['precondition'] {
   const seen = body instanceof FormBody ? body.revision : undefined
   const conditions = seen === undefined ? headers : { ...headers, 'if-match': seen }
-  return (current: Stored): void => {
+  const isConditional = conditions['if-match'] !== undefined || conditions['if-none-match'] !== undefined ||
+    conditions['if-unmodified-since'] !== undefined
+  if (preconditions === 'optional' && !isConditional) return undefined
+  return current => {
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
       const detail = `Send If-Match with the revision that you know of the ${family.singular}`
       throw new Problem('precondition-required', detail)
@@ -63,10 +69,36 @@ function makePrecondition ({ family, preconditions }: Mount, { headers, body }: 
   }
 }
 
-/** Writes what became of a command into the request's log; what was sent is nobody's business there. */
-function logOutcome ({ mount: { family }, request }: Exchange, { record, replayed }: Outcome): void {
+/** Writes the outcome of a command into the request's log, without what was sent. */
+function logOutcome ({ mount: { family }, request }: Exchange, { record, item, replayed }: Outcome): void {
   const { action, outcome, revision } = record
-  const id = readTarget(family, record)
-  const told = { family: family.name, action, id, outcome, revision }
-  request.log.info(replayed ? { ...told, replayed } : told, 'command')
+  const id = item?.id ?? readTarget(family, record)
+  const logged = { family: family.name, action, id, outcome, revision }
+  request.log.info(replayed ? { ...logged, replayed } : logged, 'command')
+}
+
+/** A form of operations: its addresses, how a request is read and answered, and how that is described. */
+export interface Form<N extends string = string> {
+  /** As in the option `forms`. */
+  readonly name: N
+  endpoints (mount: Mount): FormEndpoint[]
+}
+
+/** An endpoint that may share its path and method with other forms. */
+export interface FormEndpoint extends Endpoint {
+  /** Whether a body is in this form; where none says so, the last is meant. */
+  accepts? (body: unknown): boolean
+}
+
+/** The sentence that is true of every operation in every form. */
+export const operationRule = 'Where nothing would change, it succeeds and changes nothing; ' +
+  'where the state does not allow it, 409 says what is allowed now.'
+
+/** The endpoint of a write under the mount's own path; its `path` here is what comes after that of the collection. */
+export function makeWriteEndpoint (
+  mount: Mount,
+  { path, method, schema, accepts, ...write }: Write & Pick<FormEndpoint, 'path' | 'method' | 'schema' | 'accepts'>
+): FormEndpoint {
+  const handler = writeHandler(mount, write)
+  return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
 }

@@ -116,7 +116,10 @@ async function loadItems (
     hasLongItems: hasLongItems(family, expand),
     expand: expand && await makeExpand(family, caller, expand),
     find: query => reader.find(narrow(query, further)),
-    findText: query => reader.findText?.(narrow(query, further), members),
+    findText (query) {
+      const narrowed = narrow(query, further)
+      return reader.findText?.(narrowed, members)
+    },
     renewTime: () => { reader.renewTime() },
     afford
   }, parsed, representation)

@@ -97,11 +97,11 @@ async function countItems (
   return { ...total, states }
 }
 
-/** The field of a few values that every item has, and that clients change by operations alone. */
-function findState ({ ownFields, operations, lifecycle, edit }: Family): Field | undefined {
-  if (operations.size === 0) return undefined
+/** The first field of a few values that every item has, preferably one that clients do not send. */
+function findState ({ ownFields, lifecycle, edit }: Family): Field | undefined {
   const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
-  return ownFields.find(({ name, values, optional }) => values !== undefined && !optional && !sent.includes(name))
+  const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)
+  return choices.find(({ name }) => !sent.includes(name)) ?? choices[0]
 }
 
 async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {

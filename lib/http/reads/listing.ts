@@ -46,7 +46,7 @@ const partSizes = [partSize, 10, 1]
 // Characters that one part should not be longer than.
 const partLength = 1_000_000
 
-// Characters after which a page of such items ends.
+// Characters after which a page of such items ends: a slow client makes us keep them.
 const maxLength = 2_000_000
 
 /** The page, as far as it is not too long: how long its items are is known only when they are read. */

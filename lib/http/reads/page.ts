@@ -1,13 +1,10 @@
 import type { FastifyReply } from 'fastify'
-import { placeAround } from '../../core/query/cursor.js'
+import { listParts, placeAround } from '../../core/query/cursor.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { listParts } from '../../core/query/parts.js'
-import type { PageLinks } from '../../core/query/query-string.js'
-import { makePageLinks } from '../../core/query/query-string.js'
+import { makePageMembers } from '../../core/query/query-string.js'
 import type { Find, FoundPage } from '../../core/service/find-page.js'
 import { findPage } from '../../core/service/find-page.js'
 import type { FoundText, Query } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
@@ -76,10 +73,11 @@ function sendPageText (
   { listing, text: found }: { listing: Listing, text: FoundText }
 ): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
-  const links = makePageLinks(urls.self(request), parsed, placeAround(parsed, found))
-  addPageLinks(reply, links)
+  const members = makePageMembers(urls.self(request), parsed, placeAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
-  return sendText(exchange, write(found.text, listing.isBare ? undefined : listMembers(parsed, found.total, links)))
+  const text = write(found.text, listing.isBare ? undefined : members)
+  addPageLinks(reply, members.links)
+  return sendText(exchange, text)
 }
 
 async function sendItems (
@@ -90,25 +88,20 @@ async function sendItems (
   const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
   const { name, singular, members, show = makePicker(members) } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
-  const links = makePageLinks(urls.self(request), parsed, page)
-  addPageLinks(reply, links)
+  const others = makePageMembers(urls.self(request), parsed, page, page.total)
+  addPageLinks(reply, others.links)
   const found = listing.expand === undefined ? page.items : await listing.expand(page.items)
   const items = found.map(show)
   if (rows !== undefined) {
     return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
   }
-  return await send(exchange, {
+  return send(exchange, {
     kind: 'page',
     name,
     singular,
     items,
     members,
-    document: listing.isBare ? items : { items, ...listMembers(parsed, page.total, links) },
-    affordances: () => listing.afford(exchange, page, links)
+    document: listing.isBare ? items : { items, ...others },
+    affordances: () => listing.afford(exchange, page, others.links)
   })
-}
-
-/** The members of a page besides its items. */
-function listMembers ({ page, query: { limit } }: ParsedQuery, total: number | undefined, links: PageLinks): Members {
-  return total === undefined ? { page, pageSize: limit, links } : { page, pageSize: limit, total, links }
 }

@@ -73,8 +73,8 @@ export async function answerRead<Q, L> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { search } = splitUrl(request)
   const { candidates, hint } = negotiate(reads, request)
+  const { search } = splitUrl(request)
   let refusal: unknown
   let earlier: Loading<Q> | undefined
   for (const { read, name, suffix, choice } of candidates) {
@@ -93,7 +93,8 @@ export async function answerRead<Q, L> (
     earlier = loading
     if (loading === undefined || loaded === undefined) continue
     if (choice instanceof Problem) throw choice
-    return await read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
+    // Not awaited: what was loaded is not kept until the client has taken the answer.
+    return read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
   }
   throw refusal ?? reads[0].miss(reads[0].locate(request).name, hint)
 }
