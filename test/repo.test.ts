@@ -8,7 +8,6 @@ import { forms } from '../lib/http/forms/forms.js'
 import { defineFamily, errorCodes, problemCodes, Type } from '../lib/index.js'
 import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
-import { folders, include, listFolder, testFiles } from './folder.js'
 
 const documentation = [...pages.values()].join('\n')
 const entries = [
@@ -200,17 +199,6 @@ t.test('every example is run or imported by a test', async t => {
 
 t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
-})
-
-t.test('every file of tests is run once: alone, or with its folder', async t => {
-  const together = folders.flatMap(listFolder)
-  t.strictSame([...new Set(together)], together)
-  t.ok(together.length > 80, `${together.length} files`)
-  const patterns = include.map(each => new RegExp(`^${each.replaceAll('.', '\\.').replace(/[*]+(\/[*])?/, '.*')}$`))
-  const lone = testFiles.filter(file => patterns.some(pattern => pattern.test(`build/test/${file}`)))
-  t.strictSame([...together, ...lone].sort(), testFiles)
-  const found = include.filter((_, index) => testFiles.some(file => patterns[index]?.test(`build/test/${file}`)))
-  t.strictSame(found, include.filter(pattern => !pattern.includes('/folders/')))
 })
 
 t.test('what starts other programs lies in test/system, and nothing else does', async t => {

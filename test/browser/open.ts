@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { isFast } from '../fast/is-fast.js'
+import { isFast } from '../size.js'
 
 // Nothing of the browser's own is to use the network.
 const args = [

@@ -2,7 +2,7 @@ import { ESLint } from 'eslint'
 import t from 'tap'
 import { renderCurl } from '../../lib/html/curl.js'
 import { script } from '../../lib/html/script.js'
-import { isFast } from '../fast/is-fast.js'
+import { isFast } from '../size.js'
 
 t.test('what cannot be seen is written out', async t => {
   const { text } = renderCurl({

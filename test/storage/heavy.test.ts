@@ -12,10 +12,10 @@ import type { Query, Storage } from '../../lib/index.js'
 import { BusyError, memoryStorage } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { isLong } from '../endurance/is-long.js'
 import { heavyQueries, loadPeople, measureStall, people } from '../heavy-reads.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isLong } from '../size.js'
 
 const rows = isLong ? 1_000_000 : 120_000
 // On an idle machine it is a tenth of that; bench/stalls.ts shows it.

@@ -8,9 +8,9 @@ import { deals, prune } from '../../lib/index.js'
 import { SortedIndex } from '../../lib/storage/memory/sorted-index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isFast } from '../size.js'
 import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
 // A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases, and by the

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Change } from '../../lib/index.js'
 import { deals } from '../../lib/index.js'
 import { home } from '../deals/app.js'
-import { isLong } from '../endurance/is-long.js'
 import { measureStall } from '../heavy-reads.js'
+import { isLong } from '../size.js'
 import { storages } from '../storages.js'
 
 // `npm run test:long` has as many as somebody can make in five minutes who repeats himself.

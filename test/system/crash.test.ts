@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
-import { isLong } from '../endurance/is-long.js'
 import type { Running } from '../example-server.js'
 import { startExample } from '../example-server.js'
 import { startServer } from '../postgres/server.js'
+import { isLong } from '../size.js'
 
 const kills = isLong ? 20 : 4
 const writers = 6

@@ -7,7 +7,7 @@ import type { Host } from '../endurance/host.js'
 import { startHost } from '../endurance/host.js'
 import type { HostileRequest } from '../endurance/hostile.js'
 import { makeHostileRequests, makeRandom } from '../endurance/hostile.js'
-import { isLong } from '../endurance/is-long.js'
+import { isLong } from '../size.js'
 
 // `npm run test:long` does all of it; in `npm test` there is a little of each, and a machine that may be busy.
 const amounts = isLong
