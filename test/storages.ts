@@ -5,7 +5,7 @@ import type { Storage } from '../lib/index.js'
 import { memoryStorage } from '../lib/index.js'
 import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
-import { dropSchema, newSchema } from './postgres/schema.js'
+import { dropSchema, makeDatabase, newSchema } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
 import { isFast, isLong } from './size.js'
 
@@ -47,6 +47,18 @@ export const storages = isFast ? all.slice(0, 1) : all
 
 /** For what holds over any storage: the memory storage; in `npm run test:long`, every one. */
 export const anyStorage = isLong ? all : all.slice(0, 1)
+
+type Teardown = Parameters<typeof makeDatabase>[0]
+
+/** Empty databases for servers in processes of their own: what STORAGE is set to. */
+export const places: Readonly<Record<'sqlite' | 'postgres', (t: Teardown) => Promise<string>>> = {
+  async sqlite (t) {
+    const folder = await mkdtemp(join(tmpdir(), 'dealbook-place-'))
+    t.teardown(() => rm(folder, { recursive: true }))
+    return `sqlite:${join(folder, 'shared.db')}`
+  },
+  postgres: makeDatabase
+}
 
 function shared (open: () => Storage, clear: () => Promise<void>): StorageFixture {
   const opened: Storage[] = []
