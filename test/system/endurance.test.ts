@@ -12,7 +12,7 @@ import { isLong } from '../size.js'
 // `npm run test:long` does all of it; in `npm test` there is a little of each.
 const amounts = isLong
   ? { hostile: 20_000, cut: 1000, mixed: 200_000, connections: 1000, requests: 50, notes: 200, rows: 1_000_000 }
-  : { hostile: 300, cut: 50, mixed: 700, connections: 100, requests: 3, notes: 20, rows: 20_000 }
+  : { hostile: 300, cut: 50, mixed: 700, connections: 100, requests: 3, notes: 10, rows: 20_000 }
 const home = '/rest/v1/deals'
 
 interface Sent {
@@ -207,10 +207,11 @@ t.test('many pages of long items at once do not fill the memory', async t => {
   const by = new Agent({ keepAlive: true, maxSockets: amounts.notes })
   t.teardown(() => by.destroy())
   for (const storage of ['in-memory', 'in-file']) {
-    for (const [query, accept] of [
-      ['', 'application/json'], ['?sort=-text', 'application/json'], ['?fields=id', 'application/json'],
-      ['', 'application/xml'], ['', 'text/csv']
-    ] as const) {
+    const ways = [
+      ['?sort=-text', 'application/json'], ['', 'text/csv'],
+      ['', 'application/json'], ['?fields=id', 'application/json'], ['', 'application/xml']
+    ] as const
+    for (const [query, accept] of isLong ? ways : ways.slice(0, 2)) {
       const pages = Array.from({ length: amounts.notes }, async () =>
         (await get(host.url, `/${storage}/notes${query}`, by, { accept })).status)
       const statuses = await Promise.all(pages)
