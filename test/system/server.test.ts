@@ -135,8 +135,8 @@ t.test('a load that met a bad row goes on when the row is fixed, with other sett
   t.match(server.output(), '"msg":"incoming request"', 'the log has more than by itself')
 
   const taken = new URL(server.url).port
-  const { message } = await startExample(t, { PORT: taken }).then(() => ({ message: 'it runs' }), (error: Error) => error)
-  t.match(message, /^it ended with 1: [^\n]+\n127\.0\.0\.1:\d+ is taken by another program: choose another PORT, .*\n$/)
+  const error = await startExample(t, { PORT: taken }).then(() => undefined, (error: Error) => error)
+  t.match(error?.message, /^it ended with 1: [^\n]+\n127\.0\.0\.1:\d+ is taken by another program: choose another PORT, .*\n$/)
   server.stop('SIGINT')
   t.equal(await server.ended, 0)
 })
