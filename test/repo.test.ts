@@ -201,12 +201,12 @@ t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
 })
 
-t.test('what starts other programs lies in test/system, and nothing else does', async t => {
+t.test('what starts other programs lies in test/system or test/tools, and nothing else does', async t => {
   const startsPrograms = /from '(node:child_process|\.\.?\/(example-server|postgres\/server)\.js)'/
   const tests = filesIn('test').filter(path => path.endsWith('.test.ts') && !path.startsWith('test/storage/'))
   t.ok(tests.length > 20)
   for (const path of tests) {
-    if (path.startsWith('test/system/')) continue
+    if (/^test\/(system|tools)\//.test(path)) continue
     t.notMatch(readFileSync(path, 'utf8'), startsPrograms, path)
   }
 })
