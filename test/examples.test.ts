@@ -21,7 +21,7 @@ import { openStorage } from '../examples/storage-from-url.js'
 import { buildApp as tenants } from '../examples/tenants.js'
 import type { Storage } from '../lib/index.js'
 import { customers, deals, memoryStorage, Problem } from '../lib/index.js'
-import { storages } from './storages.js'
+import { anyStorage, storages } from './storages.js'
 
 type Test = { teardown (fn: () => unknown): void }
 
@@ -205,7 +205,7 @@ t.test('why the server cannot listen', async t => {
   ] as const) t.match(explainFailure(error), text)
 })
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(`first customers over ${name}`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
@@ -397,6 +397,56 @@ for (const { name, make } of storages) {
     t.equal((await app.inject('/rest/v2/deals')).headers.deprecation, undefined)
   })
 
+  t.test(`accounts over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await running(t, accounts(storage))
+    const open = async (payload: object) => (await app.inject({ method: 'POST', url: '/accounts', payload })).json()
+    const [ann, bob] = [await open({ owner: 'ann', balance: 10 }), await open({ owner: 'bob', balance: 0 })]
+    t.match(await open({ owner: 'eve', balance: -1 }), { status: 400 })
+    const transfer = async (from: string, to: string) =>
+      (await app.inject({ method: 'PUT', url: `/accounts/${from}/transfer`, payload: { to, amount: 8 } })).json()
+    t.match(await transfer(ann.id, bob.id), { owner: 'ann', balance: 2, revision: 2 })
+    const refused = { status: 409, detail: 'There are only 2 cents', allowed: ['transfer-money'] }
+    t.match(await transfer(ann.id, bob.id), refused)
+    t.match((await app.inject(`/accounts/${bob.id}`)).json(), { owner: 'bob', balance: 8, revision: 2 })
+    const page = (id: string) => app.inject({ url: `/accounts/${id}`, headers: { accept: 'text/html' } })
+    t.match((await page(bob.id)).body, 'Transfer money to another account')
+    t.match((await page(bob.id)).body, '>Transfer money</button>', 'not "Transfer the account"')
+    await app.inject({ method: 'PUT', url: `/accounts/${ann.id}/transfer`, payload: { to: bob.id, amount: 2 } })
+    t.notMatch((await page(ann.id)).body, 'Transfer money to another account', 'what is empty offers none')
+  })
+
+  t.test(`own-operation over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await running(t, ownOperation(storage))
+    const home = '/rest/v1/deals'
+    t.match((await app.inject({ method: 'POST', url: home, payload: tea })).json(), {
+      status: 400,
+      errors: [{ pointer: '/region' }]
+    })
+    const { id } = (await app.inject({ method: 'POST', url: home, payload: { ...tea, region: 'north' } })).json()
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'ann' } })).json(), {
+      region: 'north',
+      approvedBy: 'ann',
+      revision: 2
+    })
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).json(), {
+      region: 'north',
+      approvedBy: 'ann',
+      held: true
+    })
+    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'bob' } })).json(), {
+      status: 409,
+      operation: 'approve'
+    })
+    t.equal((await app.inject(`${home}?region=north&approvedBy.regex=^a&count=exact`)).json().total, 1)
+  })
+}
+
+// A whole application, over each.
+for (const { name, make } of storages) {
   t.test(`own-family over ${name}`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
@@ -449,52 +499,5 @@ for (const { name, make } of storages) {
       t.match((await app.inject(`${home}.${format}`)).body, on, format)
     }
     t.equal((await app.inject({ method: 'DELETE', url: `${home}/1` })).statusCode, 204)
-  })
-
-  t.test(`accounts over ${name}`, async t => {
-    const { storage, dispose } = await make()
-    t.teardown(dispose)
-    const app = await running(t, accounts(storage))
-    const open = async (payload: object) => (await app.inject({ method: 'POST', url: '/accounts', payload })).json()
-    const [ann, bob] = [await open({ owner: 'ann', balance: 10 }), await open({ owner: 'bob', balance: 0 })]
-    t.match(await open({ owner: 'eve', balance: -1 }), { status: 400 })
-    const transfer = async (from: string, to: string) =>
-      (await app.inject({ method: 'PUT', url: `/accounts/${from}/transfer`, payload: { to, amount: 8 } })).json()
-    t.match(await transfer(ann.id, bob.id), { owner: 'ann', balance: 2, revision: 2 })
-    const refused = { status: 409, detail: 'There are only 2 cents', allowed: ['transfer-money'] }
-    t.match(await transfer(ann.id, bob.id), refused)
-    t.match((await app.inject(`/accounts/${bob.id}`)).json(), { owner: 'bob', balance: 8, revision: 2 })
-    const page = (id: string) => app.inject({ url: `/accounts/${id}`, headers: { accept: 'text/html' } })
-    t.match((await page(bob.id)).body, 'Transfer money to another account')
-    t.match((await page(bob.id)).body, '>Transfer money</button>', 'not "Transfer the account"')
-    await app.inject({ method: 'PUT', url: `/accounts/${ann.id}/transfer`, payload: { to: bob.id, amount: 2 } })
-    t.notMatch((await page(ann.id)).body, 'Transfer money to another account', 'what is empty offers none')
-  })
-
-  t.test(`own-operation over ${name}`, async t => {
-    const { storage, dispose } = await make()
-    t.teardown(dispose)
-    const app = await running(t, ownOperation(storage))
-    const home = '/rest/v1/deals'
-    t.match((await app.inject({ method: 'POST', url: home, payload: tea })).json(), {
-      status: 400,
-      errors: [{ pointer: '/region' }]
-    })
-    const { id } = (await app.inject({ method: 'POST', url: home, payload: { ...tea, region: 'north' } })).json()
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'ann' } })).json(), {
-      region: 'north',
-      approvedBy: 'ann',
-      revision: 2
-    })
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).json(), {
-      region: 'north',
-      approvedBy: 'ann',
-      held: true
-    })
-    t.match((await app.inject({ method: 'PUT', url: `${home}/${id}/approve`, payload: { by: 'bob' } })).json(), {
-      status: 409,
-      operation: 'approve'
-    })
-    t.equal((await app.inject(`${home}?region=north&approvedBy.regex=^a&count=exact`)).json().total, 1)
   })
 }

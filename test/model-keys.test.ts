@@ -4,9 +4,10 @@ import t from 'tap'
 import { bills, people } from './family/keyed.js'
 import type { KeyedStep } from './family/keys-model.js'
 import { KeyedModel } from './family/keys-model.js'
+import { runs } from './size.js'
 import { storages } from './storages.js'
 
-const runs: Readonly<Record<string, number>> = { memory: 60, sqlite: 20, postgres: 16 }
+const amounts: Readonly<Record<string, number>> = { memory: 60, sqlite: 20, postgres: 20 }
 
 const id = fc.nat({ max: 5 })
 const keyedStep: fc.Arbitrary<KeyedStep> = fc.oneof(
@@ -48,7 +49,7 @@ for (const { name, make } of storages) {
         const found = items.map(({ revision, createdAt, updatedAt, ...item }) => ({ ...item }))
         if (!isDeepStrictEqual(found, kept)) throw new Error(`${JSON.stringify(found)} where the model has others`)
       }
-    }), { numRuns: runs[name] ?? 10 })
+    }), { numRuns: runs(amounts[name] ?? 10) })
     t.pass('they agree')
   })
 }

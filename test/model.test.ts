@@ -11,6 +11,7 @@ import { forms, hasCommandId } from './deals/forms.js'
 import type { ModelDeal, ModelEntry, ModelRequest } from './deals/model.js'
 import { Model } from './deals/model.js'
 import { operation } from './deals/operations.js'
+import { runs } from './size.js'
 import { storages } from './storages.js'
 
 /** One request of a random sequence. */
@@ -23,7 +24,7 @@ interface Step {
   readonly match: number | undefined
 }
 
-const runs: Readonly<Record<string, number>> = { memory: 30, sqlite: 10, postgres: 8 }
+const amounts: Readonly<Record<string, number>> = { memory: 30, sqlite: 10, postgres: 10 }
 
 // Few values of each kind, so that the same is said twice and the states meet.
 const reason = fc.constantFrom('a', 'b')
@@ -104,7 +105,7 @@ for (const { name, make } of storages) {
         await take(app, model, each, { ids, suffix })
         for (const [index, id] of ids.entries()) await compare(app, model.deals[index] as ModelDeal, id)
       }
-    }), { numRuns: runs[name] ?? 10 })
+    }), { numRuns: runs(amounts[name] ?? 10) })
     t.pass('they agree')
   })
 }
@@ -142,7 +143,7 @@ for (const { name, make } of storages) {
         await takeTransfer(app, bank, each, [...ids, 'nobody'], suffix)
         for (const [index, id] of ids.entries()) await compareAccount(app, bank.accounts[index] as BankAccount, id)
       }
-    }), { numRuns: Math.ceil((runs[name] ?? 10) / 2) })
+    }), { numRuns: runs((amounts[name] ?? 10) / 2) })
     t.pass('they agree')
   })
 }

@@ -8,7 +8,6 @@ import { forms } from '../lib/http/forms/forms.js'
 import { defineFamily, errorCodes, problemCodes, Type } from '../lib/index.js'
 import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
-import { folders, include, listFolder, testFiles } from './folder.js'
 
 const documentation = [...pages.values()].join('\n')
 const entries = [
@@ -202,23 +201,12 @@ t.test('the lock file names no place to download from', async t => {
   t.notMatch(readFileSync('package-lock.json', 'utf8'), /"resolved": "https?:/)
 })
 
-t.test('every file of tests is run once: alone, or with its folder', async t => {
-  const together = folders.flatMap(listFolder)
-  t.strictSame([...new Set(together)], together)
-  t.ok(together.length > 80, `${together.length} files`)
-  const patterns = include.map(each => new RegExp(`^${each.replaceAll('.', '\\.').replace(/[*]+(\/[*])?/, '.*')}$`))
-  const lone = testFiles.filter(file => patterns.some(pattern => pattern.test(`build/test/${file}`)))
-  t.strictSame([...together, ...lone].sort(), testFiles)
-  const found = include.filter((_, index) => testFiles.some(file => patterns[index]?.test(`build/test/${file}`)))
-  t.strictSame(found, include.filter(pattern => !pattern.includes('/folders/')))
-})
-
-t.test('what starts other programs lies in test/system, and nothing else does', async t => {
+t.test('what starts other programs lies in test/system or test/tools, and nothing else does', async t => {
   const startsPrograms = /from '(node:child_process|\.\.?\/(example-server|postgres\/server)\.js)'/
   const tests = filesIn('test').filter(path => path.endsWith('.test.ts') && !path.startsWith('test/storage/'))
   t.ok(tests.length > 20)
   for (const path of tests) {
-    if (path.startsWith('test/system/')) continue
+    if (/^test\/(system|tools)\//.test(path)) continue
     t.notMatch(readFileSync(path, 'utf8'), startsPrograms, path)
   }
 })

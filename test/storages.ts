@@ -5,9 +5,9 @@ import type { Storage } from '../lib/index.js'
 import { memoryStorage } from '../lib/index.js'
 import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
-import { isFast } from './fast/is-fast.js'
-import { dropSchema, newSchema } from './postgres/schema.js'
+import { dropSchema, makeDatabase, newSchema } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
+import { isFast, isLong } from './size.js'
 
 /** An empty storage that shares nothing with any other. */
 export interface StorageFixture {
@@ -42,8 +42,23 @@ const all: readonly { readonly name: string, make (): Promise<StorageFixture> }[
   }
 ]
 
-/** Every storage of the package, so that whole-app tests run over each. */
+/** Every storage of the package, for what depends on the storage: keys, concurrency, models, a whole application. */
 export const storages = isFast ? all.slice(0, 1) : all
+
+/** For what holds over any storage: the memory storage; in `npm run test:long`, every one. */
+export const anyStorage = isLong ? all : all.slice(0, 1)
+
+type Teardown = Parameters<typeof makeDatabase>[0]
+
+/** Empty databases for servers in processes of their own: what STORAGE is set to. */
+export const places: Readonly<Record<'sqlite' | 'postgres', (t: Teardown) => Promise<string>>> = {
+  async sqlite (t) {
+    const folder = await mkdtemp(join(tmpdir(), 'dealbook-place-'))
+    t.teardown(() => rm(folder, { recursive: true }))
+    return `sqlite:${join(folder, 'shared.db')}`
+  },
+  postgres: makeDatabase
+}
 
 function shared (open: () => Storage, clear: () => Promise<void>): StorageFixture {
   const opened: Storage[] = []

@@ -1,5 +1,5 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { isFast } from '../fast/is-fast.js'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { isFast } from '../size.js'
 
 // Nothing of the browser's own is to use the network.
 const args = [
@@ -36,11 +36,20 @@ export async function openBrowser (t: { teardown (close: () => Promise<unknown>)
   return browser
 }
 
-/** A tab of a person whose browser runs no scripts. */
-export async function openTab (browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+// To make a context takes longer than to open most pages.
+const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
+
+/** A tab of a person whose browser runs no scripts; all that ask for nothing else are tabs of one window. */
+export async function openTab (browser: Browser, options?: BrowserContextOptions): Promise<Page> {
+  const context = options === undefined ? contexts.get(browser) ?? makeContext(browser) : makeContext(browser, options)
+  if (options === undefined) contexts.set(browser, context)
+  return await (await context).newPage()
+}
+
+async function makeContext (browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', ...options })
   context.setDefaultTimeout(timeout)
-  return await context.newPage()
+  return context
 }
 
 /**

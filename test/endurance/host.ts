@@ -7,8 +7,6 @@ import { unmeasured } from '../unmeasured.js'
 
 /** How a host is after what it has been through. */
 export interface HostState {
-  /** In milliseconds, since it was last asked. */
-  readonly longestStall: number
   /** Open connections. */
   readonly handles: number
   readonly heapUsed: number

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Type } from '@sinclair/typebox'
@@ -31,23 +30,12 @@ for (const [prefix, store] of [['/in-file', storage], ['/in-memory', memoryStora
   await loadItems(store, notes, makeNotes(Number(noteCount)), { batchSize: 5 })
   app.register(notes, { storage: store, prefix })
 }
-const delay = monitorEventLoopDelay({ resolution: 10 })
 
 app.get('/-/state', { logLevel: 'silent' }, async () => {
-  const longestStall = delay.max / 1e6
-  delay.disable()
   collectGarbage()
   const handles = process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
   const { heapUsed, rss } = process.memoryUsage()
-  delay.reset()
-  delay.enable()
-  return { longestStall, handles, heapUsed, rss }
-})
-// Whatever comes meanwhile is there at once when it ends.
-app.get('/-/nap', { logLevel: 'silent' }, async () => {
-  const end = performance.now() + 150
-  while (performance.now() < end);
-  return {}
+  return { handles, heapUsed, rss }
 })
 app.addHook('onClose', () => storage.close())
 process.once('SIGTERM', () => { app.close().finally(() => process.exit()) })

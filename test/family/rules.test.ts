@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyDefinition, FamilyOptions, Storage } from '../../lib/index.js'
 import { defineFamily, memoryStorage, Problem } from '../../lib/index.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 const taken = new Set(['A-0'])
 const refuse = (code: 'invalid-body' | 'wrong-state', pointer: string, detail: string): Problem =>
@@ -79,7 +79,7 @@ const put = async (app: FastifyInstance, url: string, payload: object) =>
 const post = async (app: FastifyInstance, url: string, payload: object, headers: InjectOptions['headers'] = {}) =>
   await app.inject({ method: 'POST', url, payload, headers })
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(`${name}: what a new item begins with`, async t => {
     const { storage, dispose } = await make()
     const app = await startApp(storage)

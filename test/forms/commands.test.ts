@@ -4,11 +4,11 @@ import t from 'tap'
 import type { Entry, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { recordingStorage } from '../recording-storage.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(name, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)

@@ -7,7 +7,7 @@ import { BusyError, ConstraintError, deals, Problem, problemCodes, ReadOnlyError
 import type { Route } from '../authorization/routes.js'
 import { everyRoute, requestsFor } from '../authorization/routes.js'
 import { bills, people } from '../family/keyed.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 import { codeOf, Description, findFlaws } from './unsaid.js'
 
 type Change = (request: InjectOptions) => InjectOptions
@@ -315,12 +315,12 @@ async function checkMounts (t: Test, host: Host): Promise<void> {
   }
 }
 
-for (const [third, { name, make }] of storages.entries()) {
+for (const [third, { name, make }] of anyStorage.entries()) {
   t.test(`${name}: every answer is one that the document describes`, async t => {
     const { storage, dispose } = await make()
     const host = await buildHost(t, storage)
     t.teardown(dispose)
-    await t.test('every route, in every form, and on one of the storages in every way', async t => {
+    await t.test('every route, in every form, in a third of the ways', async t => {
       const statuses = await walk(t, host, third)
       t.strictSame(statuses, [200, 201, 204, 303, 304, 400, 401, 403, 404, 406, 412, 413, 415])
     })

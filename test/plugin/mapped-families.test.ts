@@ -7,9 +7,9 @@ import { customers, deals, loadItems } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import type { TableMappings } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isFast } from '../size.js'
 
 /** Storages with nothing in them but what our own families make. */
 const storages: Record<string, (t: Test, tables: TableMappings) => Promise<Storage>> = {

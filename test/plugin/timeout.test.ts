@@ -80,7 +80,7 @@ t.test('a read that takes too long is 503, and the storage is told', async t => 
   t.ok(signals.length > 0 && signals.every(signal => (signal as AbortSignal).aborted))
   t.ok(signals.every(signal => signal instanceof AbortSignal), 'a signal of the platform')
   letGo()
-  t.equal((await app.inject(`${home}/${id}`)).statusCode, 200)
+  t.match(await deals.service({ storage }).get(id), { id })
 })
 
 t.test('a write that takes too long before its commit has done nothing', async t => {
@@ -93,13 +93,13 @@ t.test('a write that takes too long before its commit has done nothing', async t
   t.match(answer.json(), { type: 'urn:dealbook:problem:timeout', detail: /nothing was changed/ })
   letGo()
   await new Promise(resolve => setImmediate(resolve))
-  t.equal((await app.inject(`${home}/${id}`)).json().held, false)
+  t.match(await deals.service({ storage }).get(id), { held: false, revision: 1 })
 })
 
 t.test('one whose commit takes too long may have been done, and is found by its id', async t => {
   const { storage, hang, letGo } = hangingStorage()
   const told: string[] = []
-  const app = await appOn(t, storage, { timeout: 1000, onCommitted: ({ action }) => { told.push(action) } })
+  const app = await appOn(t, storage, { timeout: 3000, onCommitted: ({ action }) => { told.push(action) } })
   // The same items, with less time: who waits there waits behind the others.
   await app.register(deals, { storage, version: 'v1', prefix: '/hasty', timeout: 50 })
   const { id } = await createDeal(storage)
@@ -117,7 +117,7 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.match(second?.json(), { detail: /nothing was changed/ })
   t.strictSame(told, [])
   letGo()
-  await new Promise(resolve => setTimeout(resolve, 10))
+  while (told.length < 1) await new Promise(resolve => setImmediate(resolve))
   t.strictSame(told, ['HoldDeal'], 'the host is told of what was made after all')
   const again = await app.inject(put as never)
   t.equal(again.headers['idempotent-replayed'], 'true')
@@ -147,22 +147,6 @@ t.test('what is read for the conditions of a grant has a deadline too', async t 
   const again = await app.inject(create)
   t.equal(again.statusCode, 201, 'it was created')
   t.equal(again.body, '', 'and nobody knows whether it may be shown')
-})
-
-t.test('an export may take longer as a whole', async t => {
-  const inner = memoryStorage()
-  const slow: Storage = {
-    ...inner,
-    async find (family, query) {
-      await new Promise(resolve => setTimeout(resolve, 400))
-      return await inner.find(family, query)
-    }
-  }
-  const app = await appOn(t, slow, { timeout: 1000 })
-  for (let n = 0; n < 130; n++) await createDeal(slow)
-  const { body, statusCode } = await app.inject(`${home}.ndjson?fields=id`)
-  t.equal(statusCode, 200)
-  t.equal(body.trimEnd().split('\n').length, 130)
 })
 
 t.test('the times are checked at boot', async t => {

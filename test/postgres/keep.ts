@@ -1,7 +1,8 @@
 // Runs beside the tests: starts PostgreSQL, says where it is, and ends it when told to, or when the process whose id it
 // is given has ended: where a run of the tests is broken off, nothing stays behind.
 import { rename, writeFile } from 'node:fs/promises'
-import { isAlive, startServer, stateFile } from './server.js'
+import { isAlive } from '../is-alive.js'
+import { startServer, stateFile } from './server.js'
 
 const server = await startServer()
 await writeFile(`${stateFile}.new`, JSON.stringify({ url: server.url, pid: process.pid }))

@@ -11,6 +11,16 @@ export async function dropSchema (schema: string): Promise<void> {
   await withClient(client => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`))
 }
 
+/** The URL of an empty database of the server that all tests share. */
+export async function makeDatabase (t: { teardown (drop: () => Promise<unknown>): void }): Promise<string> {
+  const name = newSchema()
+  await withClient(client => client.query(`CREATE DATABASE "${name}"`))
+  t.teardown(() => withClient(client => client.query(`DROP DATABASE "${name}" WITH (FORCE)`)))
+  const url = new URL(await postgresUrl())
+  url.pathname = name
+  return url.href
+}
+
 let pool: pg.Pool | undefined
 
 /** Runs this on a connection that is kept for the next, and keeps no process alive. */

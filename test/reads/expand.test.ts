@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
 import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 const people = defineFamily({
   name: 'people',
@@ -54,7 +54,7 @@ interface Page {
   readonly links: Record<string, string>
 }
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(name, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)

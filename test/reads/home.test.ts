@@ -4,7 +4,7 @@ import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
 import { customers, dealbook, deals, html, json, loadItems, memoryStorage, Type, xml } from '../../lib/index.js'
 import { people } from '../customers-app.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 interface Teardown { teardown (close: () => Promise<unknown>): void }
 
@@ -24,7 +24,7 @@ async function makeApp (t: Teardown, { options = {}, server = {}, before, after 
   return app
 }
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(`${name}: the home says what there is`, async t => {
     const { storage, dispose } = await make()
     const app = await makeApp(t, { options: { storage } })

@@ -3,12 +3,12 @@ import t from 'tap'
 import { customers, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home, snapshot } from '../deals/app.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 const linksOf = (self: string) =>
   ({ self, collection: self.replace(/\/[^/]+$/, ''), log: `${self}/commands`, operations: `${self}/operations` })
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(`${name}: an item has links, wherever it is shown by itself`, async t => {
     const { storage, dispose } = await make()
     const app = await dealsApp(storage)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { renderRequest } from '../../lib/html/form.js'
 import { script } from '../../lib/html/style.js'
 import { english } from '../../lib/html/texts.js'
-import { isFast } from '../fast/is-fast.js'
+import { isFast } from '../size.js'
 
 t.test('what cannot be seen is written out', async t => {
   const { text } = renderRequest(english, {

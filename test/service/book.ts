@@ -6,7 +6,7 @@ import type { Storage } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import { operation } from '../deals/operations.js'
 import type { StorageFixture } from '../storages.js'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 
 /** The deals, whose operations may be named by any text. */
 export type Book = Service<typeof deals.definition.fields.properties>
@@ -15,11 +15,11 @@ export function openBook (storage: Storage, options: Omit<ServiceOptions, 'stora
   return deals.service({ storage, ...options }) as unknown as Book
 }
 
-/** Runs tests over every storage, with a service of the deals on each. */
+/** Runs tests with a service of the deals, over any storage. */
 export function testOverStorages (
   tests: (t: Test, made: StorageFixture & { readonly book: Book }) => Promise<void>
 ): void {
-  for (const { name, make } of storages) {
+  for (const { name, make } of anyStorage) {
     t.test(name, async t => {
       const made = await make()
       t.teardown(made.dispose)

@@ -9,9 +9,9 @@ import type { Order, Storage } from '../../lib/index.js'
 import { defineFamily, loadItems, Type } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isFast } from '../size.js'
 import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
 // A page by its place costs the same wherever it is, in every order that begins with an indexed field: shown by the

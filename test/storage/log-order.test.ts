@@ -7,9 +7,9 @@ import type { Change, Storage } from '../../lib/index.js'
 import { deals } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { isFast } from '../fast/is-fast.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isFast } from '../size.js'
 import { recordPostgres, recordSqlite } from './recorded-statements.js'
 
 // A page of a log costs the same wherever it is, however long the log: shown by the plans of the databases.

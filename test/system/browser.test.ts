@@ -380,9 +380,11 @@ t.test('light or dark, wide or narrow', needsBrowser, async t => {
   const { app, address, browser } = await startApp(t)
   const { id } = await createDeal(app, { name: 'W'.repeat(300) })
   const papers = new Set<string>()
+  const tab = await openTab(browser)
   for (const colorScheme of ['light', 'dark'] as const) {
+    await tab.emulateMedia({ colorScheme })
     for (const width of [1280, 360]) {
-      const tab = await openTab(browser, { colorScheme, viewport: { width, height: 700 } })
+      await tab.setViewportSize({ width, height: 700 })
       for (const path of [
         '/customers', home, `${home}?name.has=${'W'.repeat(150)}`, `${home}/${id}`, `${home}/${id}/commands`,
         `${home}/${id}/operations.html`, '/customers/0'

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
-import { isLong } from '../endurance/is-long.js'
 import type { Running } from '../example-server.js'
 import { startExample } from '../example-server.js'
 import { startServer } from '../postgres/server.js'
+import { isLong } from '../size.js'
+import { places } from '../storages.js'
 
-const kills = isLong ? 20 : 4
+// That a killed server has lost nothing, processes.test.ts shows too.
+const kills = isLong ? 20 : 1
 const writers = 6
 
 /** A command of a client that never gives up: what it has no answer for, it sends again, under the same id. */
@@ -133,9 +132,9 @@ async function untilAnswered (url: string, clients: readonly Client[]): Promise<
   }
 }
 
-for (const storage of ['sqlite', 'postgres']) {
-  t.test(`the server killed under load, ${storage}`, async t => {
-    const env = { STORAGE: await place(t, storage) }
+for (const [name, makePlace] of isLong ? Object.entries(places) : []) {
+  t.test(`the server killed under load, ${name}`, async t => {
+    const env = { STORAGE: await makePlace(t) }
     let server: Running = await startExample(t, env)
     const clients = await newDeals(server.url)
     for (let n = 0; n < kills; n++) {
@@ -171,14 +170,3 @@ t.test('PostgreSQL itself killed under load', async t => {
   t.ok(clients.every(({ sent }) => sent.length > kills), 'there was a load')
   await check(t, server.url, clients)
 })
-
-async function place (t: Test, storage: string): Promise<string> {
-  if (storage === 'postgres') {
-    const postgres = await startServer()
-    t.teardown(() => postgres.dispose())
-    return postgres.url
-  }
-  const folder = await mkdtemp(join(tmpdir(), 'dealbook-crash-'))
-  t.teardown(() => rm(folder, { recursive: true }))
-  return `sqlite:${join(folder, 'crash.db')}`
-}

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { unmeasured } from '../unmeasured.js'
 
@@ -24,4 +25,36 @@ export async function runLines (lines: string, cwd: string, tarball: string): Pr
     .replace(/^npm install .*$/gm, line => line.replace(/\bfastify-dealbook\b/, tarball))
     .replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
   return (await run(...unmeasured('sh', ['-e', '-c', text]), { cwd })).stdout
+}
+
+/** Makes a package of a host with our package in it, unpacked, and links to these others and to what ours needs. */
+export async function makeHost (host: string, tarball: string, others: readonly string[]): Promise<void> {
+  const folder = join(host, 'node_modules/fastify-dealbook')
+  await mkdir(folder, { recursive: true })
+  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', folder])
+  const { dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { dependencies: object }
+  for (const name of [...Object.keys(dependencies), ...others]) await linkPackage(host, name)
+  await writeFile(join(host, 'package.json'), '{ "name": "host", "private": true }')
+}
+
+/** As if it were installed in the host. */
+export async function linkPackage (host: string, name: string): Promise<void> {
+  const link = join(host, 'node_modules', name)
+  await mkdir(dirname(link), { recursive: true })
+  await symlink(resolve('node_modules', name), link, 'junction')
+}
+
+/** Runs a program in a host, and answers what it says, even if it fails. */
+export async function runIn (host: string, program: string, parameters: readonly string[]): Promise<Said> {
+  return await run(...unmeasured(program, parameters), { cwd: host }).catch((error: Said) => error)
+}
+
+interface Said { readonly stdout: string, readonly stderr: string }
+
+/** What the compiler says to files in a host. */
+export async function flawsOf (host: string, files: readonly string[], module: string): Promise<string> {
+  const options = `--noEmit --strict --target es2023 --module ${module} --types node`.split(' ')
+  const compiler = resolve('node_modules/typescript/bin/tsc')
+  const { stdout, stderr } = await runIn(host, process.execPath, [compiler, ...options, ...files])
+  return stdout + stderr
 }

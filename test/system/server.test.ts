@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { startExample as start } from '../example-server.js'
+import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import { startExample } from '../example-server.js'
 
 interface Answer {
   readonly status: number | undefined
@@ -23,7 +23,7 @@ async function get (url: string): Promise<Answer> {
 }
 
 t.test('out of the box', async t => {
-  const server = await start(t)
+  const server = await startExample(t)
   t.match(server.output(), /customers +http:\/\/127\.0\.0\.1:\d+\/customers\?/, 'an address to click')
   const page = JSON.parse((await get(`${server.url}/customers?count=exact&maxpagesize=2`)).body)
   t.match(
@@ -34,116 +34,109 @@ t.test('out of the box', async t => {
   const clicked = /customers +(http\S+)/.exec(server.output())?.[1] as string
   t.equal((await get(clicked)).status, 200)
 
-  const ui = await get(`${server.url}/documentation`)
-  t.equal(ui.status, 200)
-  t.match(ui.headers['content-type'], 'text/html')
-  const reference = await get(`${server.url}/reference/`)
-  t.equal(reference.status, 200)
-  t.match(reference.body, '<script src="js/scalar.js">', 'its script comes from here')
-  t.notMatch(reference.body, /src="http/)
-  t.equal((await get(`${server.url}/reference/js/scalar.js`)).status, 200)
-  const { body } = await get(`${server.url}/documentation/json`)
-  t.ok(Buffer.byteLength(body) < 200_000, `the document has ${Buffer.byteLength(body)} bytes`)
-  t.match(JSON.parse(body), {
-    openapi: '3.1.0',
-    info: { version: 'v1' },
-    servers: [{ url: '/' }],
-    paths: { '/customers': { get: {} } }
-  })
-
-  server.stop('SIGINT')
-  t.equal(await server.ended, 0)
-})
-
-t.test('a base URL, a version and customers from files', async t => {
-  const dir = t.testdir({
-    'array.json': '\n [{ "id": 7, "age": 30, "children": 1 }, { "id": 8, "age": 31, "children": 0 }]',
-    'lines.ndjson': '{"id":7,"age":30,"children":1}\r\n\n{"id":8,"age":31,"children":0}',
-    'empty.ndjson': ''
-  })
-  await Promise.all(
-    (
-      [
-        ['array.json', 2],
-        ['lines.ndjson', 2],
-        ['empty.ndjson', 0]
-      ] as const
-    ).map(async ([file, total]) => {
-      const server = await start(t, { CUSTOMERS: `${dir}/${file}`, BASE_URL: '/crm/', VERSION: 'v7' })
-      t.match(server.output(), `${total} customers loaded`, file)
-      t.ok(server.url.endsWith('/crm'), 'the addresses have the base URL')
-      t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, total, file)
-      t.equal(JSON.parse((await get(`${server.url}/documentation/json`)).body).info.version, 'v7')
-      server.stop()
-      t.equal(await server.ended, 0, file)
+  await t.test('documentation', async t => {
+    const ui = await get(`${server.url}/documentation`)
+    t.equal(ui.status, 200)
+    t.match(ui.headers['content-type'], 'text/html')
+    const reference = await get(`${server.url}/reference/`)
+    t.equal(reference.status, 200)
+    t.match(reference.body, '<script src="js/scalar.js">', 'its script comes from here')
+    t.notMatch(reference.body, /src="http/)
+    t.equal((await get(`${server.url}/reference/js/scalar.js`)).status, 200)
+    const { body } = await get(`${server.url}/documentation/json`)
+    t.ok(Buffer.byteLength(body) < 200_000, `the document has ${Buffer.byteLength(body)} bytes`)
+    t.match(JSON.parse(body), {
+      openapi: '3.1.0',
+      info: { version: 'v1' },
+      servers: [{ url: '/' }],
+      paths: { '/customers': { get: {} } }
     })
-  )
+  })
+
+  await t.test('Swagger UI shows the tags, and what a click opens', needsBrowser, async t => {
+    const { url } = server
+    const tab = await openTab(await openBrowser(t), { javaScriptEnabled: true })
+    const failures: unknown[] = []
+    tab.on('pageerror', error => failures.push(error))
+    tab.on('request', request => { if (!request.url().startsWith(url)) failures.push(request.url()) })
+
+    await tab.goto(`${url}/documentation`)
+    const tags = tab.locator('.opblock-tag')
+    await tags.first().waitFor()
+    const { tags: described } = JSON.parse((await get(`${url}/documentation/json`)).body) as {
+      tags: { name: string }[]
+    }
+    t.strictSame(
+      (await tags.evaluateAll(all => all.map(tag => tag.getAttribute('data-tag')))).sort(),
+      described.map(({ name }) => name).sort()
+    )
+    t.equal(await tab.locator('.opblock').count(), 0, 'operations are folded up')
+    t.ok(await tab.getByRole('button', { name: 'Schemas' }).isVisible(), 'and schemas are')
+    t.equal(await tab.locator('.models .json-schema-2020-12').count(), 0)
+
+    await tab.locator('[data-tag="deals: operations"]').click()
+    const hold = tab.locator('.opblock-put', { has: tab.locator('[data-path="/rest/v1/deals/{id}/hold"]') })
+    await hold.locator('.opblock-summary-control').click()
+    await hold.locator('.response[data-code="409"]').waitFor()
+    t.match(await hold.locator('.parameters [data-param-name]').evaluateAll(
+      all => all.map(row => row.getAttribute('data-param-name'))
+    ), ['id', 'if-match'])
+    t.match(await hold.locator('.opblock-section-request-body').textContent(), 'reason')
+    t.ok(await hold.locator('.response[data-code="200"]').isVisible())
+    t.strictSame(failures, [])
+  })
+
+  await t.test('SIGTERM finishes what runs, and ends with 0', async t => {
+    const agent = new http.Agent({ keepAlive: true })
+    t.teardown(() => agent.destroy())
+    const body = '{"name":"Half of it is still to come","price":1}'
+    // The server says "100 Continue" when it has taken the request, which then waits for its body.
+    const headers = { 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' }
+    const running = http.request(`${server.url}/rest/v1/deals`, { method: 'POST', agent, headers })
+    running.flushHeaders()
+    await once(running, 'continue')
+    running.write(body.slice(0, 20))
+
+    server.stop('SIGTERM')
+    // A request before the signal is served, or cut off in the moment of closing; a later one is refused.
+    let refusal: string | undefined
+    while (refusal !== 'ECONNREFUSED') {
+      refusal = await get(`${server.url}/customers/1`)
+        .then(() => undefined, (error: NodeJS.ErrnoException) => error.code)
+    }
+    running.end(body.slice(20))
+    const [response] = await once(running, 'response') as [http.IncomingMessage]
+    const answer = await read(response)
+    t.equal(answer.status, 201)
+    t.match(JSON.parse(answer.body), { name: 'Half of it is still to come' })
+    t.equal(answer.headers.connection, 'close', 'it was still running when the stop came')
+    t.match(server.output(), /^Stopping: [12] requests? to finish$/m, 'one of those above may be among them')
+    t.equal(await server.ended, 0)
+  })
 })
 
-t.test('what is wrong at the start is one line, and ends with 1', async t => {
-  const dir = t.testdir({})
-  const taken = http.createServer().listen(0, '127.0.0.1')
-  t.teardown(() => taken.close())
-  await once(taken, 'listening')
-  const PORT = String((taken.address() as AddressInfo).port)
-  const table: [env: Record<string, string>, line: RegExp][] = [
-    [{ PORT: 'http' }, /^PORT is "http", but must be an integer from 0 to 65535$/],
-    [{ PORT }, new RegExp(`^127\\.0\\.0\\.1:${PORT} is taken by another program: choose another PORT, or end .*$`)],
-    [{ VERSION: 'a b' }, /^fastify-dealbook, deals: the option "version" must be a URL-safe word, such as "v1".*$/],
-    [{ STORAGE: `sqlite:${dir}/nowhere/a.db` }, /^SQLite, .*\/nowhere\/a\.db: .*unable to open database file$/],
-    [{ STORAGE: 'postgres://ann:secret@localhost:1/crm' }, /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED.*$/]
-  ]
-  await Promise.all(table.map(async ([env, line]) => {
-    const { message } = await start(t, env).then(() => ({ message: 'it runs' }), (error: Error) => error)
-    const [, code, output = ''] = /^it ended with (\w+): (?:1000 customers loaded\n)?([^]*)\n$/.exec(message) ?? []
-    t.equal(code, '1', JSON.stringify(env))
-    t.match(output, line)
-    t.notMatch(output, /\n|secret/)
-  }))
-})
-
-t.test('a load that met a bad row goes on when the row is mended', async t => {
+t.test('a load that met a bad row goes on when the row is fixed, with other settings', async t => {
   const rows = Array.from({ length: 2500 }, (_, index) => `{"id":${index + 1},"age":30,"children":1}`)
-  const dir = t.testdir({ 'all.ndjson': ['', ...rows, '{"id":2501,"age":"old","children":1}'].join('\n') })
+  const dir = t.testdir({ 'all.ndjson': ['', ...rows, '{"id":2501,"age":"old","children":1}'].join('\r\n') })
   const env = { STORAGE: `sqlite:${dir}/a.db`, CUSTOMERS: `${dir}/all.ndjson` }
-  await t.rejects(start(t, env), {
+  await t.rejects(startExample(t, env), {
     message: /ended with 1: [^]*all\.ndjson, line 2502: customers, item 2501: \/age must be an integer; what stands/
   })
   await writeFile(env.CUSTOMERS, [...rows, '{"id":2501,"age":31,"children":1}'].join('\n'))
   // It knows which file it was.
-  const server = await start(t, { STORAGE: env.STORAGE, LOG_LEVEL: 'info' })
+  const server = await startExample(t, {
+    STORAGE: env.STORAGE, BASE_URL: '/crm/', VERSION: 'v7', LOG_LEVEL: 'info'
+  })
   t.match(server.output(), /\d+ customers loaded, \d\d %, \d+ s left\n/)
   t.match(server.output(), '2501 customers loaded\n')
+  t.ok(server.url.endsWith('/crm'), 'the addresses have the base URL')
   t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, 2501)
+  t.equal(JSON.parse((await get(`${server.url}/documentation/json`)).body).info.version, 'v7')
   t.match(server.output(), '"msg":"incoming request"', 'the log has more than by itself')
-  server.stop()
-  t.equal(await server.ended, 0)
-})
 
-t.test('SIGTERM finishes what runs, and ends with 0', async t => {
-  const server = await start(t)
-  const agent = new http.Agent({ keepAlive: true })
-  t.teardown(() => agent.destroy())
-  const body = '{"name":"Half of it is still to come","price":1}'
-  // The server says "100 Continue" when it has taken the request, which then waits for its body.
-  const headers = { 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' }
-  const running = http.request(`${server.url}/rest/v1/deals`, { method: 'POST', agent, headers })
-  running.flushHeaders()
-  await once(running, 'continue')
-  running.write(body.slice(0, 20))
-
-  server.stop('SIGTERM')
-  // Who comes before the signal is served, or cut off in the moment of closing; whoever comes later is refused.
-  let refusal: string | undefined
-  while (refusal !== 'ECONNREFUSED') {
-    refusal = await get(`${server.url}/customers/1`).then(() => undefined, (error: NodeJS.ErrnoException) => error.code)
-  }
-  running.end(body.slice(20))
-  const [response] = await once(running, 'response') as [http.IncomingMessage]
-  const answer = await read(response)
-  t.equal(answer.status, 201)
-  t.match(JSON.parse(answer.body), { name: 'Half of it is still to come' })
-  t.equal(answer.headers.connection, 'close', 'it was still running when the stop came')
-  t.match(server.output(), /^Stopping: [12] requests? to finish$/m, 'one of those that knock may be among them')
+  const taken = new URL(server.url).port
+  const error = await startExample(t, { PORT: taken }).then(() => undefined, (error: Error) => error)
+  t.match(error?.message, /^it ended with 1: [^\n]+\n127\.0\.0\.1:\d+ is taken by another program: choose another PORT, .*\n$/)
+  server.stop('SIGINT')
   t.equal(await server.ended, 0)
 })

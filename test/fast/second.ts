@@ -1,3 +1,0 @@
-import { runShare } from './run.js'
-
-await runShare(1, 2)

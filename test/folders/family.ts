@@ -1,3 +1,0 @@
-import { runFolder } from '../folder.js'
-
-await runFolder('family')

@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { isAlive } from './is-alive.js'
+import { isFast } from './size.js'
+
+const root = import.meta.dirname
+
+// Longest first, so that at the end no process works alone.
+const slow = [
+  'system/',
+  'storage/',
+  'examples',
+  'mount/mounting',
+  'model',
+  'odd-strings',
+  'openapi/answers',
+  'plugin/observability',
+  'plugin/versions',
+  'query/random-queries',
+  'reads/export'
+]
+// Of these, what needs neither a database nor another program is in `npm run test:fast` too.
+const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign-tables)/
+
+const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
+
+/** The files of tests that this run is to do, in the order in which they begin. */
+function listFiles (): string[] {
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .map(file => file.replaceAll('\\', '/'))
+    // Not what needs the tools of others; and what was built from a file that is gone is still there.
+    .filter(file => file.endsWith('.test.js') && !file.startsWith('tools/') && existsSync(join('test', file.replace(/js$/, 'ts'))))
+    .filter(file => !isFast || !isSlow(file) || alsoFast.test(file))
+    .map(file => ({ file, weight: (isSlow(file) ? 1e9 : 0) + statSync(join(root, file)).size }))
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ file }) => file)
+}
+
+/**
+ * Runs files of tests in this process, one after the other: each that no other process of the run has begun. To load
+ * everything for each file takes longer than most of the tests.
+ */
+export async function runPart (): Promise<void> {
+  const begun = makeFolder()
+  const state: { file?: string } = {}
+  process.once('exit', () => { if (state.file !== undefined) fail(state.file) })
+  for (const file of listFiles()) {
+    if (!isFirst(join(begun, file.replaceAll('/', '-')))) continue
+    state.file = file
+    await runFile(file)
+    delete state.file
+  }
+}
+
+async function runFile (file: string): Promise<void> {
+  // What a file registers at its top level is run after its own tests, not after those of all files.
+  const teardowns: (() => unknown)[] = []
+  t.teardown = teardown => { teardowns.unshift(teardown) }
+  const before = process.cpuUsage()
+  await import(join(root, file))
+  let hasEnded = false
+  // The tests of a file are queued by its import; this one comes after them.
+  await t.test(`${file} has ended`, async t => {
+    hasEnded = true
+    for (const teardown of teardowns) await teardown()
+    const { user, system } = process.cpuUsage(before)
+    t.comment(`${((user + system) / 1e6).toFixed(1)} s of CPU`)
+  })
+  if (!hasEnded) fail(file)
+}
+
+function fail (file: string): void {
+  console.error(`${file} has not run to its end`)
+  process.exitCode = 1
+}
+
+/** Where the processes that one tap has started mark what they have begun; for a process alone, one of its own. */
+function makeFolder (): string {
+  const parent = process.env['TAP'] === '1' ? process.ppid : process.pid
+  for (const name of readdirSync('.tap').filter(name => name.startsWith('begun-'))) {
+    if (!isAlive(Number(name.slice('begun-'.length)))) rmSync(join('.tap', name), { recursive: true, force: true })
+  }
+  const folder = join('.tap', `begun-${parent}`)
+  mkdirSync(folder, { recursive: true })
+  return folder
+}
+
+function isFirst (mark: string): boolean {
+  try {
+    writeFileSync(mark, '', { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
