@@ -1,7 +1,6 @@
 import { compareScalars } from '../../core/storage/compare.js'
 import type { Change, Condition, Id } from '../../core/storage/storage.js'
 import type { Layout } from '../sql/layout.js'
-import type { ReadBurst } from './bursts.js'
 import type { ReadStatement, SqliteDatabase } from './driver.js'
 import { prepareRead } from './driver.js'
 import type { Path } from './paths.js'
@@ -37,10 +36,8 @@ export class Anchors {
   readonly #readState: ReadStatement
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
-  /** What was read last, and within which transaction: it stays as it is to the end of that. */
-  #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
 
-  constructor (database: SqliteDatabase, readonly reads: ReadBurst, readonly limits: AnchorLimits) {
+  constructor (database: SqliteDatabase, readonly limits: AnchorLimits) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
@@ -87,11 +84,7 @@ export class Anchors {
   }
 
   #getState ({ mapped }: Layout): string {
-    const within = this.reads.transaction
-    if (within === undefined || within !== this.#read?.within) {
-      this.#read = { within, state: this.#readState.get([]) as [number, number] }
-    }
-    const [version, written] = this.#read.state
+    const [version, written] = this.#readState.get([]) as [number, number]
     return `${version} ${mapped ? written : written - this.#written}`
   }
 

@@ -31,15 +31,16 @@ export interface Path {
   readonly isByFirst: boolean
 }
 
-/** The paths that may lead to a page, the best first; the last is the key. */
-export function listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Path[] {
+/** The paths that may lead to a page, the best first. They are made when they are asked for: most pages need one. */
+export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
+  const key = makePath(query, [], true, undefined, limits.keyRows)
+  // No index has the order of the key but after values that are given.
+  const isKeyFirst = key.isOrdered && !query.where.some(isEquality)
+  if (isKeyFirst) yield key
   const paths = indexes.map(index => makePath(query, index.fields, index.sortedById, index.name, limits.indexRows))
   const usable = paths.filter(({ bounds, isByFirst }) => bounds.length > 0 || isByFirst)
-  const key = makePath(query, [], true, undefined, limits.keyRows)
-  // An index that has the order together with some values is better than the key, which has it alone.
-  const byRank = usable.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
-  const at = key.isOrdered ? byRank.findIndex(path => !path.isOrdered) : -1
-  return at === -1 ? [...byRank, key] : byRank.toSpliced(at, 0, key)
+  const all = isKeyFirst ? usable : [...usable, key]
+  yield * all.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
 }
 
 function rank ({ isOrdered, isByFirst }: Path): number {
