@@ -36,8 +36,15 @@ export class Anchors {
   readonly #readState: ReadStatement
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
+  /** What was read last, and within which transaction: it stays as it is to the end of that. */
+  #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
 
-  constructor (database: SqliteDatabase, readonly limits: AnchorLimits) {
+  /** @param reads which transaction reads are in, if any */
+  constructor (
+    database: SqliteDatabase,
+    readonly reads: { readonly transaction: number | undefined },
+    readonly limits: AnchorLimits
+  ) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
@@ -84,7 +91,11 @@ export class Anchors {
   }
 
   #getState ({ mapped }: Layout): string {
-    const [version, written] = this.#readState.get([]) as [number, number]
+    const within = this.reads.transaction
+    if (within === undefined || within !== this.#read?.within) {
+      this.#read = { within, state: this.#readState.get([]) as [number, number] }
+    }
+    const [version, written] = this.#read.state
     return `${version} ${mapped ? written : written - this.#written}`
   }
 

@@ -2,8 +2,8 @@ import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/commit-counts.js'
 import type { Anchors } from './anchors.js'
-import type { SqliteDatabase } from './driver.js'
-import { isBusy, prepareTransaction, waitUntilFree } from './driver.js'
+import type { SqliteDatabase, WriteStatement } from './driver.js'
+import { isBusy, prepareTransaction, prepareWrite, waitUntilFree } from './driver.js'
 import { explainRefusal, isConstraint } from './refusals.js'
 import type { Write } from './writer.js'
 import { runWrites } from './writer.js'
@@ -11,24 +11,39 @@ import { runWrites } from './writer.js'
 /** The small reads of a connection: those of one turn of the event loop back to back, one that is alone at once. */
 export class ReadBurst {
   #reads: (() => () => void)[] = []
+  #transactions = 0
+  #isOpen = false
+  readonly #ends: { readonly begin: WriteStatement, readonly end: WriteStatement } | undefined
 
-  /** @param maxMs so long it may read while others wait for the event loop; the rest is for the next turn */
-  constructor (readonly busyTimeout: number, readonly maxMs = 10) {}
+  /**
+   * @param isOurs whether nothing else uses the connection, so that it is in no transaction between two turns
+   * @param maxMs so long it may read while others wait for the event loop; the rest is for the next turn
+   */
+  constructor (
+    readonly database: SqliteDatabase, isOurs: boolean, readonly busyTimeout: number, readonly maxMs = 10
+  ) {
+    if (isOurs) this.#ends = { begin: prepareWrite(database, 'BEGIN'), end: prepareWrite(database, 'COMMIT') }
+  }
 
   /** Reads at once, or together with others at the end of this turn. */
   read<T> (run: () => T): T | Promise<T> {
-    if (isAlone()) return this.#run(run)
+    if (isAlone()) return this.#readAlone(run)
     return new Promise((resolve, reject) => {
       this.#reads.push(() => {
         try {
-          const result = this.#run(run)
+          const result = run()
           return () => { resolve(result) }
         } catch (error) {
-          return () => { reject(error) }
+          return () => { isBusy(error) ? resolve(this.#readLater(run)) : reject(error) }
         }
       })
       if (this.#reads.length === 1) this.#plan()
     })
+  }
+
+  /** The number of the transaction that is open, if one is. */
+  get transaction (): number | undefined {
+    return this.#isOpen ? this.#transactions : undefined
   }
 
   /** Fulfilled when nothing waits to be read any more. */
@@ -36,28 +51,61 @@ export class ReadBurst {
     while (this.#reads.length > 0) await new Promise<void>(resolve => { runInPhase('write', resolve) })
   }
 
-  /** Tries again where another process keeps even readers out, as while it recovers the log of one that crashed. */
-  #run<T> (run: () => T): T | Promise<T> {
+  #readAlone<T> (run: () => T): T | Promise<T> {
     try {
       return run()
     } catch (error) {
-      if (isBusy(error)) return waitUntilFree(this.busyTimeout, run)
+      if (isBusy(error)) return this.#readLater(run)
       throw error
     }
   }
 
+  /** Another process keeps even readers out, as it does while it recovers the log of one that crashed. */
+  #readLater<T> (run: () => T): Promise<T> {
+    return waitUntilFree(this.busyTimeout, run)
+  }
+
   #plan (): void {
     runInPhase('read', () => {
-      const answers: (() => void)[] = []
-      const until = performance.now() + this.maxMs
-      for (const read of this.#reads) {
-        answers.push(read())
-        if (performance.now() > until) break
-      }
-      this.#reads = this.#reads.slice(answers.length)
+      const answers = this.#runReads()
       if (this.#reads.length > 0) this.#plan()
       for (const answer of answers) answer()
     })
+  }
+
+  /** Reads as much as there is time for. */
+  #runReads (): (() => void)[] {
+    const answers: (() => void)[] = []
+    const until = performance.now() + this.maxMs
+    if (this.#reads.length > 1) this.#begin()
+    for (const read of this.#reads) {
+      answers.push(read())
+      if (performance.now() > until) break
+    }
+    this.#end()
+    this.#reads = this.#reads.slice(answers.length)
+    return answers
+  }
+
+  /** Where no transaction can be begun, each read fails by itself. */
+  #begin (): void {
+    if (this.#ends === undefined) return
+    try {
+      this.#ends.begin([])
+      this.#isOpen = true
+      this.#transactions++
+    } catch {}
+  }
+
+  #end (): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    try {
+      this.#ends?.end([])
+    } catch {
+      // What was read is read; only a transaction that stayed open would do harm.
+      try { this.database.exec('ROLLBACK') } catch {}
+    }
   }
 }
 

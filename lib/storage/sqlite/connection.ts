@@ -40,8 +40,8 @@ export async function openConnection (
 ): Promise<SqlConnection<Write, SqliteTable>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
   const limits = { ...pathLimits, ...lineLimits, ...anchorLimits, ...given }
-  const burst = new ReadBurst(settings.busyTimeout)
-  const anchors = new Anchors(database, limits)
+  const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)
+  const anchors = new Anchors(database, burst, limits)
   const queue = new CommitQueue(database, { ...settings, anchors })
   // Only what was opened by its name here can be opened once more, with the same meaning.
   const file = 'file' in source ? findFile(database) : undefined
