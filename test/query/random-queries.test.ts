@@ -278,7 +278,9 @@ const makers: Record<string, { make: () => Promise<RecordedStorage>, numRuns: nu
   sqlite: { make: makeSqlite, numRuns: runs(120) },
   postgres: { make: makePostgres, numRuns: runs(120) },
   'sqlite without indexes': { make: makeSqlite, numRuns: runs(60), family: plain },
-  'postgres without indexes but one': { make: makePostgres, numRuns: runs(60), family: plain.extend({ indexes: ['name'] }) }
+  'postgres without indexes but one': {
+    make: makePostgres, numRuns: runs(60), family: plain.extend({ indexes: ['name'] })
+  }
 }
 
 for (const [name, { make, numRuns, family = people }] of Object.entries(makers)) {

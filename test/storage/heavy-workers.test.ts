@@ -8,10 +8,9 @@ import { getFamily } from '../../lib/core/family/compiled.js'
 import { HeavyReadQueue, queueLimits } from '../../lib/core/storage/turns.js'
 import type { Storage } from '../../lib/index.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
-import { SqlFunctions } from '../../lib/storage/sqlite/functions.js'
-import { HeavyReads, HeavyWorkers } from '../../lib/storage/sqlite/heavy-reads.js'
+import { HeavyReads, HeavyWorkers } from '../../lib/storage/sqlite/reader.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { TableStatements } from '../../lib/storage/sqlite/statements.js'
+import { SqlFunctions, TableStatements } from '../../lib/storage/sqlite/statements.js'
 import { layOutTable, makeMissing } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
@@ -121,7 +120,10 @@ t.test('where the file of the worker is missing, this thread reads, and a warnin
   t.match(warnings, [{ code: 'DEALBOOK_NO_WORKER', message: /heavy-worker\.js/ }])
   t.equal(warnings.length, 1)
 
-  const signal = AbortSignal.timeout(0)
-  const ended = heavy.read(statements, { ...query, where: [], offset: 4990 }, [layout.id], signal)
-  await t.rejects(ended, { name: 'TimeoutError' })
+  const controller = new AbortController()
+  const ended = heavy.read(statements, query, [layout.id], controller.signal)
+  controller.abort(new Error('enough'))
+  await t.rejects(ended, { message: 'enough' })
+  statements.functions.isEnded = () => true
+  t.throws(() => statements.readAll(query, { ...query, members: [layout.id] }), { message: 'the read was ended' })
 })

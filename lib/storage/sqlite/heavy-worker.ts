@@ -3,11 +3,10 @@ import type { MessagePort } from 'node:worker_threads'
 import { parentPort, workerData } from 'node:worker_threads'
 import { getColumn } from '../sql/layout.js'
 import { openReader } from './driver.js'
-import { SqlFunctions } from './functions.js'
-import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './heavy-reads.js'
-import { isLogLong, leaveMessage } from './heavy-reads.js'
-import type { PageText } from './statements.js'
-import { TableStatements } from './statements.js'
+import type { PageText } from './paths.js'
+import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './reader.js'
+import { isLogLong, leaveMessage } from './reader.js'
+import { SqlFunctions, TableStatements } from './statements.js'
 
 const port = parentPort as MessagePort
 const { file, isEnded } = workerData as WorkerSettings
