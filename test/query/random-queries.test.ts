@@ -259,7 +259,7 @@ const ways: Record<string, Record<string, RegExp>> = {
     'look along an index': new RegExp(`INDEXED BY .*LIMIT ${limits.indexRows}\\) WHERE`),
     'along one value of an index': /FROM "people" INDEXED BY "people_age_idx" WHERE "age" = \? ORDER BY "id" LIMIT/,
     'along what is null in an index': /FROM "people" INDEXED BY "people_grade_idx" WHERE "grade" IS NULL ORDER BY "id"/,
-    'the entry of an index at which a look ends': /SELECT "age" FROM .* INDEXED BY .* ORDER BY "age" DESC LIMIT 1 OFFSET/,
+    'the entry at which a look ends': /SELECT "age" FROM .* INDEXED BY .* ORDER BY "age" DESC LIMIT 1 OFFSET/,
     'few entries of an index': new RegExp(`INDEXED BY .*LIMIT ${limits.indexRows}\\).* ORDER BY .*LIMIT \\d+ OFFSET`),
     'all rows, along the key': /FROM "people" WHERE \(random.* \+"age" .* ORDER BY "id" LIMIT/,
     'all rows, their ids first': /"id" IN \(SELECT "id" FROM "people" WHERE \(random/,
