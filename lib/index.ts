@@ -14,7 +14,7 @@ export type {
 export type { FamilyExtension } from './core/family/extension.js'
 export type {
   AnyFamily, Context, DefinedOperation, ItemAndOthers, OpenOperation, Operation, OtherItem
-} from './core/family/operation.js'
+} from './core/family/definition.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './tools/copy-storage.js'

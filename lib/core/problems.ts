@@ -1,4 +1,4 @@
-import { shorten } from './values/shorten.js'
+import { shorten } from './values/words.js'
 
 /** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
 export const problemCodes = {

@@ -1,7 +1,6 @@
 import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import type { ItemOf } from '../core/family/definition.js'
-import type { DefinedOperation, OpenOperation } from '../core/family/operation.js'
+import type { DefinedOperation, ItemOf, OpenOperation } from '../core/family/definition.js'
 
 /** A name, a reason: text that people write. */
 export const text = (description: string, maxLength: number, ...examples: string[]) =>

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { readDateTime } from '../core/values/dates.js'
+import { readDateTime } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
   ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember

@@ -1,4 +1,4 @@
-import { isDate } from '../core/values/dates.js'
+import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
   ActiveFilter, Count, FormAffordance, Home, HomeFamily, Kinds, PageAffordances, ShownKind

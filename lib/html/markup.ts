@@ -1,4 +1,4 @@
-import { isDate, readDateTime } from '../core/values/dates.js'
+import { isDate, readDateTime } from '../core/values/formats.js'
 import type { ShownKind } from '../representations/affordances.js'
 import type { Texts } from './texts.js'
 

@@ -3,9 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
 import { hashText } from '../core/values/ids.js'
-import { escapePointer, findJsonFlaws } from '../core/values/json.js'
-import type { BodyLimits } from '../core/values/scan-json.js'
-import { explainMembers, findFlawInJson } from '../core/values/scan-json.js'
+import type { BodyLimits } from '../core/values/json.js'
+import { escapePointer, explainMembers, findFlawInJson, findJsonFlaws } from '../core/values/json.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
 export function readJson (bytes: Buffer, limits: BodyLimits): unknown {

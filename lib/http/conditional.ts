@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BoundedCache } from '../core/cache.js'
 import { hashText } from '../core/values/ids.js'
-import { shorten } from '../core/values/shorten.js'
+import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
 /**

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { BoundedCache } from '../core/cache.js'
 import { Problem } from '../core/problems.js'
-import { shorten } from '../core/values/shorten.js'
+import { shorten } from '../core/values/words.js'
 import type { Representation, View } from '../representations/representation.js'
 import { canShow } from '../representations/representation.js'
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { invalidQuery, Problem } from '../core/problems.js'
 import { readTextParameter, splitQuery } from '../core/query/query-string.js'
 import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
-import { shorten } from '../core/values/shorten.js'
+import { shorten } from '../core/values/words.js'
 import type { RequestedFormat } from './negotiate.js'
 
 /** The path and the query string of a request. */

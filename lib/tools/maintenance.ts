@@ -1,12 +1,11 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
-import { commandsShape } from '../core/family/command-schema.js'
-import type { AnyFamily } from '../core/family/compiled.js'
-import { getFamily } from '../core/family/compiled.js'
-import { listShapes } from '../core/family/keys.js'
+import type { AnyFamily } from '../core/family/family.js'
+import { getFamily, listShapes } from '../core/family/family.js'
+import { commandsShape } from '../core/family/fields.js'
 import type { Change, Condition, Query, Storage } from '../core/storage/storage.js'
 import { ConflictError } from '../core/storage/storage.js'
-import { isDate, readDateTime } from '../core/values/dates.js'
+import { isDate, readDateTime } from '../core/values/formats.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {

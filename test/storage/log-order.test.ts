@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import t from 'tap'
-import { commandsShape } from '../../lib/core/family/command-schema.js'
+import { commandsShape } from '../../lib/core/family/fields.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import type { Change, Storage } from '../../lib/index.js'
 import { deals } from '../../lib/index.js'

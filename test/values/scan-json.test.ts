@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findFlawInJson } from '../../lib/core/values/scan-json.js'
+import { findFlawInJson } from '../../lib/core/values/json.js'
 
 const limits = { maxMembers: 5, maxDepth: 3 }
 const tooMany = { pointer: '', detail: 'must have at most 5 members, those of all levels together' }

@@ -1,22 +1,20 @@
 import type { TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { readOrder } from '../query/cursor.js'
+import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
-import type { Field } from '../storage/storage.js'
-import { addArticle } from '../values/article.js'
+import type { Field, Order } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeMemberValidator, makeValidator } from '../values/validate.js'
+import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
-import { findFamily, getFamily } from './compiled.js'
-import type { AttributeForm, FamilyDefinition } from './definition.js'
+import type { AnyFamily, AttributeForm, FamilyDefinition, Operation } from './definition.js'
+import { nameAction } from './definition.js'
 import { listOperations } from './edit.js'
 import type { CompiledOperation, CompiledOther, Family, Lifecycle, Presentation } from './family.js'
+import { findFamily, getFamily } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
-import type { AnyFamily, Operation } from './operation.js'
-import { nameAction } from './operation.js'
-import { listIndexes } from './order.js'
 import { compileParams } from './params.js'
 
 /** Compiles a definition; a mistake in it is an error that says where. */
@@ -155,4 +153,15 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
   const chosen = fields.filter(field => rank(field) !== Infinity)
     .sort((a, b) => rank(a) - rank(b)).slice(0, maxColumns).map(({ name }) => name)
   return [title, ...fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))]
+}
+
+/** The indexes of a family: those that it names, its order, along which pages are read, and what refers to others. */
+export function listIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
+  const named: string[][] = indexes.map(row => [row].flat())
+  const ordered = toTotalOrder(order).map(({ field }) => field)
+  // By the id itself there is an index in any case, and every index ends with it.
+  const all = ordered.length === 1 ? named : [...named.filter(row => `${row.join()},id` !== ordered.join()), ordered]
+  // Where an item is deleted, what refers to it is looked for.
+  const referring = Object.keys(references).filter(field => !all.some(([first]) => first === field))
+  return [...new Map([...all, ...referring.map(field => [field])].map(row => [row.join(), row])).values()]
 }

@@ -1,9 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { Members } from '../values/json.js'
-import type { EditDefinition, FamilyDefinition } from './definition.js'
-import type { Operation } from './operation.js'
-import { nameAction } from './operation.js'
+import type { EditDefinition, FamilyDefinition, Operation } from './definition.js'
+import { nameAction } from './definition.js'
 
 /** The operations of a family by their names: those that it declares, and the one that `edit` makes. */
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {

@@ -2,11 +2,11 @@ import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { findFlaw } from '../values/rules.js'
-import { findFlawInObject } from './check-schema.js'
-import type { EditDefinition, FamilyDefinition, FieldName, ItemOf, OperationParams } from './definition.js'
-import { extensionRule } from './definition-rules.js'
+import type {
+  AnyFamily, Context, EditDefinition, FamilyDefinition, FieldName, ItemOf, Operation, OperationParams
+} from './definition.js'
+import { extensionRule, findFlawInObject } from './definition-rules.js'
 import { readEdit } from './edit.js'
-import type { AnyFamily, Context, Operation } from './operation.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<

@@ -1,9 +1,10 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
+import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { MemberValidator, Validator } from '../values/validate.js'
-import type { AttributeForm, QueryDefinition } from './definition.js'
-import type { Context, NounOperation, Operation } from './operation.js'
+import type { AnyFamily, AttributeForm, Context, NounOperation, Operation, QueryDefinition } from './definition.js'
+import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
 
 /** An operation with its parameters ready to be read. */
@@ -81,4 +82,36 @@ export interface Family {
   readId (text: string): Id | undefined
   /** The state of an item in a word. */
   readonly state: ((item: Members) => string) | undefined
+}
+
+export type { AnyFamily } from './definition.js'
+
+// By plugin: the compiled families are internal.
+const families = new WeakMap<object, Family>()
+
+export function keepFamily (plugin: AnyFamily, family: Family): void {
+  families.set(plugin, family)
+}
+
+/** The compiled family of a plugin. */
+export function getFamily (plugin: AnyFamily): Family {
+  const family = families.get(plugin)
+  if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
+  return family
+}
+
+/** The same of any value; undefined where it is not the plugin of a family. */
+export function findFamily (value: unknown): Family | undefined {
+  return value instanceof Object ? families.get(value) : undefined
+}
+
+/** All that a storage keeps for a family: what it refers to, directly or through others, itself, and its log. */
+export function listShapes (family: Family): readonly FamilyShape[] {
+  const shapes = listWithReferred(family).map(({ shape }) => shape)
+  return family.writable ? [...shapes, commandsShape] : shapes
+}
+
+function listWithReferred (family: Family): Family[] {
+  const others = [...family.references.values()].filter(other => other !== family)
+  return [...new Set([...others.flatMap(listWithReferred), family])]
 }

@@ -1,5 +1,5 @@
 import type { AnyCondition, Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
-import { didYouMean } from '../values/nearest.js'
+import { didYouMean } from '../values/words.js'
 import type { Operator } from './filters.js'
 import { listOperators } from './filters.js'
 import type { PatternSizes } from './values.js'

@@ -1,5 +1,5 @@
 import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../storage/storage.js'
-import { isDate, readDateTime } from '../values/dates.js'
+import { isDate, readDateTime } from '../values/formats.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
 

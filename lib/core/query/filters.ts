@@ -1,6 +1,6 @@
 import { compareScalars } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
-import type { Day } from '../values/dates.js'
+import type { Day } from '../values/formats.js'
 import type { Parameter } from './query-string.js'
 import type { Operand, PatternLimits } from './values.js'
 import { describeTooMany, isNullField, isSearch, readOperand, readSearch } from './values.js'

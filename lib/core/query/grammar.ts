@@ -1,6 +1,5 @@
 import type { Field, Order, Query } from '../storage/storage.js'
-import { didYouMean } from '../values/nearest.js'
-import { shorten } from '../values/shorten.js'
+import { didYouMean, shorten } from '../values/words.js'
 import type { OrderedList, Start } from './cursor.js'
 import { readCursor, readOrder, toTotalOrder } from './cursor.js'
 import type { Filter, FilterLimits, GivenFilters } from './filters.js'

@@ -1,12 +1,15 @@
+import { types } from 'node:util'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
+import { Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/conditions.js'
+import type { DeadlineEnd, DeadlineSettings } from '../storage/deadline.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
+import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
-import type { Makers } from './makers.js'
 import type { GuardedStorage } from './storage-access.js'
-import type { WaitingLimits } from './write-lines.js'
+import type { WaitingLimits } from './write-queue.js'
 
 /** What is about to be done, for `authorize`. */
 export interface Intent {
@@ -120,4 +123,55 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
   if (!Array.isArray(where)) return 'returned conditions that are not a list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `returned ${flaw}`
+}
+
+/** Where moments and ids come from; a host may have its own. */
+export interface Makers {
+  /** The time, for decisions and for the end of a version. */
+  clock (): Date
+  /** The id of a new item; undefined where it is the next integer, or a UUID. */
+  readonly makeId: (() => Id) | undefined
+  /** The id of a command without one. */
+  makeCommandId (): string
+}
+
+interface MakerOptions {
+  readonly clock?: (() => Date) | undefined
+  readonly makeId?: (() => Id) | undefined
+  readonly makeCommandId?: (() => string) | undefined
+}
+
+/** Those of the host, or the usual ones. */
+export function readMakers (family: Family, { clock, makeId = family.makeId, makeCommandId }: MakerOptions): Makers {
+  return {
+    clock: clock === undefined ? () => new Date() : () => checkMoment(family, clock()),
+    makeId,
+    makeCommandId: makeCommandId === undefined ? () => uuidv7() : () => checkCommandId(family, makeCommandId())
+  }
+}
+
+function checkMoment ({ name }: Family, moment: unknown): Date {
+  if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
+  const flaw = 'the option "clock" did not return a valid Date'
+  throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+}
+
+function checkCommandId ({ name }: Family, id: unknown): string {
+  if (typeof id === 'string' && isTextId(id)) return id
+  const flaw = `the option "makeCommandId" returned ${JSON.stringify(id)}; a command id ${textIdRule}`
+  throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+}
+
+/** DeadlineSettings of so many milliseconds, with the problems of those that pass. */
+export function makeDeadlines (timeout: number): DeadlineSettings {
+  return { timeout, explain: why => explainEnd(timeout, why) }
+}
+
+function explainEnd (timeout: number, why: DeadlineEnd): Problem {
+  // No client reads this response; the status, which proxies use for it, is for the host's log.
+  if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
+  const detail = why === 'late'
+    ? `It took longer than ${timeout} ms; nothing was changed`
+    : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
+  return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
 }

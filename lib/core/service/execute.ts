@@ -1,24 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import type { Context } from '../family/operation.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { ConflictError, DuplicateError } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
-import type { Command, CommandRecord } from './command.js'
-import type { CommandId } from './command-id.js'
-import { identifyCommand } from './command-id.js'
-import type { Counters } from './counters.js'
+import type { Command, CommandId, CommandRecord } from './command.js'
+import { identifyCommand } from './command.js'
 import type { Decision } from './decide.js'
 import { decide, decideCreation } from './decide.js'
-import { isCounted, makeNewId } from './new-id.js'
 import type { LoadedOther, OtherTarget } from './others.js'
 import { authorizeOthers, loadOthers, needsOthers } from './others.js'
 import { Reader } from './reader.js'
 import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { BoundStorage } from './storage-access.js'
+import { BoundStorage, isCounted, makeNewId } from './storage-access.js'
+import type { Counters } from './write-queue.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -241,4 +239,34 @@ function refuseUngranted (grant: Grant, item: Stored | undefined): void {
 // A command whose meaning only the item shows has to read it first.
 function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
   return { family: name, action, id: target, params }
+}
+
+/** What a command would come to, and what else it was decided on. */
+export interface Preview {
+  /** The other items that it needs. */
+  readonly others: readonly LoadedOther[]
+  readonly decision: Decision
+}
+
+/** What a command would come to now, and the other items as they are. Nothing is done, and `authorize` knows that. */
+export async function preview (
+  family: Family,
+  caller: Caller,
+  command: Command
+): Promise<Preview> {
+  const { action = 'read', params, precondition } = command
+  const id = command.target as Id
+  const { where = [], principal } = await caller.authorize({
+    family: family.name, action, id, params, tentative: true
+  })
+  const needed = await authorizeOthers({ family, caller }, command, { tentative: true })
+  const storage = await caller.storage()
+  const current = await storage.get(family.name, id, caller.signal)
+  if (current === undefined || !matcher(where)(current)) throw notFound(family.singular, id)
+  precondition?.(current)
+  const { makers } = caller
+  const name = identifyCommand(command, principal)?.id ?? makers.makeCommandId()
+  const context = { now: makers.clock().toISOString(), command: name, principal, items: {} }
+  const others = await loadOthers(needed, storage)
+  return { others, decision: decide(family, current, command, context, others) }
 }

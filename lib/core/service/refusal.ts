@@ -1,5 +1,5 @@
+import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import type { Context, Operation } from '../family/operation.js'
 import { Problem } from '../problems.js'
 import type { Members } from '../values/json.js'
 import { replaceUnsupported } from '../values/json.js'

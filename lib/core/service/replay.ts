@@ -4,9 +4,8 @@ import { matcher } from '../storage/conditions.js'
 import type { Storage } from '../storage/storage.js'
 import { ConstraintError } from '../storage/storage.js'
 import type { Grant } from './caller.js'
-import type { Command, CommandRecord } from './command.js'
+import type { Command, CommandId, CommandRecord } from './command.js'
 import { isSameCommand } from './command.js'
-import type { CommandId } from './command-id.js'
 import { readTarget } from './record.js'
 
 /** What is asked for, and where it is looked up. */

@@ -1,6 +1,6 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { CommandMembers } from '../family/command-schema.js'
 import type { ItemOf, OperationParams } from '../family/definition.js'
+import type { CommandMembers } from '../family/fields.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { Granted, Intent } from './caller.js'
 

@@ -1,12 +1,14 @@
 import { errorCodes } from '../errors.js'
+import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
-import type { Change, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
+import type { Change, ConstraintRule, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
 import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
-import { refuseByConstraint } from './constraint.js'
-import { Counters } from './counters.js'
-import { noteShapes } from './mapped-families.js'
-import { WriteQueue } from './write-lines.js'
+import { uuidv7 } from '../values/ids.js'
+import { didYouMean } from '../values/words.js'
+import type { Makers } from './caller.js'
+import { hasLog } from './record.js'
+import { Counters, WriteQueue } from './write-queue.js'
 
 /** Prepares a storage before its first use, and returns it as `guardStorage` makes it. */
 export type StorageAccess = (storage: Storage) => GuardedStorage | Promise<GuardedStorage>
@@ -168,4 +170,100 @@ export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null &&
     methods.every(name => typeof (value as Storage)[name] === 'function')
+}
+
+// For a field, and for the item where no field is known. Names and texts of the database itself are never shown.
+const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
+  unique: { field: 'is taken already', whole: 'it already exists' },
+  required: { field: 'must be given', whole: 'a required value is missing' },
+  reference: { field: 'refers to something that does not exist', whole: 'it refers to something that does not exist' },
+  'in-use': { field: 'is referred to by something else', whole: 'something else refers to it' },
+  value: { field: 'has a value that is not allowed', whole: 'it has a value that is not allowed' },
+  other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
+}
+
+/** The problem of a change that a rule refuses: of the family, or of the database itself. */
+export function refuseByConstraint (error: ConstraintError): Problem {
+  const { rule, other, declared } = error
+  if (!declared) return refuseByDatabase(error)
+  if (rule === 'in-use') {
+    const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
+    return new Problem('in-use', detail, { members: { family: other }, cause: error })
+  }
+  const isDangling = rule === 'reference'
+  const errors = listErrors(error, isDangling ? `must be an id of ${other}, and none has this id` : undefined)
+  const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
+  return isDangling
+    ? new Problem('invalid-body', detail, { errors, cause: error })
+    : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
+}
+
+function refuseByDatabase (error: ConstraintError): Problem {
+  const { rule, allowed } = error
+  const errors = listErrors(error, allowed)
+  const [first] = errors
+  const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
+  const detail = `The database does not allow this: ${reason}. Nothing was done`
+  return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
+}
+
+/** What is wrong with each field of the item, whatever parameters its value came from. */
+function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): PointerFlaw[] {
+  const pointers = fields.map(field => `/${field}`)
+  return pointers.map(pointer => {
+    const others = pointers.filter(other => other !== pointer)
+    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
+    return { pointer, detail: `${reason}${together}` }
+  })
+}
+
+interface PointerFlaw {
+  readonly pointer: string
+  readonly detail: string
+}
+
+// The families that each storage is to keep.
+const kept = new WeakMap<Storage, Set<string>>()
+
+/** Notes what a storage is to keep. */
+export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): void {
+  let names = kept.get(storage)
+  if (names === undefined) kept.set(storage, names = new Set())
+  for (const { name } of shapes) names.add(name)
+}
+
+/** Refuses a table for an unknown family: its name is misspelt, and the family would get a different table. */
+export function checkMappedFamilies (storage: Storage): void {
+  const names = [...kept.get(storage) ?? []]
+  const unknown = storage.mappedFamilies?.find(name => !names.includes(name))
+  if (unknown === undefined) return
+  throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY(unknown, names.join(', '), didYouMean(unknown, names))
+}
+
+/** Whether the next id depends on those before it, so that creations wait for each other. */
+export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
+  return idKind === 'integer' && makeId === undefined
+}
+
+type IdSource = Pick<Storage, 'find' | 'nextId'>
+
+/**
+ * The id of a new item: the host's, the storage's, the next integer, or a UUID. Never that of a deleted item, whose log
+ * is still stored.
+ */
+export async function makeNewId (family: Family, makers: Makers, storage: IdSource): Promise<Id> {
+  const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
+  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
+  // A deleted item keeps its log: try the next id, as for one that is taken.
+  if (await hasLog(storage, family, id)) throw new DuplicateError(family.name, id)
+  return id
+}
+
+async function countOn (family: Family, storage: IdSource): Promise<number> {
+  const order = [{ field: 'id', descending: true }]
+  const { items: [last] } = await storage.find(family.name, { where: [], order, offset: 0, limit: 1, count: false })
+  let id = last === undefined ? 1 : last.id as number + 1
+  // A deleted item keeps its log, so its id is not used again. Doubling the step skips many in few reads.
+  for (let step = 1; await hasLog(storage, family, id); step *= 2) id += step
+  return id
 }

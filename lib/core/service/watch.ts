@@ -1,4 +1,4 @@
-import { commandsShape } from '../family/command-schema.js'
+import { commandsShape } from '../family/fields.js'
 import type { Storage } from '../storage/storage.js'
 import { guardStorage, makeStorageAccess } from './storage-access.js'
 

@@ -1,7 +1,7 @@
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { didYouMean } from './nearest.js'
+import { didYouMean } from './words.js'
 
 // Rules for what a host writes: definitions and options. A rule is a schema; its `description` completes the sentence
 // "must be …", and the first of its `examples` is added as "such as …". What no schema can say is tested by `holds`.

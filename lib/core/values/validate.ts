@@ -5,7 +5,7 @@ import { Ajv } from 'ajv'
 import { formatNames, getFormat } from './formats.js'
 import type { MemberFlaw } from './json.js'
 import { escapePointer } from './json.js'
-import { didYouMean } from './nearest.js'
+import { didYouMean } from './words.js'
 
 /** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]

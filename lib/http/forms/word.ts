@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { NounOperation, Operation } from '../../core/family/operation.js'
+import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Exchange, Mount } from '../mount.js'

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import { CommandMembers } from '../../core/family/command-schema.js'
+import { CommandMembers } from '../../core/family/fields.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
 import { isSearch } from '../../core/query/values.js'

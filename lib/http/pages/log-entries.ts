@@ -1,6 +1,5 @@
-import type { Changes } from '../../core/family/changes.js'
 import type { Family } from '../../core/family/family.js'
-import type { Params } from '../../core/family/params.js'
+import type { Changes, Params } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'

@@ -1,4 +1,4 @@
-import type { NounOperation, Operation } from '../../core/family/operation.js'
+import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
 import type { Caller } from '../../core/service/caller.js'
 import { explainNow } from '../../core/service/refusal.js'

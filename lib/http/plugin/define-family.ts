@@ -1,22 +1,19 @@
 import type { TProperties } from '@sinclair/typebox'
 import type {
-  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault,
-  RegisterOptions
+  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { compileFamily } from '../../core/family/compile.js'
-import type { AnyFamily } from '../../core/family/compiled.js'
-import { keepFamily } from '../../core/family/compiled.js'
 import type {
-  EditOf, FamilyDefinition, FieldName, ItemOf, OperationParams, QueryDefinition
+  EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition
 } from '../../core/family/definition.js'
 import type { AnyExtension, FamilyExtension } from '../../core/family/extension.js'
 import { extendDefinition } from '../../core/family/extension.js'
-import type { Family } from '../../core/family/family.js'
-import type { KnownFields } from '../../core/family/known-fields.js'
+import type { AnyFamily, Family } from '../../core/family/family.js'
+import { keepFamily } from '../../core/family/family.js'
 import { makeService } from '../../core/service/make-service.js'
-import { checkMappedFamilies } from '../../core/service/mapped-families.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
+import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
 import { writeEndpoints } from '../forms/forms.js'
 import type { Mount } from '../mount.js'

@@ -1,6 +1,6 @@
 import { errorCodes } from '../../core/errors.js'
 import type { Condition, FieldCondition, Kind, Query } from '../../core/storage/storage.js'
-import { isDate } from '../../core/values/dates.js'
+import { isDate } from '../../core/values/formats.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
 import type { PresentColumn } from '../sql/present-column.js'

@@ -1,7 +1,7 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { FamilyShape, Kind } from '../../core/storage/storage.js'
-import { isDate, readDateTime } from '../../core/values/dates.js'
+import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { Dialect } from '../sql/dialect.js'
 import { listIndexes } from '../sql/indexes.js'

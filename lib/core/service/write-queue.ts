@@ -1,4 +1,5 @@
 import { Problem } from '../problems.js'
+import type { CommandRecord } from './command.js'
 
 /** How many writers may wait: for one item, and for all items of a storage together. */
 export interface WaitingLimits {
@@ -85,4 +86,20 @@ export class WriteQueue {
 function refuse (before: number): Problem {
   const detail = `Too many writers are waiting, ${before} of them for this item; nothing was done`
   return new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+}
+
+/** What became of the commands of a storage since the process began. */
+export class Counters {
+  readonly outcomes: Record<CommandRecord['outcome'] | 'failed', number> =
+    { done: 0, unchanged: 0, refused: 0, failed: 0 }
+
+  /** Commands whose earlier outcome was returned again. */
+  replays = 0
+  /** Decisions that were made again because another process was faster. */
+  retries = 0
+
+  /** Counts an error, unless it is the caller's fault. */
+  countFailure (error: unknown): void {
+    if (!(error instanceof Problem) || error.statusCode >= 500) this.outcomes.failed++
+  }
 }

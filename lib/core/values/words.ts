@@ -49,3 +49,17 @@ function countEdits (a: string, b: string, tooMany: number): number {
   }
   return row[b.length] as number
 }
+
+// By how a word sounds: an hour, a user, a one-off.
+const vowel = /^(?:[aei]|o(?!ne)|u(?!ni|s[aeiu]|t[ei]|r[aei])|hour|honou?r|heir)/i
+
+/** invoice -> an invoice */
+export function addArticle (noun: string): string {
+  return `${vowel.test(noun) ? 'an' : 'a'} ${noun}`
+}
+
+/** The beginning of a text that a client sent, to quote it. */
+export function shorten (text: string, max = 100): string {
+  // Half a surrogate pair may be left at the cut.
+  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`
+}
