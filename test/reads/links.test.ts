@@ -159,6 +159,6 @@ t.test('what an item refers to is linked, where it is mounted beside it', async 
   t.match(refused.json(), { status: 400, errors: [{ pointer: '/links/chief' }] })
   t.throws(
     () => people.extend({ fields: Type.Object({ log: Type.Integer() }), create: ['log'], references: { log: teams } }),
-    /references has "log", which is the name of another link of every item/
+    /references has "log", which is the name of a link that every item has/
   )
 })

@@ -210,7 +210,7 @@ t.test('the word is ours, and only what can be written has it', async t => {
   for (const word of ['verb', 'participle', 'noun']) {
     t.throws(
       () => define({ [word]: 'operations' }),
-      /the operation "poke" uses the word "operations", which belongs to what can be done with an item/
+      /the operation "poke" uses the word "operations", which belongs to the list of operations/
     )
   }
   const app = Fastify()
