@@ -11,6 +11,7 @@ const definition = {
   fields: Type.Object({ id, title, ...others }),
   create: ['title', 'price', 'completionDate'],
   edit: ['title'],
+  indexes: ['title', 'status'],
   title: 'title',
   list: ['title', 'status', 'held', 'price', 'completionDate', 'createdAt'],
   queries: {

@@ -13,9 +13,11 @@ import { decide, decideCreation } from './decide.js'
 import type { LoadedOther, OtherTarget } from './others.js'
 import { authorizeOthers, loadOthers, needsOthers } from './others.js'
 import { Reader } from './reader.js'
-import { listChangedOthers, makeChanges, makeRecord, nameRecord, readTarget, restoreProblem } from './record.js'
+import {
+  isCounted, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
+} from './record.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { BoundStorage, isCounted, makeNewId } from './storage-access.js'
+import { BoundStorage } from './storage-access.js'
 import type { Counters } from './write-queue.js'
 
 /** What became of a command. */

@@ -1,13 +1,9 @@
 import { errorCodes } from '../errors.js'
-import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import type { Change, ConstraintRule, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
 import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
-import { uuidv7 } from '../values/ids.js'
 import { didYouMean } from '../values/words.js'
-import type { Makers } from './caller.js'
-import { hasLog } from './record.js'
 import { Counters, WriteQueue } from './write-queue.js'
 
 /** Prepares a storage before its first use, and returns it as `guardStorage` makes it. */
@@ -238,32 +234,4 @@ export function checkMappedFamilies (storage: Storage): void {
   const unknown = storage.mappedFamilies?.find(name => !names.includes(name))
   if (unknown === undefined) return
   throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY(unknown, names.join(', '), didYouMean(unknown, names))
-}
-
-/** Whether the next id depends on those before it, so that creations wait for each other. */
-export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
-  return idKind === 'integer' && makeId === undefined
-}
-
-type IdSource = Pick<Storage, 'find' | 'nextId'>
-
-/**
- * The id of a new item: the host's, the storage's, the next integer, or a UUID. Never that of a deleted item, whose log
- * is still stored.
- */
-export async function makeNewId (family: Family, makers: Makers, storage: IdSource): Promise<Id> {
-  const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
-  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
-  // A deleted item keeps its log: try the next id, as for one that is taken.
-  if (await hasLog(storage, family, id)) throw new DuplicateError(family.name, id)
-  return id
-}
-
-async function countOn (family: Family, storage: IdSource): Promise<number> {
-  const order = [{ field: 'id', descending: true }]
-  const { items: [last] } = await storage.find(family.name, { where: [], order, offset: 0, limit: 1, count: false })
-  let id = last === undefined ? 1 : last.id as number + 1
-  // A deleted item keeps its log, so its id is not used again. Doubling the step skips many in few reads.
-  for (let step = 1; await hasLog(storage, family, id); step *= 2) id += step
-  return id
 }

@@ -1,6 +1,7 @@
 import type { TProperties } from '@sinclair/typebox'
 import type {
-  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault, RegisterOptions
+  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault,
+  RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { compileFamily } from '../../core/family/compile.js'
