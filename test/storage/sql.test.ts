@@ -1,5 +1,5 @@
 import t from 'tap'
-import { quoteName, shortenName, toSnakeCase } from '../../lib/storage/sql/names.js'
+import { quoteName, shortenName, toSnakeCase } from '../../lib/storage/sql/dialect.js'
 
 t.test('names', async t => {
   const table: [string, string][] = [

@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
-import { CommitCounts } from '../sql/commit-counts.js'
+import { CommitCounts } from '../sql/options.js'
 import type { BatchRow } from './batch-statement.js'
 import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch-statement.js'
 import type { Connections } from './connections.js'

@@ -1,8 +1,6 @@
 import type { Kind } from '../../core/storage/storage.js'
-import type { ColumnTexts, Dialect } from '../sql/dialect.js'
-import { indexedLength } from '../sql/dialect.js'
-import { quoteText } from '../sql/names.js'
-import type { PresentColumn } from '../sql/present-column.js'
+import type { ColumnTexts, Dialect, PresentColumn } from '../sql/dialect.js'
+import { indexedLength, quoteText } from '../sql/dialect.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
 export const postgresDialect: Dialect = {

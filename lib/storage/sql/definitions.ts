@@ -1,7 +1,12 @@
+import { errorCodes } from '../../core/errors.js'
 import { isAbsent } from '../../core/storage/conditions.js'
+import { getValue } from '../../core/storage/shapes.js'
+import type { Change, ConstraintOptions, ConstraintRule, Id, Stored } from '../../core/storage/storage.js'
+import { ConstraintError } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
+import { quoteName } from './dialect.js'
 import type { Column, Layout } from './layout.js'
-import { quoteName } from './names.js'
+import { getColumn } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
@@ -37,4 +42,85 @@ export function describeFilling ({ table }: Layout, { name, kind }: Column, dial
 function defineColumn ({ name, kind, field }: Column, dialect: Definer): string {
   const definition = `${quoteName(name as string)} ${dialect.types[kind]}`
   return isAbsent(field.default) ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
+}
+
+/** A column that holds ids of a family. */
+export interface Reference {
+  readonly from: Layout
+  readonly column: Column
+  readonly to: Layout
+}
+
+/** What a family refers to, and what refers to it. */
+export interface Relations {
+  readonly references: readonly Reference[]
+  readonly referrers: readonly Reference[]
+}
+
+/** The relations of the families that have any, by their names. */
+export function listRelations (layouts: readonly Layout[]): Map<string, Relations> {
+  const all = layouts.flatMap(from => Object.entries(from.references).map(([field, family]): Reference => {
+    const to = layouts.find(layout => layout.family === family)
+    if (to === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
+    return { from, column: getColumn(from, field), to }
+  }))
+  const related = new Set(all.flatMap(({ from, to }) => [from.family, to.family]))
+  return new Map(Array.from(related, family => [family, {
+    references: all.filter(({ from }) => from.family === family),
+    referrers: all.filter(({ to }) => to.family === family)
+  }]))
+}
+
+/** The references of an item that are to be looked at, with the ids: those that differ from what was there. */
+export function listLooked (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
+  if (!('item' in change)) return []
+  const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
+  return references.flatMap(reference => {
+    const { field } = reference.column
+    const id = getValue(change.item, field) as Id | null | undefined
+    const isKept = current !== undefined && getValue(current, field) === id
+    return id === undefined || id === null || isKept ? [] : [{ reference, id }]
+  })
+}
+
+/** The error of an item whose reference is to nothing. */
+export function refuseDangling ({ from, column, to }: Reference, id: Id): ConstraintError {
+  const fields = [column.field.name]
+  return new ConstraintError(from.family, id, 'reference', { fields, other: to.family, declared: true })
+}
+
+/** The error of an item that cannot be deleted. */
+export function refuseInUse ({ from, to }: Pick<Reference, 'from' | 'to'>, id: Id): ConstraintError {
+  return new ConstraintError(to.family, id, 'in-use', { other: from.family, declared: true })
+}
+
+/** What a rule of the database is to the family: whether it is declared there, and what it refers to. */
+export function describeRule (
+  { unique, references }: Layout,
+  rule: ConstraintRule,
+  fields: readonly string[]
+): Pick<ConstraintOptions, 'declared' | 'other'> {
+  if (rule === 'unique') return { declared: unique.some(row => haveSameFields(row, fields)) }
+  const field = rule === 'reference' ? fields.find(field => Object.hasOwn(references, field)) : undefined
+  return field === undefined ? {} : { declared: true, other: references[field] as string }
+}
+
+function haveSameFields (row: readonly string[], fields: readonly string[]): boolean {
+  return row.length === fields.length && row.every(field => fields.includes(field))
+}
+
+/** Refuses a table of somebody else's that does not keep what is declared to be unique. @param present what it keeps */
+export function checkMappedUnique (layout: Layout, present: readonly (readonly string[])[]): void {
+  const { family, tableName } = layout
+  for (const row of layout.unique) {
+    const columns = row.map(field => getColumn(layout, field))
+    const names = columns.map(({ name }) => name as string)
+    const filled = columns.find(({ isFilled }) => isFilled)
+    const flaw = filled !== undefined
+      ? `its column "${filled.name}" may be NULL, which stands for the default and is not compared; make it NOT NULL`
+      : present.some(each => haveSameFields(each, names))
+        ? undefined
+        : `make a UNIQUE over ${names.join(', ')}`
+    if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_UNIQUE_MISSING(family, tableName, row.join(', '), flaw)
+  }
 }

@@ -1,7 +1,8 @@
 import { errorCodes } from '../../core/errors.js'
-import type { Field, Kind, Stored } from '../../core/storage/storage.js'
-import type { ColumnTexts, Dialect } from './dialect.js'
-import type { PresentColumn } from './present-column.js'
+import { isFillable } from '../../core/storage/shapes.js'
+import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storage.js'
+import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
+import { quoteName, toSnakeCase } from './dialect.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -86,4 +87,105 @@ export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (
     }
     return item as Stored
   }
+}
+
+// What stands in for the service's own columns where a mapped table lacks them.
+const epoch = '1970-01-01T00:00:00.000Z'
+const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
+let layoutsMade = 0
+
+/** The layout of a family in a table of our own. */
+export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
+  const fieldsByColumn = new Map<string, string>()
+  const columns = shape.fields.map(field => {
+    const name = toSnakeCase(field.name)
+    const other = fieldsByColumn.get(name)
+    if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
+    fieldsByColumn.set(name, field.name)
+    return makeColumn(field, name, dialect)
+  })
+  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false })
+}
+
+/** The layout of a family in a table that somebody else made, with these columns. */
+export function layOutMappedTable (
+  shape: FamilyShape,
+  mapping: TableMapping,
+  present: ReadonlyMap<string, PresentColumn>,
+  dialect: Dialect
+): Layout {
+  const { name: family } = shape
+  const { table, columns: names = {} } = mapping
+  if (present.size === 0) throw new errorCodes.FST_DEALBOOK_NO_TABLE(family, table)
+  for (const name of Object.keys(names)) {
+    if (!shape.fields.some(field => field.name === name)) {
+      throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FIELD(family, name)
+    }
+  }
+  const columns = shape.fields.map(field => {
+    const given = Object.hasOwn(names, field.name) ? names[field.name] : undefined
+    const name = given ?? toSnakeCase(field.name)
+    const column = present.get(name)
+    if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
+    const constant = given === undefined ? constants.get(field.name) : undefined
+    if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
+    throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
+  })
+  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
+  if (shape.creates === true && layout.writable) checkRequired(layout, present)
+  return layout
+}
+
+/** Refuses a table in which every creation would fail. */
+function checkRequired ({ family, tableName, columns }: Layout, present: ReadonlyMap<string, PresentColumn>): void {
+  const mapped = new Set(columns.map(({ name }) => name))
+  const missing = [...present].filter(([name, { isNotNull, hasDefault }]) =>
+    isNotNull && !hasDefault && !mapped.has(name))
+  if (missing.length === 0) return
+  const names = missing.map(([name, { type }]) => `${name} (${type})`).join(', ')
+  throw new errorCodes.FST_DEALBOOK_COLUMN_REQUIRED(family, tableName, names)
+}
+
+function makeLayout (
+  shape: FamilyShape,
+  columns: readonly Column[],
+  { name, schema, mapped }: { readonly name: string, readonly schema: string | undefined, readonly mapped: boolean }
+): Layout {
+  const id = columns.find(({ field }) => field.name === 'id')
+  if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
+  const revision = columns.find(({ field }) => field.name === 'revision')
+  return {
+    serial: ++layoutsMade,
+    family: shape.name,
+    tableName: name,
+    table: schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`,
+    mapped,
+    writable: revision?.name !== undefined,
+    columns,
+    id,
+    indexes: shape.indexes,
+    unique: shape.unique ?? [],
+    references: shape.references ?? {}
+  }
+}
+
+function makeColumn (field: Field, name: string, dialect: Dialect): Column {
+  const { kind } = field
+  return { field, kind, name, isFilled: false, isCut: false, ...dialect.writeColumn(quoteName(name), kind) }
+}
+
+function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
+  const { kind, default: value } = field
+  // The table is somebody else's: what its rows lack is filled in as they are read.
+  const isFilled = !present.isNotNull && isFillable(field)
+  const texts = isFilled
+    ? dialect.writeFilled(quoteName(name), kind, value, present)
+    : dialect.writeColumn(quoteName(name), kind, present)
+  return { field, kind, name, present, isFilled, isCut: false, ...texts }
+}
+
+function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
+  const { kind } = field
+  const none = { name: undefined, isFilled: false, isCut: false }
+  return { field, kind, ...none, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
 }

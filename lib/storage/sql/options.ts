@@ -1,7 +1,6 @@
 import { oneOf, rules } from '../../core/values/rules.js'
 import { queueRules } from '../check-options.js'
 import type { TableMappings } from './layout.js'
-import type { Migrate } from './migrate.js'
 
 /** What storages in SQL have in common. */
 export interface SqlOptions {
@@ -23,4 +22,43 @@ export const sqlRules = {
   tables: rules.object,
   migrate: oneOf('auto', 'check', 'off'),
   maxWaitingCommits: rules.size
+}
+
+/**
+ * What is done at the start about tables, columns and indexes that are missing: they are made (`auto`), the boot fails
+ * with the SQL that makes them (`check`), or nobody looks (`off`).
+ */
+export type Migrate = 'auto' | 'check' | 'off'
+
+/** Statements as one text that can be run as it stands, without those that come twice. */
+export function joinStatements (statements: readonly string[]): string {
+  return [...new Set(statements)].map(statement => `${statement};\n`).join('')
+}
+
+/** What became of the commits of a queue, for whoever watches it. */
+export class CommitCounts {
+  #batches = 0
+  #commits = 0
+  #refused = 0
+
+  /** So many commits go in one transaction. */
+  addBatch (commits: number): void {
+    this.#batches++
+    this.#commits += commits
+  }
+
+  /** There was no room for a commit, or no time. */
+  addRefusal (): void {
+    this.#refused++
+  }
+
+  /** @param waiting how many commits wait now */
+  metrics (waiting: number): Readonly<Record<string, number>> {
+    return {
+      batches_total: this.#batches,
+      commits_total: this.#commits,
+      commits_refused_total: this.#refused,
+      commits_waiting: waiting
+    }
+  }
 }

@@ -2,13 +2,12 @@ import { errorCodes } from '../../core/errors.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
 import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
-import { checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
+import { BusyError, checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
+import type { Relations } from './definitions.js'
+import { checkMappedUnique, listRelations } from './definitions.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
-import type { Migrate } from './migrate.js'
-import { joinStatements } from './migrate.js'
-import { namePlace } from './name-place.js'
-import type { Relations } from './relations.js'
-import { checkMappedUnique, listRelations } from './relations.js'
+import type { Migrate } from './options.js'
+import { joinStatements } from './options.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
@@ -192,4 +191,23 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
       }
     }
   }
+}
+
+/**
+ * An error of the database as a host reads it at boot: with the place, which no driver names.
+ *
+ * @param place what database it is, and where; without a password
+ */
+export function namePlace (error: unknown, place: string): unknown {
+  const { code } = error as { code?: string }
+  // Our own say by themselves what they are about.
+  if (error instanceof BusyError || (code !== undefined && Object.hasOwn(errorCodes, code))) return error
+  const named = new Error(`${place}: ${describe(error)}`, { cause: error })
+  return code === undefined ? named : Object.assign(named, { code })
+}
+
+// Of a host with several addresses each has its error, and the whole has no message.
+function describe (error: unknown): string {
+  const { message, errors = [], code } = error as Partial<AggregateError> & { code?: string }
+  return message || errors.map(describe).join(', ') || String(code ?? error)
 }

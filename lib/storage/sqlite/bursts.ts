@@ -1,6 +1,6 @@
 import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
-import { CommitCounts } from '../sql/commit-counts.js'
+import { CommitCounts } from '../sql/options.js'
 import type { SqliteDatabase, WriteStatement } from './driver.js'
 import { isBusy, prepareTransaction, prepareWrite, waitUntilFree } from './driver.js'
 import type { Anchors } from './paths.js'

@@ -12,7 +12,7 @@ import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
-export type { Migrate } from '../sql/migrate.js'
+export type { Migrate } from '../sql/options.js'
 export type { SqlOptions } from '../sql/options.js'
 
 /** How an SQLite storage works, besides the file or the open database. */
