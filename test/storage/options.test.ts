@@ -19,7 +19,7 @@ const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = 
   ['sqlite', sqliteStorage, { file: '' }, 'file', /not empty/],
   ['sqlite', sqliteStorage, { database: {} }, 'database', /an open database/],
   ['sqlite', sqliteStorage, { database: null }, 'database', /an open database/],
-  ['sqlite', sqliteStorage, { ...file, indexs: {} }, 'indexs', /Did you mean "indexes"/],
+  ['sqlite', sqliteStorage, { ...file, tabels: {} }, 'tabels', /Did you mean "tables"/],
   ['sqlite', sqliteStorage, { ...file, tables: 'deals' }, 'tables', /an object/],
   ['sqlite', sqliteStorage, { ...file, busyTimeout: '5s' }, 'busyTimeout', /an integer from 0/],
   ['sqlite', sqliteStorage, { ...file, migrate: 'yes' }, 'migrate', /must be "auto", "check" or "off"/],

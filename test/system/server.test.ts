@@ -44,7 +44,8 @@ t.test('out of the box', async t => {
     t.notMatch(reference.body, /src="http/)
     t.equal((await get(`${server.url}/reference/js/scalar.js`)).status, 200)
     const { body } = await get(`${server.url}/documentation/json`)
-    t.ok(Buffer.byteLength(body) < 200_000, `the document has ${Buffer.byteLength(body)} bytes`)
+    // Parameters and responses are in each route: only schemas can be shared in plain route schemas.
+    t.ok(Buffer.byteLength(body) < 400_000, `the document has ${Buffer.byteLength(body)} bytes`)
     t.match(JSON.parse(body), {
       openapi: '3.1.0',
       info: { version: 'v1' },
@@ -63,12 +64,13 @@ t.test('out of the box', async t => {
     await tab.goto(`${url}/documentation`)
     const tags = tab.locator('.opblock-tag')
     await tags.first().waitFor()
-    const { tags: described } = JSON.parse((await get(`${url}/documentation/json`)).body) as {
-      tags: { name: string }[]
+    const { paths } = JSON.parse((await get(`${url}/documentation/json`)).body) as {
+      paths: Record<string, Record<string, { tags: string[] }>>
     }
+    const used = Object.values(paths).flatMap(path => Object.values(path).flatMap(({ tags }) => tags))
     t.strictSame(
       (await tags.evaluateAll(all => all.map(tag => tag.getAttribute('data-tag')))).sort(),
-      described.map(({ name }) => name).sort()
+      [...new Set(used)].sort()
     )
     t.equal(await tab.locator('.opblock').count(), 0, 'operations are folded up')
     t.ok(await tab.getByRole('button', { name: 'Schemas' }).isVisible(), 'and schemas are')
