@@ -202,27 +202,6 @@ async function checkPatterns (t: Test, host: Host): Promise<void> {
   checkAlive(t, host)
 }
 
-t.test('many pages of long items at once do not fill the memory', async t => {
-  const host = await startHost(t, { rows: 10, notes: 50, megabytes: 128 })
-  const by = new Agent({ keepAlive: true, maxSockets: amounts.notes })
-  t.teardown(() => by.destroy())
-  for (const storage of ['in-memory', 'in-file']) {
-    const ways = [
-      ['?sort=-text', 'application/json'], ['', 'text/csv'],
-      ['', 'application/json'], ['?fields=id', 'application/json'], ['', 'application/xml']
-    ] as const
-    for (const [query, accept] of isLong ? ways : ways.slice(0, 2)) {
-      const pages = Array.from({ length: amounts.notes }, async () =>
-        (await get(host.url, `/${storage}/notes${query}`, by, { accept })).status)
-      const statuses = await Promise.all(pages)
-      const name = `${storage}, ${accept} ${query}`
-      t.ok(statuses.includes(200), `${name}: some are answered`, { statuses })
-      t.ok(statuses.every(status => status === 200 || status === 503), `${name}: the others later`, { statuses })
-    }
-  }
-  checkAlive(t, host)
-})
-
 async function waitForHandles (host: Host, most: number): Promise<void> {
   while ((await host.readState()).handles > most) await pause(50)
 }

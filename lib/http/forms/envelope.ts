@@ -70,7 +70,7 @@ export const update: Form<'update'> = {
         summary: `Change ${addArticle(family.singular)}`,
         description: 'With an action, the operation that it names.',
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: { anyOf: describeActions(mount, 'Action') },
+        body: Type.Union(describeActions(mount, 'Action')),
         response: describeItemAnswers(mount)
       })
     })]
@@ -94,7 +94,7 @@ export const command: Form<'command'> = {
         description: `${operationRule} ${commandRule}`,
         path: { command: commandIdParameter },
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: { anyOf: describeActions(mount, 'Action') },
+        body: Type.Union(describeActions(mount, 'Action')),
         response: describeCommandAnswers(mount, describeCommand(mount))
       })
     })]
