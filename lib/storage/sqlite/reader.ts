@@ -302,7 +302,10 @@ export class HeavyWorkers {
   #start (): Thread {
     const isEnded = new Int32Array(new SharedArrayBuffer(4))
     const workerData: WorkerSettings = { file: this.file, isEnded }
-    const worker = new Worker(this.script ?? new URL('./heavy-worker.js', import.meta.url), { workerData })
+    const script = this.script ?? new URL('./heavy-worker.js', import.meta.url)
+    // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
+    const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
+    const worker = new Worker(script, { workerData, execArgv })
     const thread = { worker, isEnded, serials: new Set<number>() }
     this.#all.add(thread)
     // What was asked of it fails. An error of one that has nothing to do ends nothing else: there will be another.
