@@ -20,7 +20,7 @@ async function notesApp (
 ) {
   const app = Fastify()
   t.teardown(() => app.close())
-  app.register(notes, { storage, ...options })
+  app.register(notes, { storage, timeout: 600_000, ...options })
   await app.ready()
   return app
 }

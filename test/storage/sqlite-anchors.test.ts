@@ -9,6 +9,7 @@ import type { Change, Condition, Query, Storage, Stored } from '../../lib/core/s
 import type { TableMappings } from '../../lib/storage/sql/layout.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
 import { openConnection } from '../../lib/storage/sqlite/connection.js'
+import { runs } from '../size.js'
 import { limits } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-anchors-'))
@@ -68,7 +69,7 @@ t.test('pages by number are right, whoever writes', async t => {
       }
     }
     for (const storage of writers) await storage.close()
-  }), { numRuns: 20 })
+  }), { numRuns: runs(50) })
 })
 
 function toChange ({ type, id, team }: Exclude<Step, { type: 'page' }>, rows: Map<number, Stored>): Change | undefined {
