@@ -17,8 +17,7 @@ import {
   isCounted, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
 } from './record.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { BoundStorage } from './storage-access.js'
-import type { Counters } from './write-queue.js'
+import type { GuardedStorage } from './storage-access.js'
 
 /** What became of a command. */
 export interface Outcome {
@@ -34,18 +33,21 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
-/** A command under way. */
-interface Execution {
+/** A command, and what its caller may do. */
+interface Asked {
   readonly family: Family
   readonly caller: Caller
   readonly command: Command
-  /** Under which it is done once, where the client has one for it. */
-  readonly identity: CommandId | undefined
   readonly grant: Grant
   /** The other items that it needs. */
   readonly others: readonly OtherTarget[]
-  readonly storage: BoundStorage
-  readonly counters: Counters
+  readonly storage: GuardedStorage
+}
+
+/** A command that is being executed. */
+interface Execution extends Asked {
+  /** Under which it is done once, where the client has one for it. */
+  readonly identity: CommandId | undefined
   isCommitting: boolean
   /** Whether the caller waits no longer, though the commit has not ended. */
   isAbandoned: boolean
@@ -67,8 +69,7 @@ export async function execute (family: Family, caller: Caller, command: Command)
     identity: identifyCommand(command, grant.principal),
     grant,
     others,
-    storage: new BoundStorage(storage, caller.signal),
-    counters,
+    storage,
     isCommitting: false,
     isAbandoned: false
   }
@@ -109,7 +110,7 @@ async function attemptUntilDone (execution: Execution): Promise<Outcome> {
       return await attempt(execution)
     } catch (error) {
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-      execution.counters.retries++
+      execution.storage.counters.retries++
       if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }
@@ -118,22 +119,17 @@ async function attemptUntilDone (execution: Execution): Promise<Outcome> {
 }
 
 async function attempt (execution: Execution): Promise<Outcome> {
-  const { family, caller, storage, counters, identity, command: { target } } = execution
+  const { family, caller, storage, identity, command: { target } } = execution
+  const { counters } = storage
   if (identity !== undefined) {
     const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const { makers } = caller
   const loaded = target === undefined ? undefined : await load(execution, target)
-  const newId = loaded === undefined ? await makeNewId(family, makers, storage) : undefined
+  const newId = loaded === undefined ? await makeNewId(family, caller.makers, storage, caller.signal) : undefined
   const { command, grant } = loaded ?? execution
   const { current, others } = loaded ?? { current: undefined, others: noOthers }
-  const context: Context = {
-    now: makers.clock().toISOString(),
-    command: identity?.id ?? makers.makeCommandId(),
-    principal: grant.principal,
-    items: {}
-  }
+  const context = makeContext(caller, grant, identity)
   const settle = (): Decision => current === undefined
     ? { outcome: 'done', after: decideCreation(family, newId as Id, command.params, context) }
     : decide(family, current, command, context, others)
@@ -164,7 +160,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
     }
   }
   const changes = makeChanges(family, decided, record, changedOthers)
-  const commit = (): Promise<void> => storage.commit(changes, ended)
+  const commit = (): Promise<void> => storage.commit(changes, caller.signal, ended)
   execution.isCommitting = true
   try {
     await (caller.trace === undefined ? commit() : caller.trace('commit', commit))
@@ -190,13 +186,13 @@ function notifyCommitted (
 }
 
 /** An outcome that was recorded before. */
-function replay ({ family, storage, grant, counters }: Execution, record: CommandRecord): Outcome {
-  counters.replays++
+function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
+  storage.counters.replays++
   return {
     record,
     id: nameRecord(record, grant.principal),
     item: record.result,
-    loadItem: () => new Reader(family, storage, grant).get(readTarget(family, record)),
+    loadItem: () => new Reader(family, storage, grant, caller.signal).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
   }
@@ -210,9 +206,9 @@ interface Loaded extends Pick<Execution, 'command' | 'grant'> {
 
 const noOthers: readonly never[] = []
 
-async function load (execution: Execution, target: Id): Promise<Loaded> {
+async function load (execution: Asked, target: Id): Promise<Loaded> {
   const { family, caller, command, grant, others, storage } = execution
-  const current = await storage.get(family.name, target)
+  const current = await storage.get(family.name, target, caller.signal)
   if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
   command.precondition?.(current)
   if (command.interpret === undefined) {
@@ -227,6 +223,11 @@ async function load (execution: Execution, target: Id): Promise<Loaded> {
   if (!isGranted(granted, current)) throw notFound(family.singular, target)
   const needed = await authorizeOthers({ family, caller }, meant)
   return { current, command: meant, grant: granted, others: await loadOthers(needed, storage) }
+}
+
+function makeContext ({ makers }: Caller, { principal }: Grant, identity: CommandId | undefined): Context {
+  const command = identity?.id ?? makers.makeCommandId()
+  return { now: makers.clock().toISOString(), command, principal, items: {} }
 }
 
 function isGranted ({ where }: Grant, item: Stored): boolean {
@@ -251,24 +252,12 @@ export interface Preview {
 }
 
 /** What a command would come to now, and the other items as they are. Nothing is done, and `authorize` knows that. */
-export async function preview (
-  family: Family,
-  caller: Caller,
-  command: Command
-): Promise<Preview> {
-  const { action = 'read', params, precondition } = command
-  const id = command.target as Id
-  const { where = [], principal } = await caller.authorize({
-    family: family.name, action, id, params, tentative: true
-  })
-  const needed = await authorizeOthers({ family, caller }, command, { tentative: true })
+export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
+  const grant = await caller.authorize({ ...intendCommand(family, command), tentative: true })
+  const targets = await authorizeOthers({ family, caller }, command, { tentative: true })
   const storage = await caller.storage()
-  const current = await storage.get(family.name, id, caller.signal)
-  if (current === undefined || !matcher(where)(current)) throw notFound(family.singular, id)
-  precondition?.(current)
-  const { makers } = caller
-  const name = identifyCommand(command, principal)?.id ?? makers.makeCommandId()
-  const context = { now: makers.clock().toISOString(), command: name, principal, items: {} }
-  const others = await loadOthers(needed, storage)
+  const asked = { family, caller, command, grant, others: targets, storage }
+  const { current, others } = await load(asked, command.target as Id)
+  const context = makeContext(caller, grant, identifyCommand(command, grant.principal))
   return { others, decision: decide(family, current, command, context, others) }
 }

@@ -74,7 +74,7 @@ export async function loadOthers (
     const { family, caller, id, grant: { where = [] }, pointer } = target
     // The same storage, prepared for this family too.
     await caller.storage()
-    const current = await storage.get(family.name, id)
+    const current = await storage.get(family.name, id, caller.signal)
     if (current === undefined || !matcher(where)(current)) throw refuseMissing(family, pointer)
     return { ...target, current }
   }))

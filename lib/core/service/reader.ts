@@ -135,7 +135,7 @@ export class Reader {
 
   /** Whether an item that may be gone has a log. */
   async hasLog (id: Id): Promise<boolean> {
-    return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id)
+    return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id, this.#signal)
   }
 
   // Before the client's: the time that a client's pattern takes would reveal what the grant excludes.

@@ -188,10 +188,15 @@ export function isInLog (record: CommandRecord, { name }: Family, id: Id, operat
 }
 
 /** Whether the log of an item, which may be gone, has an entry. */
-export async function hasLog (storage: Pick<Storage, 'find'>, family: Family, id: Id): Promise<boolean> {
+export async function hasLog (
+  storage: Pick<Storage, 'find'>,
+  family: Family,
+  id: Id,
+  signal: AbortSignal | undefined
+): Promise<boolean> {
   const order = [...logOrder, { field: 'id', descending: false }]
   const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }
-  return (await storage.find('commands', query)).items.length > 0
+  return (await storage.find('commands', query, signal)).items.length > 0
 }
 
 /**
@@ -214,19 +219,24 @@ type IdSource = Pick<Storage, 'find' | 'nextId'>
  * The id of a new item: the host's, the storage's, the next integer, or a UUID. Never that of a deleted item, whose log
  * is still stored.
  */
-export async function makeNewId (family: Family, makers: Makers, storage: IdSource): Promise<Id> {
-  const id = makers.makeId?.() ?? await storage.nextId?.(family.name)
-  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage) : uuidv7()
+export async function makeNewId (
+  family: Family,
+  makers: Makers,
+  storage: IdSource,
+  signal: AbortSignal | undefined
+): Promise<Id> {
+  const id = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
+  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage, signal) : uuidv7()
   // A deleted item keeps its log: try the next id, as for one that is taken.
-  if (await hasLog(storage, family, id)) throw new DuplicateError(family.name, id)
+  if (await hasLog(storage, family, id, signal)) throw new DuplicateError(family.name, id)
   return id
 }
 
-async function countOn (family: Family, storage: IdSource): Promise<number> {
-  const order = [{ field: 'id', descending: true }]
-  const { items: [last] } = await storage.find(family.name, { where: [], order, offset: 0, limit: 1, count: false })
+async function countOn (family: Family, storage: IdSource, signal: AbortSignal | undefined): Promise<number> {
+  const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
+  const { items: [last] } = await storage.find(family.name, query, signal)
   let id = last === undefined ? 1 : last.id as number + 1
   // A deleted item keeps its log, so its id is not used again. Doubling the step skips many in few reads.
-  for (let step = 1; await hasLog(storage, family, id); step *= 2) id += step
+  for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
   return id
 }

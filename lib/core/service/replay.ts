@@ -3,7 +3,7 @@ import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import type { Storage } from '../storage/storage.js'
 import { ConstraintError } from '../storage/storage.js'
-import type { Grant } from './caller.js'
+import type { Caller, Grant } from './caller.js'
 import type { Command, CommandId, CommandRecord } from './command.js'
 import { isSameCommand } from './command.js'
 import { readTarget } from './record.js'
@@ -12,6 +12,7 @@ import { readTarget } from './record.js'
 interface Asked {
   readonly storage: Pick<Storage, 'get'>
   readonly family: Family
+  readonly caller: Pick<Caller, 'signal'>
   readonly command: Command
   readonly grant: Grant
 }
@@ -21,14 +22,15 @@ interface Asked {
  * a different command is a problem.
  */
 export async function findReplay (
-  { storage, family, command, grant }: Asked,
+  asked: Asked,
   identity: CommandId
 ): Promise<CommandRecord | undefined> {
-  const record = await getRecord(storage, identity, grant.principal)
+  const { family, command, grant } = asked
+  const record = await getRecord(asked, identity)
   if (record === undefined) return undefined
   const { target, key } = command
   // The id of an item of another family may not be valid here.
-  const isVisible = record.family !== family.name || await canSeeReplay(storage, family, record, grant)
+  const isVisible = record.family !== family.name || await canSeeReplay(asked, record)
   // An item that the caller names and may not see does not exist; a guessed key reveals nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
@@ -56,25 +58,21 @@ export async function findConcurrentReplay (
 
 /** The record of a command by the id of its principal; commands of others under the same id are not found. */
 async function getRecord (
-  storage: Asked['storage'],
-  { id, row }: CommandId,
-  principal: string | undefined
+  { storage, caller: { signal }, grant: { principal } }: Asked,
+  { id, row }: CommandId
 ): Promise<CommandRecord | undefined> {
-  if (row === id) return await storage.get('commands', row) as CommandRecord | undefined
+  if (row === id) return await storage.get('commands', row, signal) as CommandRecord | undefined
   // Rows of old databases have the id itself, for every principal.
-  const [own, shared] = await Promise.all([storage.get('commands', row), storage.get('commands', id)])
-  const record = own ?? (shared?.principal === principal ? shared : undefined)
-  return record as CommandRecord | undefined
+  const [own, shared] = await Promise.all([storage.get('commands', row, signal), storage.get('commands', id, signal)])
+  return (own ?? (shared?.principal === principal ? shared : undefined)) as CommandRecord | undefined
 }
 
 // The conditions of a grant hold for replays too; where the item is gone, only its principal sees the replay.
 async function canSeeReplay (
-  storage: Asked['storage'],
-  family: Family,
-  record: CommandRecord,
-  { where = [] }: Grant
+  { storage, family, caller: { signal }, grant: { where = [] } }: Asked,
+  record: CommandRecord
 ): Promise<boolean> {
   if (where.length === 0) return true
-  const item = await storage.get(family.name, readTarget(family, record))
+  const item = await storage.get(family.name, readTarget(family, record), signal)
   return item === undefined ? record.principal !== undefined : matcher(where)(item)
 }

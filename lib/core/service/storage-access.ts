@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
-import type { Change, ConstraintRule, FamilyShape, Found, Id, Query, Storage, Stored } from '../storage/storage.js'
+import type { Change, ConstraintRule, FamilyShape, Storage } from '../storage/storage.js'
 import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { Counters, WriteQueue } from './write-queue.js'
@@ -61,6 +61,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
 
 function makeGuarded (storage: Storage): GuardedStorage {
   const { findText, nextId } = storage
+  const endsItself = isDeadlineAware(storage)
   return {
     writers: new WriteQueue(),
     counters: new Counters(),
@@ -87,54 +88,31 @@ function makeGuarded (storage: Storage): GuardedStorage {
     ended: ((error?: unknown) => void) | undefined
   ): Promise<void> {
     try {
-      if (signal?.aborted === true) throw signal.reason
+      signal?.throwIfAborted()
       await storage.commit(changes)
     } catch (error) {
-      const refusal = signal?.aborted === true && error === signal.reason ? error : toRefusal(error)
+      const refusal = toRefusalOf(signal, error)
       ended?.(refusal)
       throw refusal
     }
     ended?.()
   }
 
-  // A storage that does not heed the signal is not waited for any longer, whatever it does then.
-  async function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
-    try {
-      if (signal === undefined) return await work()
-      signal.throwIfAborted()
-      if (isDeadlineAware(storage)) return await work(signal)
-      return await raceSignal(signal, work(signal instanceof RequestDeadline ? signal.signal : signal))
-    } catch (error) {
-      throw error === signal?.reason ? error : toRefusal(error)
-    }
+  function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {
+    const reading = endsItself ? work(signal) : race(signal, work)
+    return reading.catch(error => { throw toRefusalOf(signal, error) })
   }
 }
 
-/** A storage for one caller: what is read and committed through it heeds the caller's signal. */
-export class BoundStorage {
-  readonly #storage: GuardedStorage
-  readonly #signal: AbortSignal | undefined
+/** Reads from a storage that may ignore the signal: it is not waited for any longer then, whatever it does. */
+async function race<T> (signal: AbortSignal | undefined, read: (signal?: AbortSignal) => Promise<T>): Promise<T> {
+  if (signal === undefined) return await read()
+  signal.throwIfAborted()
+  return await raceSignal(signal, read(signal instanceof RequestDeadline ? signal.signal : signal))
+}
 
-  constructor (storage: GuardedStorage, signal: AbortSignal | undefined) {
-    this.#storage = storage
-    this.#signal = signal
-  }
-
-  find (family: string, query: Query): Promise<Found> {
-    return this.#storage.find(family, query, this.#signal)
-  }
-
-  get (family: string, id: Id): Promise<Stored | undefined> {
-    return this.#storage.get(family, id, this.#signal)
-  }
-
-  async nextId (family: string): Promise<Id | undefined> {
-    return await this.#storage.nextId?.(family, this.#signal)
-  }
-
-  commit (changes: readonly Change[], ended?: (error?: unknown) => void): Promise<void> {
-    return this.#storage.commit(changes, this.#signal, ended)
-  }
+function toRefusalOf (signal: AbortSignal | undefined, error: unknown): unknown {
+  return signal?.aborted === true && error === signal.reason ? error : toRefusal(error)
 }
 
 /** At opening, a table that does not fit is a mistake of the host's; anything else may succeed the next time. */
