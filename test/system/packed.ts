@@ -54,7 +54,7 @@ interface Said { readonly stdout: string, readonly stderr: string }
 /** What the compiler says to files in a host. */
 export async function flawsOf (host: string, files: readonly string[], module: string): Promise<string> {
   const options = `--noEmit --strict --target es2023 --module ${module} --types node`.split(' ')
-  const compiler = resolve('node_modules/typescript/bin/tsc')
+  const compiler = resolve('node_modules/typescript-native/bin/tsc')
   const { stdout, stderr } = await runIn(host, process.execPath, [compiler, ...options, ...files])
   return stdout + stderr
 }
