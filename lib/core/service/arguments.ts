@@ -51,7 +51,6 @@ const find = {
   ...call, limit: any, page: any, sort: any, count: any, after: any, before: any
 } satisfies RulesOf<FindOptions>
 
-/** The options of each call. */
 export const callRules = {
   get: membersOf(call), create: membersOf(create), run: membersOf(run), find: membersOf(find)
 }
@@ -65,7 +64,6 @@ function refuseFlaw (family: string, flaw: string | undefined): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family, flaw)
 }
 
-/** The principal of a call, which is written into the log. */
 export function checkPrincipal (principal: unknown): string | undefined {
   if (principal === undefined) return undefined
   const flaw = typeof principal === 'string' ? findTextFlaw(principal) : 'must be a string'
@@ -93,7 +91,6 @@ function copyJson (value: unknown, pointer: string): unknown {
   return value
 }
 
-/** The ids under which a command is done once. */
 export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' | 'key'> {
   if (id !== undefined && key !== undefined) throw new Problem('bad-request', 'Give command or key, not both')
   if (id !== undefined && !(typeof id === 'string' && isTextId(id))) {
@@ -105,10 +102,10 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
   return { id, key }
 }
 
-// The options are parameters of the grammar, this one by another name.
+// The options become parameters of the grammar, `limit` under this name.
 const limitParameter = 'maxpagesize'
 
-/** The query of a text and of the options beside it; throws the problem that names all that is wrong with them. */
+/** Parses the query and the options together, so that the problem names all flaws. */
 export function parseQuery (grammar: Grammar, search: string, options: FindOptions): ParsedQuery {
   const { limit, page, sort, count, after, before } = options
   const exact = count === true ? 'exact' : undefined
@@ -122,7 +119,6 @@ export function parseQuery (grammar: Grammar, search: string, options: FindOptio
   throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} cannot be used here` })))
 }
 
-// By the name that the caller used.
 function nameLimit (flaw: QueryFlaw): QueryFlaw {
   if (flaw.parameter !== limitParameter) return flaw
   return { parameter: 'limit', detail: flaw.detail.replace(limitParameter, 'limit') }
@@ -132,7 +128,7 @@ function encode (value: unknown): string {
   return encodeURIComponent(String(value).toWellFormed())
 }
 
-/** Checks conditions that a program made: a wrong one would look like a failure of the storage. */
+/** Checks the conditions of a program: a wrong one would look like a failure of the storage. */
 export function checkConditions (family: Family, { limits }: Grammar, conditions: readonly Condition[]): void {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)

@@ -49,13 +49,10 @@ export interface Committed<I = Stored> {
   readonly family: string
   /** What was done, such as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
   readonly action: string
-  /** The id of the item. */
   readonly id: Id
-  /** The id of the command. */
   readonly command: string
-  /** The parameters of the command. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Who asked, as `authorize` said. */
+  /** As `authorize` returned it. */
   readonly principal: string | undefined
   /** Of the item after it. */
   readonly revision: number
@@ -67,19 +64,16 @@ export interface Committed<I = Stored> {
   readonly after: I | undefined
 }
 
-/** On whose behalf something is read or written: a request, or a call of the service. */
+/** On whose behalf items are read and written: a request, or a call of the service. */
 export interface Caller {
   /** What the caller may do; a refusal is thrown. */
   authorize (intent: Intent): Grant | Promise<Grant>
-  /** The same caller at another family, which this one needs or refers to; undefined where that is not mounted. */
+  /** The same caller at a family that this one needs or refers to; undefined where that family is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
-  /** Where the items are, prepared for the family. */
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Ends reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
-  /** How many may wait before its writes. */
   readonly waiting: WaitingLimits
-  /** Where the time and the ids of its writes come from. */
   readonly makers: Makers
   /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
@@ -87,7 +81,6 @@ export interface Caller {
   readonly committed?: ((change: Committed) => void) | undefined
 }
 
-/** The intent to read an item, its log, or a command whose item is not yet known. */
 export function intendToRead ({ name }: Family, id: Id | undefined, params: Members = {}): Intent {
   return { family: name, action: 'read', id, params }
 }
@@ -125,7 +118,6 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
   return flaw === undefined ? undefined : `returned ${flaw}`
 }
 
-/** Where moments and ids come from; a host may have its own. */
 export interface Makers {
   /** The time, for decisions and for the end of a version. */
   clock (): Date
@@ -141,7 +133,6 @@ interface MakerOptions {
   readonly makeCommandId?: (() => string) | undefined
 }
 
-/** Those of the host, or the usual ones. */
 export function readMakers (family: Family, { clock, makeId = family.makeId, makeCommandId }: MakerOptions): Makers {
   return {
     clock: clock === undefined ? () => new Date() : () => checkMoment(family, clock()),
@@ -162,7 +153,6 @@ function checkCommandId ({ name }: Family, id: unknown): string {
   throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }
 
-/** DeadlineSettings of so many milliseconds, with the problems of those that pass. */
 export function makeDeadlines (timeout: number): DeadlineSettings {
   return { timeout, explain: why => explainEnd(timeout, why) }
 }

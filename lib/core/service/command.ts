@@ -12,7 +12,6 @@ export interface Command {
   /** The item it is for; undefined where it creates one. */
   readonly target: Id | undefined
   readonly params: Members
-  /** The id that the client chose for the command. */
   readonly id?: string | undefined
   /** The client's Idempotency-Key, from which the id is made. */
   readonly key?: string | undefined
@@ -22,10 +21,9 @@ export interface Command {
   readonly precondition?: ((current: Stored) => void) | undefined
 }
 
-/** What became of a command. */
 type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
-/** A refusal, enough of it to be given again. */
+/** What is kept of a refusal, so that it can be replayed. */
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
   readonly detail: string
@@ -34,25 +32,23 @@ export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 
 
 /** A command as it is in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {
-  /** That of its row. */
   readonly id: string
-  /** The id by which its principal knows it, where that is a different one. */
+  /** The id that its principal chose, if it differs from that of the row. */
   readonly chosenId?: string
   readonly family: string
   /** The id of the item, as text. */
   readonly target: string
-  /** In the log of another item that it changed: its own item. */
+  /** In the log of another item that it changed: the item of the command. */
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   /** Of a command that changed something. */
   readonly params?: Members
-  /** Of any other: enough to recognize its parameters, however large they were. */
+  /** Of any other command: recognizes its parameters, whatever their size. */
   readonly digest?: string
   readonly outcome: CommandOutcome
   /** What it changed of an existing item; old entries may have none. */
   readonly changes?: Changes
   readonly principal?: string
-  /** Why it was refused. */
   readonly problem?: KeptProblem
   /** The created item, where the response may be replayed. */
   readonly result?: Stored
@@ -86,7 +82,7 @@ function sortMembers (value: object): Members {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1))
 }
 
-/** The id of a command: as its caller knows it, and as its row in the storage has it. */
+/** The id of a command, and the id of its row in the storage. */
 export interface CommandId {
   readonly id: string
   readonly row: string

@@ -20,7 +20,6 @@ export type Decision =
 
 /** Another item that a command needs, as it is now. */
 export interface NeededItem {
-  /** Its name in `with`. */
   readonly name: string
   readonly family: Family
   readonly current: Stored
@@ -88,7 +87,6 @@ function workOut (
 
 const noItems = Object.freeze({})
 
-/** The context with the other items, as an operation is shown them. */
 function informOf (opened: ReadonlyMap<string, OpenItem>, { now, command, principal }: Context): Context {
   const items = opened.size === 0
     ? noItems
@@ -96,7 +94,6 @@ function informOf (opened: ReadonlyMap<string, OpenItem>, { now, command, princi
   return { now, command, principal, items }
 }
 
-/** What `apply` returned: the item, or the item and others. */
 function readMade (
   { name: family }: Family,
   { name, with: needed }: Operation<Members>,
@@ -112,7 +109,6 @@ function readMade (
   throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, name, `others.${unknown[0]}`, flaw)
 }
 
-/** An item as an operation is shown it. */
 export interface OpenItem {
   readonly family: Family
   readonly stored: Stored
@@ -123,7 +119,6 @@ export interface OpenItem {
   readonly content: Members
 }
 
-/** What an operation made of an item. */
 export interface ItemAfter {
   readonly open: OpenItem
   readonly given: Members
@@ -145,7 +140,6 @@ export function openItem (family: Family, stored: Stored): OpenItem {
   return { family, stored, known: Object.freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
 }
 
-/** @param operation for errors, as is all of that name here */
 export function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
   const { family, content } = open
   const given = readFields(family, operation, made)
@@ -156,7 +150,6 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
   return { open, given, after, isChanged }
 }
 
-/** The item with its next revision. */
 export function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
   checkChanges(open, operation, given)
@@ -172,15 +165,13 @@ function checkChanges ({ family, content }: OpenItem, operation: string, given: 
   if (family.validate(given).length > 0) refuseFlaw(family, operation, findFlawsInChanges(family, given, content))
 }
 
-/** What a creation made of an item, if it is valid. */
 export function checkNew (family: Family, operation: string, made: unknown): Members {
   const given = readFields(family, operation, made)
   refuseFlaw(family, operation, family.validate(given))
   return canonicalizeItem(family.ownFields, given)
 }
 
-// What an operation or `initial` makes of an item must be valid: a mistake there is a bug to be seen, not data to be
-// stored.
+// An invalid item from `apply` or `initial` is a bug of the host, and is not stored.
 function refuseFlaw (
   { name }: Family,
   operation: string,
@@ -189,7 +180,6 @@ function refuseFlaw (
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 
-/** The fields of what an operation returned. */
 function readFields ({ name: family }: Family, operation: string, made: unknown): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
     throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, not a promise')

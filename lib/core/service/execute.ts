@@ -19,43 +19,38 @@ import {
 import { findConcurrentReplay, findReplay } from './replay.js'
 import type { GuardedStorage } from './storage-access.js'
 
-/** What became of a command. */
 export interface Outcome {
   readonly record: CommandRecord
   /** The id by which the caller finds the record; undefined where it is not in the log. */
   readonly id: string | undefined
-  /** The item after it; undefined where it is gone. Of an earlier answer that is given again, only what it created. */
+  /** The item after it; undefined where it is gone. Of a replay: only the item that it created. */
   readonly item: Stored | undefined
-  /** Where an earlier answer is given again: the item as it is now, if the caller may see it. */
+  /** Of a replay: loads the item as it is now, if the caller may see it. */
   readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
-  /** Why it was refused. */
   readonly problem: Problem | undefined
 }
 
-/** A command, and what its caller may do. */
 interface Asked {
   readonly family: Family
   readonly caller: Caller
   readonly command: Command
   readonly grant: Grant
-  /** The other items that it needs. */
   readonly others: readonly OtherTarget[]
   readonly storage: GuardedStorage
 }
 
-/** A command that is being executed. */
 interface Execution extends Asked {
   /** Under which it is done once, where the client has one for it. */
   readonly identity: CommandId | undefined
   isCommitting: boolean
-  /** Whether the caller waits no longer, though the commit has not ended. */
+  /** Whether the caller has stopped waiting before the commit ended. */
   isAbandoned: boolean
 }
 
 /** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  // Values that are there already are not awaited: a command alone takes as few turns as it can.
+  // Values that are not promises are not awaited: a command alone takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
   const others = needsOthers(family, command) ? await authorizeOthers({ family, caller }, command) : noOthers
@@ -103,7 +98,7 @@ function listKeys ({ family, caller, command: { target }, others, identity }: Ex
 // Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
 const maxAttempts = 150
 
-/** Decides again from what is stored now, as long as another process was faster. */
+/** Decides again from what is stored now, until no other process was faster. */
 async function attemptUntilDone (execution: Execution): Promise<Outcome> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
@@ -170,7 +165,6 @@ async function attempt (execution: Execution): Promise<Outcome> {
   return { record, id: context.command, item, replayed: false, problem }
 }
 
-/** Calls `onCommitted` for a change that is durable now. */
 function notifyCommitted (
   family: Family,
   caller: Caller,
@@ -185,7 +179,6 @@ function notifyCommitted (
   caller.committed({ family: family.name, action, id, command, params, principal, revision, at, before, after })
 }
 
-/** An outcome that was recorded before. */
 function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
   storage.counters.replays++
   return {
@@ -198,7 +191,7 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-/** The item as it is, what the command means for it, and what the caller may do with it. */
+/** The item, the command as it is meant for this item, and the grant for it. */
 interface Loaded extends Pick<Execution, 'command' | 'grant'> {
   readonly current: Stored
   readonly others: readonly LoadedOther[]
@@ -244,14 +237,12 @@ function intendCommand ({ name }: Family, { action = 'read', target, params }: C
   return { family: name, action, id: target, params }
 }
 
-/** What a command would come to, and what else it was decided on. */
 export interface Preview {
-  /** The other items that it needs. */
   readonly others: readonly LoadedOther[]
   readonly decision: Decision
 }
 
-/** What a command would come to now, and the other items as they are. Nothing is done, and `authorize` knows that. */
+/** What a command would result in now. Nothing is done, and `authorize` is asked tentatively. */
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
   const grant = await caller.authorize({ ...intendCommand(family, command), tentative: true })
   const targets = await authorizeOthers({ family, caller }, command, { tentative: true })

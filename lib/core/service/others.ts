@@ -8,21 +8,17 @@ import type { Caller, Grant, Intent } from './caller.js'
 import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
 
-/** Another item that a command needs, and what the caller may do with it. */
 export interface OtherTarget {
   readonly name: string
   readonly family: Family
   readonly caller: Caller
   readonly id: Id
   readonly grant: Grant
-  /** The parameter that names it. */
   readonly pointer: string
 }
 
-/** An item that was found. */
 export interface LoadedOther extends OtherTarget, NeededItem {}
 
-/** Whether the action of a command may need other items. */
 export function needsOthers ({ operations }: Family, { action }: Command): boolean {
   return (operations.get(action ?? '')?.others.length ?? 0) > 0
 }

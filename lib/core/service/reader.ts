@@ -36,7 +36,6 @@ export class Reader {
     this.#signal = signal
   }
 
-  /** Whether there are conditions on what is seen. */
   get isNarrowed (): boolean {
     return this.#where.length > 0
   }
@@ -65,19 +64,16 @@ export class Reader {
     return await this.#storage.find(this.#family.name, this.#narrow(query), this.#signal)
   }
 
-  /** Part of the log of an item, after `checkLog`. */
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.#family, id, operation), ...asked]
     return await this.#storage.find('commands', { ...query, where }, this.#signal)
   }
 
-  /** A command in the log of an item, after `checkLog`. */
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
     return await this.#getRecord(this.#listRows(command, id), record => isInLog(record, this.#family, id, operation))
   }
 
-  /** A command of the family by its id alone. */
   async getCommand (command: string): Promise<CommandRecord | undefined> {
     return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
   }
@@ -111,7 +107,7 @@ export class Reader {
     return undefined
   }
 
-  /** A condition on ids as they are shown to the reader. */
+  /** Translates a condition on ids as the reader sees them. */
   #addRows (condition: Condition, target: Id): Condition {
     if (condition.op !== 'any') return this.#addRow(condition, target)
     return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each, target))) }
@@ -133,7 +129,6 @@ export class Reader {
     throw notFound(this.#family.singular, id)
   }
 
-  /** Whether an item that may be gone has a log. */
   async hasLog (id: Id): Promise<boolean> {
     return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id, this.#signal)
   }
@@ -144,7 +139,6 @@ export class Reader {
   }
 }
 
-/** Authorizes the caller, and returns what it may read. */
 export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {
   const granted = caller.authorize(intent)
   const grant = granted instanceof Promise ? await granted : granted
@@ -154,7 +148,7 @@ export async function authorizeReader (family: Family, caller: Caller, intent: I
 
 export type Find = (query: Query) => Promise<Found>
 
-/** A page of a list, and the places where those around it begin and end; none where there is no such page. */
+/** A page, and the places where the pages around it begin and end. */
 export interface FoundPage {
   readonly items: readonly Stored[]
   readonly total: number | undefined
@@ -162,7 +156,6 @@ export interface FoundPage {
   readonly prev: Place | undefined
 }
 
-/** Finds the page that a query asks for. */
 export async function findPage (find: Find, { query, list, start, page }: ParsedQuery): Promise<FoundPage> {
   const asked = askOneMore(query)
   const found = start === undefined ? await find(asked) : await findFrom(find, list, asked, start)
@@ -173,7 +166,7 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
   return { items, total: found.total, next, prev }
 }
 
-/** Finds what comes after an item, or before it, at the same cost wherever that is. */
+/** Finds the items after or before a place, at the same cost wherever it is. */
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
   const { parts, order } = listParts(list.fields, query.order, { ...start, place: await complete(find, list, start) })
   const items: Stored[] = []

@@ -12,13 +12,11 @@ import type { Command, CommandRecord, KeptProblem } from './command.js'
 import { digestParams, nameOtherRow } from './command.js'
 import type { Decision, NeededItem } from './decide.js'
 
-/** What was asked for, by whom and when, and the item that it was decided on. */
 export interface Decided<O extends NeededItem = NeededItem> {
   readonly command: Command
   readonly context: Context
   /** Undefined where the command creates it. */
   readonly current: Stored | undefined
-  /** Those that it needed besides. */
   readonly others: readonly O[]
   readonly decision: Decision
 }
@@ -54,14 +52,12 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
   }
 }
 
-/** Another item that a command has changed, and its entry in the log of that item. */
 export interface ChangedOther<O extends NeededItem = NeededItem> {
   readonly other: O
   readonly after: Stored
   readonly record: CommandRecord
 }
 
-/** The other items that a command has changed. @param own the entry of the command */
 export function listChangedOthers<O extends NeededItem> (
   family: Family,
   { others, decision }: Decided<O>,
@@ -89,7 +85,6 @@ function makeOtherRecord (family: Family, other: NeededItem, after: Stored, own:
   }
 }
 
-/** What is committed: the items and the entries in one step. */
 export function makeChanges (
   { name: family }: Family,
   { current, others, decision }: Decided,
@@ -129,14 +124,12 @@ function keepProblem ({ code, message, statusCode, errors, members, headers }: P
   }
 }
 
-/** The refusal that was recorded, if it was one. */
 export function restoreProblem ({ problem }: CommandRecord): Problem | undefined {
   if (problem === undefined) return undefined
   const { code, detail, ...options } = problem
   return new Problem(code, detail, options)
 }
 
-/** The id of the item that an entry is about, of the kind that the family's ids are. */
 export function readTarget (family: Family, { target }: CommandRecord): Id {
   return family.idKind === 'integer' ? Number(target) : target
 }
@@ -181,13 +174,11 @@ function selectNoun ({ action }: NounOperation): Condition[] {
   return [{ field: 'action', op: 'eq', values: [action] }, { field: 'outcome', op: 'ne', values: ['refused'] }]
 }
 
-/** The same for one command that was found by its id. */
 export function isInLog (record: CommandRecord, { name }: Family, id: Id, operation?: NounOperation): boolean {
   return record.family === name && record.target === String(id) &&
     (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
 }
 
-/** Whether the log of an item, which may be gone, has an entry. */
 export async function hasLog (
   storage: Pick<Storage, 'find'>,
   family: Family,
@@ -205,7 +196,6 @@ export async function hasLog (
  */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 
-/** A log, as it is listed. */
 export const logList = { name: 'commands', fields: logFields, order: logOrder }
 
 /** Whether the next id depends on those before it, so that creations wait for each other. */

@@ -41,11 +41,9 @@ export function explainNow (
   return reason === '' ? explainState(operation.name, family, readState(family, item)) : reason && cut(reason)
 }
 
-/** The members of a refusal by the state alone. */
 export interface InState {
   readonly operation: string
   readonly state?: string
-  /** The operations that are allowed now. */
   readonly allowed: readonly string[]
 }
 
@@ -59,7 +57,6 @@ export function refuseInState (family: Family, name: string, item: Members, reas
   return new Problem('wrong-state', reason === '' ? explainInState(family, members) : cut(reason), { members })
 }
 
-/** The whole sentence of such a refusal. */
 export function explainInState (family: Family, { operation, state, allowed }: InState): string {
   const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
   return `${explainState(operation, family, state)}; ${others}`
@@ -71,7 +68,6 @@ export function readState (family: Family, item: Members): string | undefined {
   return called === undefined ? undefined : cut(called, 100)
 }
 
-/** Why an operation that might be offered is not allowed. */
 export function explainState (name: string, { singular }: Family, state: string | undefined): string {
   const when = state === undefined ? `for this ${singular} now` : `while the ${singular} is ${state}`
   return `${name} is not allowed ${when}`
@@ -79,7 +75,7 @@ export function explainState (name: string, { singular }: Family, state: string 
 
 const maxFlaws = 20
 
-/** A host's own refusal, as it can be recorded and replayed. */
+/** A copy of a host's refusal that can be recorded and replayed. */
 export function copyRefusal (problem: Problem): Problem {
   const { code, message, statusCode: status, errors, members, headers } = problem
   return new Problem(code, cut(message), {
@@ -96,7 +92,6 @@ function copy<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }
 
-// A refusal may be recorded, whatever texts a host puts into it.
 function cut (text: string, max = 1000): string {
   return replaceUnsupported(text.slice(0, max))
 }

@@ -8,7 +8,6 @@ import type { Command, CommandId, CommandRecord } from './command.js'
 import { isSameCommand } from './command.js'
 import { readTarget } from './record.js'
 
-/** What is asked for, and where it is looked up. */
 interface Asked {
   readonly storage: Pick<Storage, 'get'>
   readonly family: Family

@@ -6,10 +6,8 @@ import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyErro
 import { didYouMean } from '../values/words.js'
 import { Counters, WriteQueue } from './write-queue.js'
 
-/** Prepares a storage before its first use, and returns it as `guardStorage` makes it. */
 export type StorageAccess = (storage: Storage) => GuardedStorage | Promise<GuardedStorage>
 
-/** Prepares storages for what they are to keep. */
 export function makeStorageAccess (shapes: readonly FamilyShape[]): StorageAccess {
   const prepared = new WeakMap<Storage, GuardedStorage | Promise<GuardedStorage>>()
 
@@ -42,7 +40,6 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 
 /** A storage whose failures are problems, and whose reads end when the signal is aborted. */
 export interface GuardedStorage extends Storage {
-  /** The writers of this process. */
   readonly writers: WriteQueue
   readonly counters: Counters
   /**
@@ -139,7 +136,6 @@ function isRefusal (error: unknown): boolean {
   return error instanceof ConflictError || error instanceof DuplicateError
 }
 
-/** Whether a value has what a storage has. */
 export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null &&
@@ -181,7 +177,6 @@ function refuseByDatabase (error: ConstraintError): Problem {
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
 }
 
-/** What is wrong with each field of the item, whatever parameters its value came from. */
 function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): PointerFlaw[] {
   const pointers = fields.map(field => `/${field}`)
   return pointers.map(pointer => {
@@ -196,10 +191,8 @@ interface PointerFlaw {
   readonly detail: string
 }
 
-// The families that each storage is to keep.
 const kept = new WeakMap<Storage, Set<string>>()
 
-/** Notes what a storage is to keep. */
 export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): void {
   let names = kept.get(storage)
   if (names === undefined) kept.set(storage, names = new Set())

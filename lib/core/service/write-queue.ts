@@ -7,7 +7,6 @@ export interface WaitingLimits {
   readonly maxWaiting: number
 }
 
-/** The limits that a host gave, or the usual ones. */
 export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?: number | undefined }): WaitingLimits {
   const { maxWaitingPerItem = 100, maxWaiting = 1000 } = given
   return { maxWaitingPerItem, maxWaiting }
@@ -18,9 +17,8 @@ export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?
  * storage tells writers of other processes apart.
  */
 export class WriteQueue {
-  // By key, those that wait; undefined while a writer is alone.
+  // The waiting writers by key; undefined while a writer is alone.
   readonly #queues = new Map<string, (() => void)[] | undefined>()
-  /** How many wait now. */
   waiting = 0
 
   /**
@@ -88,7 +86,6 @@ function refuse (before: number): Problem {
   return new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
-/** What became of the commands of a storage since the process began. */
 export class Counters {
   readonly outcomes: Record<CommandRecord['outcome'] | 'failed', number> =
     { done: 0, unchanged: 0, refused: 0, failed: 0 }
