@@ -1,5 +1,5 @@
-// npm run bench:check: has a request become dearer? Compares what ours costs, as a multiple of the floor in the same
-// run, with the multiples that ratios.json keeps for this kind of processor; --keep writes them anew.
+// npm run bench:check: has a request become more expensive? Compares the cost of ours, as a multiple of the floor in the
+// same run, with the multiples that ratios.json keeps for this kind of processor; --keep writes them anew.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { runContest } from './contest.js'
@@ -30,17 +30,17 @@ if (values.keep) {
   writeFileSync(file, `${JSON.stringify({ ...all, [processor]: next }, null, 2)}\n`)
   console.log(show(ratios, kept))
 } else {
-  // Once more what is too dear: a machine may be busy for a minute.
-  const dear = listDear(ratios, kept)
-  if (dear.length > 0) {
-    const [names, chosen] = ['name', 'scenario'].map(key => [...new Set(dear.map(each => each[key]))])
+  // Measures expensive ones again: a machine may be busy for a minute.
+  const expensive = listExpensive(ratios, kept)
+  if (expensive.length > 0) {
+    const [names, chosen] = ['name', 'scenario'].map(key => [...new Set(expensive.map(each => each[key]))])
     const again = await measureRatios(names, chosen)
-    for (const { name, scenario } of dear) {
+    for (const { name, scenario } of expensive) {
       ratios[name][scenario] = Math.min(ratios[name][scenario], again[name][scenario])
     }
   }
   console.log(`${show(ratios, kept)}\n\nkept: ${how}`)
-  for (const { name, scenario } of listDear(ratios, kept)) {
+  for (const { name, scenario } of listExpensive(ratios, kept)) {
     console.log(`${name}: ${scenarios[scenario].title} costs more than ${allowed} × what was kept`)
     process.exitCode = 1
   }
@@ -57,7 +57,7 @@ async function measureRatios (names, chosen) {
 }
 
 /** Those that cost too much; what was never kept does not. */
-function listDear (ratios, kept) {
+function listExpensive (ratios, kept) {
   return list(ratios).filter(({ name, scenario, ratio }) => ratio > allowed * (kept[name]?.[scenario] ?? Infinity))
 }
 

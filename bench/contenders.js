@@ -1,4 +1,4 @@
-// Who is measured: the file in servers/, what it is told, what it takes part in, and which expert it is compared with.
+// Who is measured: the file in servers/, its settings, what it takes part in, and which expert it is compared with.
 const reads = ['page', 'numbered', 'one']
 const writes = ['operation']
 const all = [...reads, ...writes]

@@ -31,7 +31,7 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
   return rows
 }
 
-/** Another one begins in every round, so that nobody always comes after the same. */
+/** A different one begins in every round, so that none always runs after the same one. */
 function inTurn (cells, round) {
   const start = round % cells.length
   return [...cells.slice(start), ...cells.slice(0, start)]

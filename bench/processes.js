@@ -50,7 +50,7 @@ export async function ask (child, message) {
   return await answer
 }
 
-/** Those that are told to end; a process that ends otherwise is an error. */
+/** Processes that were asked to end; a process that ends otherwise is an error. */
 export async function endProcess (child) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')

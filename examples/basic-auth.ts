@@ -9,7 +9,7 @@ declare module 'fastify' {
   interface FastifyRequest { user: string }
 }
 
-// In earnest: hashed, and not in the source.
+// In production: hashed, and not in the source.
 const passwords = new Map([['ann', 'tea for two'], ['bob', 'coffee to go']])
 
 export const ownedDeals = deals.extend({

@@ -6,7 +6,7 @@ import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 
 interface Token { readonly client: string, readonly mayWrite: boolean }
 
-// Only what tokens hash to is kept, so that whoever reads this has none, and looking one up tells nothing by its time.
+// Only hashes are kept: reading this file reveals no token, and a lookup by hash has no timing that does.
 const tokens = new Map<string, Token>([
   [hash('reader-token'), { client: 'reports', mayWrite: false }],
   [hash('writer-token'), { client: 'shop', mayWrite: true }]

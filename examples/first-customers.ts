@@ -25,7 +25,7 @@ export async function loadFirstCustomers (
   named: string | undefined,
   signal?: AbortSignal
 ): Promise<void> {
-  // In this order: whoever finds customers of a load that is under way finds that too, or that it is finished.
+  // In this order: a process that finds customers of an unfinished load also finds that it is unfinished.
   const { items: [first] } = await customers.service({ storage }).find('', { limit: 1 })
   const { items: [begun] } = await loads.service({ storage }).find()
   if (first !== undefined && begun === undefined) return

@@ -27,7 +27,7 @@ export async function completeDueDeals (storage: Storage, day: string): Promise<
         // With the day in it: what is refused today stays refused today, and is tried again tomorrow.
         const command = `complete-${id}-${day}`
         const done = await book.run('complete', id, { comment: `Due before ${day}` }, { principal, command })
-        // Else somebody else was faster: another run of this job under the same id, or a person.
+        // Otherwise another run of this job with the same id, or a person, was faster.
         if (done.changed && !done.replayed) report.completed++
       } catch (error) {
         if (!(error instanceof Problem && ['wrong-state', 'not-found'].includes(error.code))) throw error

@@ -103,7 +103,7 @@ export function journalStorage (file: string): Storage {
   }
 }
 
-// Items are handed out as they are kept, so nobody may change them.
+// Items are returned as they are stored, so callers must not change them.
 function freeze<T> (value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
   return value

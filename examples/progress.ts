@@ -1,6 +1,6 @@
 /** How far something is, in the words that people read. @param elapsed milliseconds since it began */
 export function describeProgress (what: string, count: number, share: number, elapsed: number): string {
-  // Nobody knows how fast it is before it has begun.
+  // The rate is unknown before the first rows.
   if (share === 0) return `${count} ${what}`
   const left = elapsed * (1 - share) / share
   return `${count} ${what}, ${Math.floor(share * 100)} %, ${describeDuration(left)} left`

@@ -65,7 +65,7 @@ export function renamedFields (storage: Storage, family: string, names: Readonly
       )
     },
 
-    // Whoever opened the storage closes it.
+    // The code that opened the storage closes it.
     async close () {}
   }
 }

@@ -13,7 +13,7 @@ import { explainFailure, finishRequests } from './start-and-stop.js'
 import { openStorage } from './storage-from-url.js'
 
 const stopping = new AbortController()
-// Once: whoever is in a hurry sends it again.
+// Once: a second signal ends the process at once.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
 
 let app: FastifyInstance | undefined

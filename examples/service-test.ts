@@ -36,7 +36,7 @@ test('the same approval again changes nothing', async () => {
   assert.deepEqual((await book.log(id)).items.map(({ action }) => action), ['CreateDeal', 'ApproveDeal'])
 })
 
-test('somebody must have approved it', async () => {
+test('it must have been approved', async () => {
   const { book, id } = await makeDeal()
   await assert.rejects(book.run('approve', id, { by: '' }), {
     code: 'invalid-body',

@@ -11,7 +11,7 @@ const listening: Record<string, string> = {
 
 /** Why the server could not start, in one line. */
 export function explainFailure (error: unknown): string {
-  // What a client is told of a storage says nothing of the reason.
+  // Clients are not shown why a storage fails.
   if (error instanceof Problem && error.cause !== undefined) return explainFailure(error.cause)
   const { syscall, code = '', address, hostname, port, message } = error as Partial<NodeJS.ErrnoException & Where>
   const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? listening[code] : undefined
