@@ -1,4 +1,4 @@
-// npm run bench:check: has a request become more expensive? Compares the cost of ours, as a multiple of the floor in the
+// npm run bench:check: has a request become more expensive? Compares our cost, as a multiple of the floor in the
 // same run, with the multiples that ratios.json keeps for this kind of processor; --keep writes them anew.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

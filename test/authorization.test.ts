@@ -245,9 +245,9 @@ t.test('a write is checked before and after the change', async t => {
   )
   t.strictSame((await bob('GET', home)).json().items, [])
   const { id } = (await ann('POST', home, { name: 'a', price: 1, owner: 'ann' })).json()
-  t.equal((await bob('PUT', `${home}/${id}/give`, { to: 'bob' })).statusCode, 404, 'nobody takes what is not visible')
+  t.equal((await bob('PUT', `${home}/${id}/give`, { to: 'bob' })).statusCode, 404, 'what is not visible is not taken')
   const given = await ann('PUT', `${home}/${id}/give`, { to: 'bob' })
-  t.match(given.json(), { status: 403, type: 'urn:dealbook:problem:forbidden' }, 'and nobody gives it out of sight')
+  t.match(given.json(), { status: 403, type: 'urn:dealbook:problem:forbidden' }, 'and no caller gives it out of sight')
   t.match((await ann('GET', `${home}/${id}`)).json(), { owner: 'ann', revision: 1 })
   t.equal(
     (await ann('PUT', `${home}/${id}/commands/c1`, { action: 'GiveDeal', params: { to: 'bob' } })).statusCode,
@@ -314,7 +314,7 @@ t.test('replays belong to the principal that made them', async t => {
   }
   const guess = { action: 'HoldDeal', params: { reason: 'a guess' } }
   const first = await bob('PUT', `${home}/${id}/commands/c1`, guess)
-  t.match([first.statusCode, first.headers['idempotent-replayed']], [409, undefined], 'as under an id of nobody')
+  t.match([first.statusCode, first.headers['idempotent-replayed']], [409, undefined], 'as under an unused id')
   t.notMatch(first.body, /secret/)
   t.equal((await bob('PUT', '/rest/commands/c1', { deal: id, ...guess })).headers['idempotent-replayed'], 'true')
   t.equal((await bob('PUT', `${home}/${id}/commands/c1`, hold)).statusCode, 422, 'and now it is his')

@@ -94,7 +94,7 @@ t.test('what comes too late for its phase has it in the next turn', async t => {
   t.strictSame(notes, ['end of the turn', 'read'])
 })
 
-t.test('who reads on and on keeps nobody from writing, or from a turn', async t => {
+t.test('endless reads keep no other request from writing, or from a turn', async t => {
   const state = { reads: 0, isOver: false }
   const reading = (async () => {
     for (; !state.isOver; state.reads++) await wait('read')

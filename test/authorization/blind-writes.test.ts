@@ -58,7 +58,7 @@ t.test('who may write and not read is not shown the item, in any form or represe
       if (form.shows === 'deal') {
         t.strictSame([answer.body, answer.headers['content-location']], ['', `${home}/${id}`], name)
         t.equal(answer.headers.vary, 'Accept')
-        t.equal(answer.headers['preference-applied'], undefined, 'nobody has asked for that')
+        t.equal(answer.headers['preference-applied'], undefined, 'it was not requested')
       }
       const again = await app.inject(blindly({ ...request, headers: { ...request.headers, accept } }))
       t.equal(again.statusCode, form.shows === 'deal' ? 204 : 200, `${name}: nothing to change`)

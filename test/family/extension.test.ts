@@ -287,7 +287,7 @@ t.test('clashes are errors that say which', async t => {
       /the field "sort" is named like a query parameter/
     ],
     [
-      'a required field that nobody sends',
+      'a required field that clients cannot send',
       { fields: Type.Object({ region: Type.String() }) },
       /the field "region" needs a default, or must be optional, nullable, in create or set by initial/
     ],

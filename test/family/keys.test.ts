@@ -209,7 +209,7 @@ for (const { name, make } of storages) {
   })
 }
 
-t.test('what is wrong with a rule is told at definition', async t => {
+t.test('a flaw of a rule is an error at definition', async t => {
   const fields = Type.Object({
     id: Type.Integer(), number: Type.String(), customer: Type.Integer(), tags: Type.Optional(Type.Array(Type.String()))
   })

@@ -4,7 +4,7 @@ import { createDeal, dealsApp, home } from '../deals/app.js'
 
 const form = 'application/json, application/x-www-form-urlencoded'
 
-t.test('who sends what is not read is told what is', async t => {
+t.test('an unsupported media type is refused with the supported ones', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
   const { id } = await createDeal(app)

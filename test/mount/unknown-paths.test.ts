@@ -135,7 +135,7 @@ t.test('the host keeps its own routes and handlers, before and after', async t =
   t.equal((await app.inject('/rest/v1/deals')).statusCode, 200)
 })
 
-t.test('nobody is told before authorize was asked, nor past a hook', async t => {
+t.test('nothing is revealed before authorize was asked, nor past a hook', async t => {
   const app = startApp(t, {
     authorize (_request, { family, action, id }) {
       if (family === 'invoices') return
@@ -159,7 +159,7 @@ t.test('nobody is told before authorize was asked, nor past a hook', async t => 
   }
 })
 
-t.test('whatever the router is told, and wherever it is mounted', async t => {
+t.test('with every router option, and wherever it is mounted', async t => {
   const table: [options: Options, url: string][] = [
     [{ prefix: '' }, '/rest/v9/deals/1'],
     [{ prefix: '/' }, '/query/nope/1'],

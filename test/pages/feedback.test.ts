@@ -165,7 +165,7 @@ t.test('what cannot be undone is asked about first', async t => {
     t.match(refused.body, 'Not possible while the deal is cancelled.')
   })
 
-  await t.test('nobody is asked who sends it without a page', async t => {
+  await t.test('a request without a page is not asked to confirm', async t => {
     const { id } = await createDeal(app)
     const answer = await post(app, `${home}/${id}/cancellations`, { reason: 'r', amercement: '1' }, 'application/json')
     t.equal(answer.statusCode, 201)

@@ -63,7 +63,7 @@ t.test('a page offers what its reader may do, and nothing else', async t => {
   t.strictSame(await formsOf(app, page), [])
 })
 
-t.test('no page is taken for the one that somebody else saw, or the same person with other rights', async t => {
+t.test('no cached page is used for another person, or for the same person with other rights', async t => {
   const { app, id, judgeBy } = await pagesApp(t)
   const headers = { accept: 'text/html' }
   const { etag, 'last-modified': modified } = (await app.inject({ url: `${home}/${id}`, headers })).headers
@@ -135,7 +135,7 @@ t.test('a form that was refused by authorize is gone from its page', async t => 
   t.match(answer.body, '<dd dir="auto">because</dd>', 'what was entered is not lost')
 })
 
-t.test('without the form noun nothing is offered, and nobody asked', async t => {
+t.test('without the form noun nothing is offered, and authorize is not asked', async t => {
   const { app, id, intents } = await pagesApp(t, { forms: ['verb'] })
   t.strictSame(await formsOf(app, `${home}/${id}`), [])
   t.strictSame(intents.map(({ action }) => action), ['read'])

@@ -442,7 +442,7 @@ t.test('what HTML forbids is not in it', async t => {
   }
 })
 
-t.test('people are shown the page where a program is told what is missing', async t => {
+t.test('people see the page where a program gets the problem', async t => {
   const app = await dealsApp(memoryStorage(), { emptyList: 'not-found' })
   t.teardown(() => app.close())
   const page = await app.inject({ url: home, headers: { accept: 'text/html' } })
@@ -458,7 +458,7 @@ t.test('people are shown the page where a program is told what is missing', asyn
   t.match(refused.body, 'Name is required.')
 })
 
-t.test('who may not read the page is told why the form was refused', async t => {
+t.test('a person who may not read the page sees why the form was refused', async t => {
   const app = await dealsApp(memoryStorage(), {
     authorize: (_request, { action }) => {
       if (action === 'list') throw Object.assign(new Error('not for you'), { statusCode: 403 })

@@ -52,7 +52,7 @@ t.test('why the state does not allow an operation is said as the buttons say it'
     t.notMatch(body, 'is not allowed while')
   }
 
-  t.equal((await app.inject(put)).json().detail, plain, 'programs are told as before')
+  t.equal((await app.inject(put)).json().detail, plain, 'programs get the same as before')
   const { items } = (await app.inject(`${item}/commands`)).json<{ items: { problem?: { detail: string } }[] }>()
   t.strictSame(items.flatMap(({ problem }) => problem?.detail ?? []), [plain])
   await app.inject({ method: 'PUT', url: `${item}/cancel`, payload: { amercement: 1, reason: 'r' } })

@@ -123,7 +123,7 @@ t.test('what fails is logged without what was sent', async t => {
   t.notMatch(texts.join(''), 'SECRET')
 })
 
-t.test('onCommitted is told of every change after the commit, and of nothing else', async t => {
+t.test('onCommitted is called for every change after the commit, and for nothing else', async t => {
   const told: Committed[] = []
   const order: string[] = []
   const inner = memoryStorage()
@@ -238,7 +238,7 @@ t.test('the failure of onCommitted is logged, and fails nothing', async t => {
   }
 })
 
-t.test('nobody waits for onCommitted', async t => {
+t.test('a response does not wait for onCommitted', async t => {
   const app = await startDeals(t, { onCommitted: async () => await new Promise<void>(() => {}) })
   const { id } = await createDeal(app)
   t.equal((await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })).statusCode, 200)

@@ -66,7 +66,7 @@ async function createDeal (storage: Storage): Promise<{ readonly id: string }> {
   return (await deals.service({ storage }).create({ name: 'Tea', price: 100 })).item
 }
 
-t.test('a read that takes too long is 503, and the storage is told', async t => {
+t.test('a read that takes too long is 503, and its signal is aborted', async t => {
   const { storage, hang, letGo, signals } = hangingStorage()
   const app = await appOn(t, storage)
   const { id } = await createDeal(storage)
@@ -118,7 +118,7 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.strictSame(told, [])
   letGo()
   while (told.length < 1) await new Promise(resolve => setImmediate(resolve))
-  t.strictSame(told, ['HoldDeal'], 'the host is told of what was made after all')
+  t.strictSame(told, ['HoldDeal'], 'the host is notified of the late commit')
   const again = await app.inject(put as never)
   t.equal(again.headers['idempotent-replayed'], 'true')
   const deal = (await app.inject(`${home}/${id}`)).json()
@@ -146,7 +146,7 @@ t.test('what is read for the conditions of a grant has a deadline too', async t 
   t.match(command.json(), { status: 503, type: 'urn:dealbook:problem:timeout' })
   const again = await app.inject(create)
   t.equal(again.statusCode, 201, 'it was created')
-  t.equal(again.body, '', 'and nobody knows whether it may be shown')
+  t.equal(again.body, '', 'and it is unknown whether it may be shown')
 })
 
 t.test('the times are checked at boot', async t => {

@@ -60,7 +60,7 @@ const table: [hint: string, names: string][] = [
   ['', `age${'[a]'.repeat(100)}`]
 ]
 
-t.test('a parameter of another system is told what it is called here', async t => {
+t.test('a parameter of another system is refused with its name here', async t => {
   for (const [name, hint] of table.flatMap(([hint, names]) => names.split(' ').map(name => [name, hint] as const))) {
     const detail = detailOf(`${encodeURIComponent(name)}=1`)
     t.match(detail, `Unknown parameter "${name.slice(0, 50)}`)
@@ -79,7 +79,7 @@ t.test('what is said is right', async t => {
   for (const name of names) t.ok(grammar.filters.has(name), name)
 })
 
-t.test('an order of another system is told how it is said here', async t => {
+t.test('an order of another system is refused with its spelling here', async t => {
   const orders: [said: string, texts: string][] = [
     ['sort=-age', 'age:desc age.desc age+desc age,desc age:DESC age+descending -age:desc'],
     ['sort=age', 'age:asc age,asc +age'],

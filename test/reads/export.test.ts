@@ -298,7 +298,7 @@ t.test('a storage that fails at once is a problem', async t => {
   t.match(logged.join(''), 'no disk')
 })
 
-t.test('a storage that fails midway breaks the connection, so that nobody takes a part for the whole', async t => {
+t.test('a storage that fails midway breaks the connection, so that no client takes a part for the whole', async t => {
   const logged: string[] = []
   const { storage } = recordFinds(await storageOf(people(2000)), async count => {
     if (count === 3) throw new Error('no disk')

@@ -37,7 +37,7 @@ function listReads (id: string): { readonly url: string, readonly isList: boolea
 // What a query can be wrong by; every answer to it tells something of what is here.
 const wrong = ['nonsense=1', 'page=0', 'sort=nonsense', 'fields=nonsense', 'count=1', 'id.regex=(', '%zz', 'min-id=%00']
 
-t.test('nobody whom authorize refuses learns what a query may be, on any path', async t => {
+t.test('a refused caller learns nothing of queries, on any path', async t => {
   const asked: string[] = []
   const { app } = await makeApp(t, {
     authorize (request) {
@@ -72,7 +72,7 @@ t.test('the representation is negotiated before authorize is asked, on every pat
   t.equal(asked, 0)
 })
 
-t.test('who is let in is told what is wrong, before anything is read', async t => {
+t.test('an authorized caller learns what is wrong, before anything is read', async t => {
   const { app, storage } = await makeApp(t)
   const { id } = (await app.inject({ method: 'POST', url: home, payload: { name: 'tea', price: 1 } })).json()
   const payload = { action: 'HoldDeal', params: { reason: 'a' } }

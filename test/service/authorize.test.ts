@@ -68,7 +68,7 @@ t.test('a principal that authorize gives back counts in place of the call\'s', a
     t.equal(command.principal, name)
   }
   const { command } = await openBook(storage).create({ name: 'Tea', price: 5 })
-  t.notOk('principal' in command, 'without any, nobody stands in the log')
+  t.notOk('principal' in command, 'without any, the log has no principal')
 })
 
 t.test('a grant that cannot be is an error', async t => {

@@ -142,7 +142,7 @@ for (const { name, make } of storages) {
       t.equal((await ann('GET', `/rest/commands/${command}`)).statusCode, 200)
     })
 
-    t.test('whoever reads a log can follow it to every entry', async t => {
+    t.test('every reader of a log can follow it to every entry', async t => {
       const { app, ann, bob, nobody } = await openApp(storage, named)
       t.teardown(() => app.close())
       const id = await create(ann, 'ann')

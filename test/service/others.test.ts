@@ -40,7 +40,7 @@ for (const { name, make } of storages) {
         t.equal((await app.inject(`/accounts/${to}/commands?id=${String(received?.['id'])}`)).json().items.length, 1)
         t.equal((await app.inject(`/accounts/${to}/transfers`)).json().items.length, 1)
         t.match(told.map(({ id, revision, before, after }) => [id, revision, before?.['balance'], after?.['balance']]),
-          [[from, 2, 100, 70], [to, 2, 5, 35]], 'the host is told of both')
+          [[from, 2, 100, 70], [to, 2, 5, 35]], 'the host is notified of both')
         t.strictSame(new Set(told.map(({ command }) => command)), new Set([sent?.['id']]))
 
         const refusals: [string, object, number, object][] = [

@@ -78,7 +78,7 @@ testOverStorages(async (t, { book, storage, another }) => {
     t.equal(one + two, 300)
   })
 
-  t.test('ends where it is told to', async t => {
+  t.test('ends when its signal is aborted', async t => {
     await storage.commit(makeOld(100))
     const controller = new AbortController()
     const stopping: Storage = {

@@ -85,7 +85,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
     [{ type: 'insert', family: 'deals', item: deal }]
   ],
   [
-    'a change by somebody',
+    'a change by a principal',
     decided({
       context: { now, command: 'c-1', principal: 'ann', items: {} },
       decision: { outcome: 'done', after: changed }

@@ -134,7 +134,7 @@ testOverStorages(async (t, { book, storage }) => {
     await t.rejects(incomplete, { code: 'invalid-body', errors: [{ pointer: '/region' }] })
     const { item: { id } } = await service.create({ name: 'Tea', price: 1, region: 'north' })
     const { item } = await service.run('approve', id, {}, { principal: 'ann' })
-    t.match(item, { region: 'north', approvedBy: 'ann', revision: 2 }, 'it is told who asks')
+    t.match(item, { region: 'north', approvedBy: 'ann', revision: 2 }, 'it knows the principal')
     t.match(await service.run('hold', id, { reason: 'a' }), { item: { approvedBy: 'ann', held: true } })
     t.match((await service.find('region=north')).items, [{ id }])
     await t.rejects(service.run('approve', id, {}, { principal: 'bob' }), { code: 'wrong-state' })

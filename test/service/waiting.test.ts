@@ -81,7 +81,7 @@ t.test('so many wait in all, by whatever door they come to a storage', async t =
   t.strictSame(revisions, [4, 3, 3])
 })
 
-t.test('a hundred wait for one item where nobody says otherwise', async t => {
+t.test('a hundred wait for one item by default', async t => {
   const { storage, close, open } = makeGate()
   const book = openBook(storage)
   const id = await makeDeal(book)

@@ -6,7 +6,7 @@ import { createDeal, dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, testOverStorages } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {
-  t.test('commands are counted by what became of them, whoever ran them', async t => {
+  t.test('commands are counted by their outcome, from every caller', async t => {
     const id = await dealAfter(book, 'hold')
     const app = await dealsApp(storage)
     t.teardown(() => app.close())
@@ -106,7 +106,7 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
   }
   hangs = true
   await run('hold', { reason: 'a' })
-  t.strictSame(count(), [1, 0, 0], 'nobody knows yet')
+  t.strictSame(count(), [1, 0, 0], 'it is not known yet')
   await settle()
   t.strictSame(count(), [2, 0, 0], 'it was made')
   await run(`commands/${randomUUID()}`, { action: 'CompleteDeal', params: {} })

@@ -341,7 +341,7 @@ t.test('postgres: new ids are those of the table', async t => {
   t.equal(id, 22)
 })
 
-t.test('a column that must be given, and that no field has, is told at boot', async t => {
+t.test('a required column without a field is an error at boot', async t => {
   const { schema, open } = await openDump(t)
   const storage = open({ agents: { table: 'tickets', schema, columns: { email: 'title', revision: 'lock_version' } } })
   await agents.service({ storage }).find()

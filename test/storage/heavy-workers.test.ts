@@ -42,7 +42,7 @@ function watchWorkers (t: { teardown (end: () => Promise<unknown>): void }): Wor
 
 const heavy = 'sort=-name,age&age.ne=200&page=10'
 
-t.test('an error in a worker that nobody waits for takes nothing along', async t => {
+t.test('an error in an idle worker affects nothing else', async t => {
   const { storage } = await openFile(t, 10_000)
   const book = people.service({ storage })
   const started = watchWorkers(t)
@@ -56,7 +56,7 @@ t.test('an error in a worker that nobody waits for takes nothing along', async t
   t.equal(started.length, 2, 'there is another')
 })
 
-t.test('where the log of the database is long, nobody reads for a moment', async t => {
+t.test('where the log of the database is long, reads pause for a moment', async t => {
   const { storage } = await openFile(t, 10_000)
   const book = people.service({ storage })
   const started = watchWorkers(t)
@@ -77,7 +77,7 @@ t.test('where the log of the database is long, nobody reads for a moment', async
   t.equal(started.length, 3, 'the second began after the first')
 })
 
-t.test('a statement that nobody waits for is ended', async t => {
+t.test('a statement whose caller has gone is ended', async t => {
   // So many that it is asked in any case: at one row in four thousand.
   const { file } = await openFile(t, 100_000)
   const database = await openDatabase(file)

@@ -86,7 +86,7 @@ for (const [name, storage] of Object.entries(storages)) {
     t.ok(turns > 2, `${turns} turns for others meanwhile; bench/stalls.ts has the time`)
   })
 
-  t.test(`${name}: a line of bounded length, in which nobody is forgotten`, async t => {
+  t.test(`${name}: a queue of bounded length, in which none is forgotten`, async t => {
     const reads = await Promise.allSettled(Array.from({ length: 12 }, () => storage.find('customers', slow)))
     const refused = reads.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[]
     // One is at work, and two wait; a database may have done one before the last has come.
@@ -100,7 +100,7 @@ for (const [name, storage] of Object.entries(storages)) {
     await heavy
   })
 
-  t.test(`${name}: the line is 503 to clients, who are told when to come again`, async t => {
+  t.test(`${name}: a full queue is 503 with Retry-After`, async t => {
     const app = await serve(t, storage)
     const url = '/customers?sort=-children,age,-id&page=100&age.ne=200'
     const all = await Promise.all(Array.from({ length: 12 }, () => app.inject(url)))
@@ -171,7 +171,7 @@ t.test('sqlite: a worker that is at work when the storage is closed does not hol
   t.equal((await reading).statusCode, 503)
 })
 
-t.test('sqlite: whoever waits in line when the storage is closed starts no further worker', async t => {
+t.test('sqlite: reads that are queued when the storage is closed start no further worker', async t => {
   const storage = sqliteStorage({ file: join(folder, 'people.db'), maxHeavyReads: 1 })
   await serve(t, storage).then(app => app.ready())
   // So that the worker is within a statement when it has to go, which may not end the process.

@@ -88,7 +88,7 @@ for (const [name, open] of Object.entries(databases)) {
     const checked = reopen({ migrate: 'check' })
     t.equal(await writeMigration(checked, [strict]), '')
     await t.rejects(strict.service({ storage: checked }).create({ number: 'a' }), { code: 'taken' })
-    await t.rejects(off.create({ number: 'a', room: 7 }), { code: 'taken' }, 'whoever makes it, it is kept')
+    await t.rejects(off.create({ number: 'a', room: 7 }), { code: 'taken' }, 'it holds for every writer')
     await t.rejects(old.create({ number: 'a', room: 7 }), { code: 'constraint' }, 'for others it is a rule like any')
   })
 

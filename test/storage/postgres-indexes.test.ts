@@ -143,7 +143,7 @@ t.test('through pgbouncer, several that start together', needsPgbouncer, async t
   t.strictSame(await readIndexes(schema), wanted)
 })
 
-t.test('an index that somebody builds by hand is waited for', async t => {
+t.test('an index that is being built by hand is waited for', async t => {
   const { schema, open } = await makePeople(t)
   const client = new pg.Client({ connectionString })
   await client.connect()

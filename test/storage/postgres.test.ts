@@ -178,7 +178,7 @@ t.test('a table from before defaults: rows are filled, and the column has it fro
     { id: 1, revision: 1, place: 'it\'s \\here', notes: [] }, { id: 2, revision: 1, place: 'Rome', notes: [2] }
   ])
   await sql(`INSERT INTO "${schema}".visits (id, revision) VALUES (3, 1)`)
-  t.match(await storage.get('visits', 3), { place: 'it\'s \\here', notes: [] }, 'whoever inserts it')
+  t.match(await storage.get('visits', 3), { place: 'it\'s \\here', notes: [] }, 'for every writer')
   await sql(`UPDATE "${schema}".visits SET place = NULL WHERE id = 3`)
   await open().prepare(visits)
   t.match(await storage.get('visits', 3), { place: 'it\'s \\here' }, 'looked for where there is an index')
@@ -382,7 +382,7 @@ t.test('overtaken while it waits, a commit is decided by what is there then', as
   t.same((await storage.find('notes', query())).items.map(item => item['text']), ['theirs'])
 })
 
-t.test('a row that somebody keeps locked holds up commits to that row only', async t => {
+t.test('a locked row holds up commits to that row only', async t => {
   const { schema, open } = fresh(t)
   const storage = open({ statementTimeout: 1000 })
   await storage.prepare(things)

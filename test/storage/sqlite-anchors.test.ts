@@ -48,7 +48,7 @@ const steps = fc.array(fc.oneof(
 
 let files = 0
 
-t.test('pages by number are right, whoever writes', async t => {
+t.test('pages by number are right, whichever process writes', async t => {
   await fc.assert(fc.asyncProperty(steps, async steps => {
     const file = join(folder, `${++files}.db`)
     const writers = [open({ file }), open({ file })]

@@ -18,7 +18,7 @@ t.test('all that search in one turn of the event loop share its time', async t =
   t.notOk(new Turn().isOver, 'the next turn has its own')
 })
 
-t.test('whoever lets others go on comes to his end, though they use up every turn', async t => {
+t.test('work that yields is finished, though others use up every turn', async t => {
   const state = { isOver: false, turns: 0 }
   const search = async () => {
     const turn = new Turn()

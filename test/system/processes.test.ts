@@ -62,7 +62,7 @@ async function checkCommands (t: Test, { send }: Pair): Promise<void> {
   const command = { deal, action: 'ChangeDealPrice', params: { newPrice: 1, reason: 'once' } }
   const same = await many(100, n => send(n, 'PUT', '/rest/commands/once', command))
   t.equal(same.filter(({ status }) => status === 201).length, 1, 'one command id: one is the first')
-  t.equal(same.filter(({ status }) => status === 200).length, 99, 'and all others are told so')
+  t.equal(same.filter(({ status }) => status === 200).length, 99, 'and all others get 200')
   t.equal(new Set(same.map(({ text }) => text)).size, 1, 'in the same words')
   t.equal(await revision(), 2, 'and it was done once')
 
@@ -98,7 +98,7 @@ async function checkKeys (t: Test, { send }: Pair): Promise<void> {
   const headers = { 'idempotency-key': 'another key' }
   const keyed = await many(40, n => send(n, 'POST', '/bills', { number: 'two', customer }, headers))
   t.strictSame(new Set(keyed.map(({ status, body }) => `${status} ${String(body['id'])}`)).size, 1,
-    'one key, one bill, and all are told of it')
+    'one key, one bill, and every response has it')
   t.equal(keyed[0]?.status, 201)
 
   for (let round = 0; round < 12; round++) {

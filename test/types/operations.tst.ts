@@ -147,7 +147,7 @@ describe('an operation in a family', () => {
   })
 })
 
-describe('what onCommitted is told', () => {
+describe('what onCommitted receives', () => {
   test('items of the family', () => {
     Fastify().register(deals, {
       storage: memoryStorage(),
