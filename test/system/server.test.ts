@@ -142,3 +142,20 @@ t.test('a load that met a bad row goes on when the row is fixed, with other sett
   server.stop('SIGINT')
   t.equal(await server.ended, 0)
 })
+
+t.test('what is wrong at the start is one line, and ends with 1', async t => {
+  const dir = t.testdir({})
+  const table: [env: Record<string, string>, line: RegExp][] = [
+    [{ PORT: 'http' }, /^PORT is "http", but must be an integer from 0 to 65535$/],
+    [{ VERSION: 'a b' }, /^fastify-dealbook, deals: the option "version" must be a URL-safe word, such as "v1".*$/],
+    [{ STORAGE: `sqlite:${dir}/nowhere/a.db` }, /^SQLite, .*\/nowhere\/a\.db: .*unable to open database file$/],
+    [{ STORAGE: 'postgres://ann:secret@localhost:1/crm' }, /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED.*$/]
+  ]
+  await Promise.all(table.map(async ([env, line]) => {
+    const { message } = await startExample(t, env).then(() => ({ message: 'it runs' }), (error: Error) => error)
+    const [, code, output = ''] = /^it ended with (\w+): (?:1000 customers loaded\n)?([^]*)\n$/.exec(message) ?? []
+    t.equal(code, '1', JSON.stringify(env))
+    t.match(output, line)
+    t.notMatch(output, /\n|secret/)
+  }))
+})
