@@ -3,8 +3,7 @@ import type { Reference } from '../sql/definitions.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
-import type { Statement } from './connections.js'
-import { postgresDialect as dialect } from './dialect.js'
+import { postgresDialect as dialect, writeLiteral } from './dialect.js'
 import type { Write } from './writer.js'
 import { nameReference } from './writer.js'
 
@@ -205,14 +204,12 @@ function cast (row: string, { name, present }: Column, { equatedAs }: Column): s
  * Locks what is to be deleted and may be referred to, in one order of families. The statement after it sees all that
  * refers to it: a commit that made such a reference has held a lock on it until then.
  */
-export function lockReferred (rows: readonly BatchRow[]): Statement[] {
+export function lockReferred (rows: readonly BatchRow[]): string[] {
   const ids = new Map<Layout, Id[]>()
   for (const { write: { layout, id, referrers } } of rows) {
     if (referrers.length > 0) ids.set(layout, [...ids.get(layout) ?? [], id])
   }
-  return [...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1).map(([{ table, id }, values]) => ({
-    text: `SELECT 1 FROM ${table} WHERE ${id.equated} = ANY (${dialect.parameter(1, `${id.equatedAs}[]`)}) ` +
-      `ORDER BY ${id.equated} FOR UPDATE`,
-    values: [values]
-  }))
+  return [...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1).map(([{ table, id }, values]) =>
+    `SELECT 1 FROM ${table} WHERE ${id.equated} = ANY (${writeLiteral(values)}::${id.equatedAs}[]) ` +
+    `ORDER BY ${id.equated} FOR UPDATE`)
 }

@@ -10,8 +10,6 @@ import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
 
 const maxRows = 1000
-// Milliseconds that commits wait for a lock: longer than other processes need one, and too short to be noticed.
-const lockTimeout = 100
 
 /** A commit that is to be answered. */
 interface PendingCommit {
@@ -203,11 +201,12 @@ export class CommitQueue {
       const text = writeBatch(tables)
       return { text, name: this.connections.names.make(text) }
     })
-    const statements = [...lockReferred(rows), { text, name, values: tables.map(({ json }) => json) }]
+    const locks = lockReferred(rows)
+    const statement = { text, name, values: tables.map(({ json }) => json) }
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
     let refused: unknown[][]
     try {
-      refused = await this.connections.retry(deadline, () => this.connections.write(statements, lockTimeout))
+      refused = await this.connections.retry(deadline, () => this.connections.write(locks, statement))
     } catch (error) {
       const [only, ...others] = batch as [PendingCommit, ...PendingCommit[]]
       // Of several commits it is not known whose data it was.

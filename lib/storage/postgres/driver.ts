@@ -28,6 +28,8 @@ export interface PostgresQuery {
   values?: unknown[]
   name?: string
   rowMode?: 'array'
+  /** Milliseconds after which the answer is no longer waited for. */
+  query_timeout?: number
   types?: { getTypeParser: () => (value: string) => unknown }
 }
 

@@ -1,21 +1,16 @@
-import { isPlain } from '../../core/storage/conditions.js'
-import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
+import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
+import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import { Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
-import type { CandidateQuery } from '../sql/pattern-search.js'
-import { searchPatterns } from '../sql/pattern-search.js'
+import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { ReadStatements } from './statements.js'
 import { canWriteJson } from './statements.js'
 import { canHave, fitQuery } from './types.js'
 
-// Rows of the first part of a search with patterns, and of the largest: most pages are full after a few.
-const firstPart = 250
-const largestPart = 4000
 // More rows than that take long to be passed over.
 const maxSkip = 60_000
 // Milliseconds for which the size of a table is taken to be as it was.
@@ -82,29 +77,28 @@ export class TableReader {
     }
   }
 
+  /**
+   * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The server hands over
+   * what the other conditions leave, in the wanted order and only the columns that matter; then the items of the page.
+   */
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const turn = new Turn(signal, this.line)
+    const searches = query.where.filter(condition => !isPlain(condition))
+    const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])
+    const columns = [...fields].map(field => getColumn(this.layout, field))
+    const decode = makeRowDecoder(columns, dialect)
+    const matches = new FirstMatches({ ...query, order: [] })
+    const where = query.where.filter(isPlain)
+    const leave = await this.line.enter(signal)
+    const turn = new Turn(signal)
     try {
-      return await searchPatterns(this, dialect, query, turn)
+      await this.statements.scan({ where, order: query.order }, columns, signal, rows =>
+        // The texts are not needed any more, and may be long.
+        collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) => matches.add({ id } as Stored)))
     } finally {
-      turn.end()
+      leave()
     }
-  }
-
-  /** The rows that patterns are then matched with. */
-  async * readCandidates ({ where, order, columns }: CandidateQuery, turn: Turn): AsyncGenerator<unknown[][]> {
-    const op = order[0]?.descending === true ? 'lt' : 'gt'
-    const decode = dialect.decode[this.layout.id.kind]
-    let after: Condition[] = []
-    for (let limit = firstPart; ; limit = Math.min(largestPart, limit * 2)) {
-      const part = { where: [...where, ...after], order, limit, offset: 0 }
-      const rows = await this.statements.readRows(part, columns, { signal: turn.signal, isHeavy: true })
-      yield rows
-      if (rows.length < limit) return
-      const last = rows.at(-1)?.[0]
-      after = [{ field: 'id', op, value: (decode === undefined ? last : decode(last)) as Id }]
-      await turn.pass()
-    }
+    const { items, ...total } = matches.toPage()
+    return { items: await this.getMany(items.map(({ id }) => id)), ...total }
   }
 
   /** Whether a read of a large table takes long, as far as can be seen: no index serves its order, or its filters. */
@@ -140,4 +134,9 @@ export class TableReader {
     }
     return !this.#isSmall
   }
+}
+
+// One at a time: to decode all of them at once would hold up other requests.
+function * decodeRows (rows: Iterable<unknown[]>, decode: (row: unknown[]) => Stored): Iterable<Stored> {
+  for (const row of rows) yield decode(row)
 }

@@ -4,6 +4,7 @@ import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, makeRowDecoder } from '../sql/layout.js'
+import type { TakePart } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
 import type { Reading, ReadQueue } from './read-queue.js'
 import { KeptText } from './read-queue.js'
@@ -67,15 +68,24 @@ export class ReadStatements {
   }
 
   async readItems (select: Select, reading: Reading): Promise<Stored[]> {
-    return (await this.readRows(select, this.layout.columns, reading)).map(this.#decode)
+    const kept = this.#texts.get(makeKey(select, ''), () =>
+      // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
+      this.#keep(clauses => `SELECT ${listSelected(this.layout.columns)} FROM ${this.#writePage(clauses, select)}` +
+        clauses.orderBy(select.order), isStable(select), false))
+    return (await this.#run(kept, this.#encode(select), reading)).map(this.#decode)
   }
 
-  async readRows (select: Select, columns: readonly Column[], reading: Reading): Promise<unknown[][]> {
-    const kept = this.#texts.get(makeKey(select, makeColumnsKey(columns)), () =>
-      // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
-      this.#keep(clauses => `SELECT ${listSelected(columns)} FROM ${this.#writePage(clauses, select)}` +
-        clauses.orderBy(select.order), isStable(select), false))
-    return await this.#run(kept, this.#encode(select), reading)
+  /** Reads all rows, part by part, until `take` has enough. */
+  async scan (
+    { where, order }: Pick<Select, 'where' | 'order'>,
+    columns: readonly Column[],
+    signal: AbortSignal | undefined,
+    take: TakePart
+  ): Promise<void> {
+    const clauses = new ClauseBuilder(this.layout, dialect)
+    const matching = `${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
+    const kept = new KeptText(`SELECT ${listSelected(columns)} FROM ${matching}`, undefined, false)
+    await this.#run(kept, encodeParameters(this.layout, dialect, where), { signal, isHeavy: true, take })
   }
 
   /** The rows as JSON made by the server, but for the last that the limit allows: that one tells that there is more. */
