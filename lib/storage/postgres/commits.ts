@@ -1,8 +1,7 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import type { BatchRow } from './batch-statement.js'
-import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatches, writeBatch } from './batch-statement.js'
 import type { Connections } from './connections.js'
 import { explainRefusal } from './constraints.js'
 import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
@@ -19,6 +18,9 @@ interface PendingCommit {
   readonly deadline: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
+  /** Whether its items are locked for commits after it: it is under way, or goes alone. */
+  isTaken: boolean
+  isAlone: boolean
 }
 
 /** Commits to one set of families, or those that go alone. */
@@ -28,7 +30,6 @@ interface CommitLine {
   /** How many batches are under way, and how many may be. */
   running: number
   readonly most: number
-  isCalled: boolean
   /** Of a set of families: how many are not answered yet, and how many of these go alone. */
   size: number
   alone: number
@@ -54,11 +55,10 @@ export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
   readonly #lines = new Map<string, CommitLine>()
   readonly #alone: CommitLine
-  /** The items of commits that are under way, or go alone. */
-  readonly #underWay = new Set<string>()
+  /** The items of commits that are taken. */
+  readonly #taken = new Set<string>()
   #running = 0
   #waiting = 0
-  #size = 0
   #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
@@ -68,7 +68,7 @@ export class CommitQueue {
   }
 
   get isIdle (): boolean {
-    return this.#size === 0
+    return this.#waiting + this.#running === 0
   }
 
   metrics (): Readonly<Record<string, number>> {
@@ -77,34 +77,29 @@ export class CommitQueue {
 
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const line = this.#getLine(nameFamilies(writes))
+      const families = this.#getLine(nameFamilies(writes), 1)
       const { maxWaiting, timeout } = this.limits
       // Those that a lock holds up may fill half of the queue, so that there is room for others.
-      if (this.#waiting >= maxWaiting || (line.alone > 0 && line.size >= maxWaiting / 2)) {
+      if (this.#waiting >= maxWaiting || (families.alone > 0 && families.size >= maxWaiting / 2)) {
         this.#counts.addRefusal()
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
-      line.pending.push({ writes, families: line, deadline: performance.now() + timeout, resolve, reject })
-      line.size++
+      const deadline = performance.now() + timeout
+      families.pending.push({ writes, families, deadline, resolve, reject, isTaken: false, isAlone: false })
+      families.size++
       this.#waiting++
-      this.#size++
       this.connections.watch()
-      if (line.isCalled) return
-      line.isCalled = true
-      process.nextTick(() => { this.#call(line) })
+      if (families.pending.length === 1) process.nextTick(() => { this.#call(families) })
     })
   }
 
-  #getLine (name: string, most = 1): CommitLine {
+  #getLine (name: string, most: number): CommitLine {
     let line = this.#lines.get(name)
-    if (line === undefined) {
-      this.#lines.set(name, line = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 })
-    }
+    if (line === undefined) this.#lines.set(name, line = { name, pending: [], running: 0, most, size: 0, alone: 0 })
     return line
   }
 
   #call (line: CommitLine): void {
-    line.isCalled = false
     while (line.pending.length > 0 && line.running < line.most && this.#running < this.limits.connections) {
       const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
       // Where all wait for items of others, they are called when those are done.
@@ -116,15 +111,11 @@ export class CommitQueue {
     }
   }
 
-  #callAll (): void {
-    for (const line of this.#lines.values()) if (line.pending.length > 0) this.#call(line)
-  }
-
   #takeBatch (line: CommitLine): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
-    const taken = new Set<string>()
+    const changed = new Set<string>()
     // All parts of a statement see the data as it was when it began, so no commit may refer to what another one in it
     // makes or deletes.
     const used = new Set<string>()
@@ -133,10 +124,10 @@ export class CommitQueue {
     for (const commit of line.pending) {
       const { writes } = commit
       const isFree = writes.every(({ key, uses, isReferred }) =>
-        !taken.has(key) && !this.#underWay.has(key) && !(isReferred && used.has(key)) &&
+        !changed.has(key) && !this.#taken.has(key) && !(isReferred && used.has(key)) &&
         !uses.some(each => referred.has(each)))
       for (const { key, uses, isReferred } of writes) {
-        taken.add(key)
+        changed.add(key)
         for (const each of uses) used.add(each)
         if (isReferred) referred.add(key)
       }
@@ -146,85 +137,78 @@ export class CommitQueue {
       } else left.push(commit)
     }
     line.pending = left
-    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
+    for (const commit of batch) {
+      commit.isTaken = true
+      for (const { key } of commit.writes) this.#taken.add(key)
+    }
     return batch
   }
 
   async #run (line: CommitLine, batch: readonly PendingCommit[]): Promise<void> {
-    const isAlone = line === this.#alone
-    if (!isAlone) this.#counts.addBatch(batch.length)
-    let parted: readonly PendingCommit[] = []
+    if (line !== this.#alone) this.#counts.addBatch(batch.length)
     try {
-      await this.#commit(batch)
+      const refusals = await this.#commit(batch)
+      for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
     } catch (error) {
       const now = performance.now()
+      const isLocked = isLockTimeout(error)
       // Where the server refused the data of one commit, the others must not suffer for it.
-      const isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
-      if (isParted) parted = batch.filter(({ deadline }) => deadline > now)
-      const failure = isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
-      for (const commit of batch) if (!parted.includes(commit)) commit.reject(failure)
+      const isParted = isLocked || (batch.length > 1 && isAboutOne(error))
+      const failure = isLocked || getCode(error) === statementTimedOut ? makeTimeout() : error
+      for (const commit of batch) {
+        if (isParted && commit.deadline > now) this.#goAlone(commit)
+        else this.#settle(commit, failure)
+      }
     }
     line.running--
     this.#running--
     // Behind the others, so that they take turns where there are few connections.
     this.#lines.delete(line.name)
     this.#lines.set(line.name, line)
-    this.#part(parted, isAlone)
-    this.#end(parted.length === 0 ? batch : batch.filter(commit => !parted.includes(commit)), isAlone)
+    this.#callAll()
   }
 
-  /** Lets commits go alone, after those that do already. */
-  #part (commits: readonly PendingCommit[], areAlone: boolean): void {
-    this.#alone.pending.push(...commits)
-    this.#waiting += commits.length
-    if (areAlone) return
-    this.#aloneTotal += commits.length
-    for (const { families } of commits) families.alone++
+  #callAll (): void {
+    for (const line of this.#lines.values()) this.#call(line)
   }
 
-  /** Makes commits together, in one statement and one transaction, and answers each for itself. */
-  async #commit (batch: readonly PendingCommit[]): Promise<void> {
-    const rows: BatchRow[] = []
-    const byFamily = new Map<string, BatchRow[]>()
-    for (const [c, { writes }] of batch.entries()) {
-      for (const write of writes) {
-        const row = { n: rows.length, c, write }
-        rows.push(row)
-        const others = byFamily.get(write.layout.family)
-        if (others === undefined) byFamily.set(write.layout.family, [row])
-        else others.push(row)
-      }
-    }
-    // Always in one order of families, so that no two processes wait for each other.
-    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+  /** Lets a commit go alone, after those that do already. */
+  #goAlone (commit: PendingCommit): void {
+    this.#alone.pending.push(commit)
+    this.#waiting++
+    if (commit.isAlone) return
+    commit.isAlone = true
+    commit.families.alone++
+    this.#aloneTotal++
+  }
+
+  #settle ({ writes, families, isTaken, isAlone, resolve, reject }: PendingCommit, error: unknown): void {
+    if (isTaken) for (const { key } of writes) this.#taken.delete(key)
+    families.size--
+    if (isAlone) families.alone--
+    if (error === undefined) resolve()
+    else reject(error)
+  }
+
+  /** Makes commits together, in one statement and one transaction, and returns why some are refused, by their index. */
+  async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
+    const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const { text, name } = this.#texts.get(describeBatch(tables), () => {
       const text = writeBatch(tables)
       return { text, name: this.connections.names.make(text) }
     })
-    const locks = lockReferred(rows)
+    const locks = lockReferred(batch.flatMap(({ writes }) => writes))
     const statement = { text, name, values: tables.map(({ json }) => json) }
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
-    let refused: unknown[][]
     try {
-      refused = await this.connections.retry(deadline, () => this.connections.write(locks, statement))
+      const refused = await this.connections.retry(deadline, () => this.connections.write(locks, statement))
+      // One row is about the batch itself.
+      return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
-      const [only, ...others] = batch as [PendingCommit, ...PendingCommit[]]
       // Of several commits it is not known whose data it was.
-      throw others.length > 0 || isUndone(error)
-        ? error
-        : await explainRefusal(error, only.writes, this.connections.run)
+      if (batch.length > 1 || isUndone(error)) throw error
+      throw await explainRefusal(error, batch[0]?.writes ?? [], this.connections.run)
     }
-    answer(batch, rows, refused as [string, string | null][])
-  }
-
-  #end (commits: readonly PendingCommit[], wereAlone: boolean): void {
-    for (const { writes, families } of commits) {
-      for (const { key } of writes) this.#underWay.delete(key)
-      families.size--
-      if (wereAlone) families.alone--
-    }
-    this.#size -= commits.length
-    this.#callAll()
   }
 
   /** Refuses what has waited for too long. */
@@ -234,16 +218,17 @@ export class CommitQueue {
       if (late.length === 0) continue
       line.pending = line.pending.filter(({ deadline }) => deadline >= now)
       this.#waiting -= late.length
-      for (const { reject } of late) {
+      for (const commit of late) {
         this.#counts.addRefusal()
-        reject(makeTimeout())
+        this.#settle(commit, makeTimeout())
       }
-      // Of those that were not under way, others may have the items.
-      this.#end(line === this.#alone ? late : late.map(commit => ({ ...commit, writes: [] })), line === this.#alone)
+      this.#callAll()
     }
-    return this.#size > 0
+    return !this.isIdle
   }
 }
+
+const none: ReadonlyMap<number, Error> = new Map()
 
 /** The same for all commits to the same families. */
 function nameFamilies (writes: readonly Write[]): string {
@@ -252,27 +237,19 @@ function nameFamilies (writes: readonly Write[]): string {
   return [...names].sort().join('\n')
 }
 
-/** @param refused the number of each write that was refused, and the reference that is broken */
-function answer (
-  batch: readonly PendingCommit[],
-  rows: readonly BatchRow[],
-  refused: readonly (readonly [string, string | null])[]
-): void {
-  const reasons = new Map<number, { readonly rank: number, readonly error: Error }>()
-  for (const [n, broken] of refused) {
+/** The number of a write that was refused, and the reference that is broken. */
+type Refused = readonly [n: string, broken: string | null]
+
+function listRefusals (batch: readonly PendingCommit[], refused: readonly Refused[]): Map<number, Error> {
+  const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write })))
+  const errors = new Map<number, Error>()
+  // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+  const rank = ([n, broken]: Refused): number => Number(n) + (broken === null ? 0 : rows.length)
+  for (const [n, broken] of refused.toSorted((a, b) => rank(a) - rank(b))) {
     const row = rows[Number(n)]
-    // One row is about the batch itself.
-    if (row === undefined) continue
-    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
-    const rank = row.n + (broken === null ? 0 : rows.length)
-    const isFirst = rank < (reasons.get(row.c)?.rank ?? Infinity)
-    if (isFirst) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
+    if (row !== undefined && !errors.has(row.c)) errors.set(row.c, makeRefusal(row.write, broken))
   }
-  for (const [c, { resolve, reject }] of batch.entries()) {
-    const reason = reasons.get(c)
-    if (reason === undefined) resolve()
-    else reject(reason.error)
-  }
+  return errors
 }
 
 function makeTimeout (): BusyError {

@@ -78,8 +78,6 @@ interface TableReads {
   pending: PendingRead[]
   /** How many connections they have. */
   held: number
-  /** Whether they are to be sent in this turn. */
-  isCalled: boolean
 }
 
 /** Reads that are on their way. */
@@ -128,7 +126,7 @@ export class ReadQueue {
     return new Promise((resolve, reject) => {
       if (this.waiting >= maxWaiting) return reject(new BusyError(tooMany))
       let table = this.#tables.get(name)
-      if (table === undefined) this.#tables.set(name, table = { pending: [], held: 0, isCalled: false })
+      if (table === undefined) this.#tables.set(name, table = { pending: [], held: 0 })
       const since = performance.now()
       this.#add(table, { kept, values, reading, since, resolve, reject, isLate: false, attempts: 0 })
     })
@@ -137,8 +135,8 @@ export class ReadQueue {
   #add (table: TableReads, read: PendingRead): void {
     table.pending.push(read)
     this.waiting++
-    if (table.isCalled) return
-    table.isCalled = true
+    // The others are sent with the first, or when there is a connection.
+    if (table.pending.length > 1) return
     this.connections.watch()
     // Those of one burst come before the next tick, those of other sockets within this turn.
     if (this.#held === 0) process.nextTick(() => { this.#call(table) })
@@ -146,7 +144,6 @@ export class ReadQueue {
   }
 
   #call (table: TableReads): void {
-    table.isCalled = false
     if (table.pending.length === 0) return
     // One table has at most as many as it leaves to others: its reads may all wait for one lock.
     const left = this.maxHeld - this.#held
