@@ -24,7 +24,7 @@ import { Migration } from './migrate.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
 import { ReadStatements } from './statements.js'
-import { applyIndexes, readColumns, readUniqueColumns } from './tables.js'
+import { listIndexed, readColumns, readUniqueColumns } from './tables.js'
 import { checkTypes, mappableTypes } from './types.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
@@ -145,21 +145,18 @@ async function openConnection (
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
   const line = new HeavyReadQueue({ ...settings.line, maxHeavyReads })
-  const migration = new Migration(connections, settings, size)
+  const migration = new Migration(connections, settings, size > 1)
 
   return {
     layOut: (shape, mapping) => layOutTable(connections.run, shape, mapping, settings.schema),
     listMissing: layout => migration.listMissing(layout),
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
-    async openTable (given) {
-      const { layout, indexed } = await applyIndexes(connections.run, given)
-      return {
-        layout,
-        reader: new TableReader(new ReadStatements(reads, layout), indexed, line),
-        writer: layout.writable ? new TableWriter(layout) : undefined
-      }
-    },
+    openTable: async layout => ({
+      layout,
+      reader: new TableReader(new ReadStatements(reads, layout), await listIndexed(connections.run, layout), line),
+      writer: layout.writable ? new TableWriter(layout) : undefined
+    }),
     commit: writes => commits.add(writes),
     async idle () {
       while (!reads.isIdle || !commits.isIdle) await delay(5)

@@ -4,12 +4,6 @@ import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 
-/** An order along an index. */
-export interface IndexOrder extends Order {
-  /** Whether all rows have the same in the field, or their order does not matter: it only leads to the index. */
-  readonly isGiven?: boolean
-}
-
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {
   #parameters = 0
@@ -27,15 +21,14 @@ export class ClauseBuilder {
   }
 
   /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
-  orderBy (order: readonly IndexOrder[], byKey = false): string {
-    const terms = order.flatMap(({ field, descending, isGiven }) => {
+  orderBy (order: readonly Order[], byKey = false): string {
+    const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
       const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
       const write = (term: string): string => prefix + term + (descending ? ' DESC' : '') + absent
-      if (!column.isCut) return write(column.compared)
-      const begins = write(this.#begin(column.compared))
-      return isGiven === true ? begins : [begins, write(column.compared)]
+      const exact = write(column.compared)
+      return column.isCut ? [write(this.#begin(column.compared)), exact] : exact
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
@@ -112,7 +105,7 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
 export function makeTextKey (
   dialect: Dialect,
   conditions: readonly Condition[],
-  order: readonly IndexOrder[] = []
+  order: readonly Order[] = []
 ): string {
   let key = ''
   for (const condition of conditions) {
@@ -127,9 +120,7 @@ export function makeTextKey (
     if (condition.op === 'null') key += condition.is
     key += '\n'
   }
-  for (const { field, descending, isGiven } of order) {
-    key += (descending ? '-' : '+') + (isGiven === true ? '=' : '') + field
-  }
+  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
   return key
 }
 

@@ -2,7 +2,7 @@ import { errorCodes } from '../../core/errors.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storage.js'
 import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
-import { quoteName, toSnakeCase } from './dialect.js'
+import { indexedLength, quoteName, toSnakeCase } from './dialect.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -50,7 +50,7 @@ export interface Layout {
   readonly writable: boolean
   readonly columns: readonly Column[]
   readonly id: Column
-  /** Rows of field names. */
+  /** Rows of fields that a table of our own has an index for. */
   readonly indexes: readonly (readonly string[])[]
   /** Rows of fields whose values together are there once at most. */
   readonly unique: readonly (readonly string[])[]
@@ -97,14 +97,33 @@ let layoutsMade = 0
 /** The layout of a family in a table of our own. */
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
+  const indexes = listIndexRows(shape, dialect)
   const columns = shape.fields.map(field => {
     const name = toSnakeCase(field.name)
     const other = fieldsByColumn.get(name)
     if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
     fieldsByColumn.set(name, field.name)
-    return makeColumn(field, name, dialect)
+    const isCut = dialect.beginning !== undefined && isText(field) && (field.maxLength ?? Infinity) > indexedLength &&
+      indexes.some(row => row.includes(field.name))
+    const { kind } = field
+    return { field, kind, name, isFilled: false, isCut, ...dialect.writeColumn(quoteName(name), kind) }
   })
-  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false })
+  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
+}
+
+/** What keeps values unique finds them too, unless it has digests of texts that may be too long for an index. */
+function listIndexRows ({ fields, indexes, unique = [] }: FamilyShape, dialect: Dialect): (readonly string[])[] {
+  const isFound = (row: readonly string[]): boolean => dialect.beginning === undefined ||
+    !fields.some(({ name, kind }) => kind === 'string' && row.includes(name))
+  const found = unique.filter(isFound).map(row => row.join())
+  const rows = indexes.filter(row => !found.includes(row.join()))
+  for (const row of unique) if (!isFound(row) && !rows.some(([first]) => first === row[0])) rows.push(row)
+  return rows
+}
+
+/** Whether it may be any text. Ids are short, and so are the values of an enumeration. */
+export function isText ({ name, kind, values }: Field): boolean {
+  return kind === 'string' && values === undefined && name !== 'id'
 }
 
 /** The layout of a family in a table that somebody else made, with these columns. */
@@ -131,7 +150,7 @@ export function layOutMappedTable (
     if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
+  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true, indexes: [] })
   if (shape.creates === true && layout.writable) checkRequired(layout, present)
   return layout
 }
@@ -149,7 +168,7 @@ function checkRequired ({ family, tableName, columns }: Layout, present: Readonl
 function makeLayout (
   shape: FamilyShape,
   columns: readonly Column[],
-  { name, schema, mapped }: { readonly name: string, readonly schema: string | undefined, readonly mapped: boolean }
+  { name, schema, mapped, indexes }: Pick<Layout, 'mapped' | 'indexes'> & { name: string, schema: string | undefined }
 ): Layout {
   const id = columns.find(({ field }) => field.name === 'id')
   if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
@@ -163,15 +182,10 @@ function makeLayout (
     writable: revision?.name !== undefined,
     columns,
     id,
-    indexes: shape.indexes,
+    indexes,
     unique: shape.unique ?? [],
     references: shape.references ?? {}
   }
-}
-
-function makeColumn (field: Field, name: string, dialect: Dialect): Column {
-  const { kind } = field
-  return { field, kind, name, isFilled: false, isCut: false, ...dialect.writeColumn(quoteName(name), kind) }
 }
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {

@@ -196,10 +196,10 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const table = { database, layout, present, indexes }
   const statements = present.size === 0 ? [create(layout)] : layout.columns.flatMap(column => mendColumn(table, column))
   const there = new Set(indexes.map(({ name }) => name))
-  for (const [{ name, terms }] of listIndexes(layout, sqliteDialect).wanted) {
+  for (const { name, columns } of listIndexes(layout)) {
     if (there.has(name)) continue
-    const columns = terms.map(({ column }) => quoteName(column.name as string)).join(', ')
-    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${columns})`)
+    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
   }
   statements.push(...listMissingUnique(table, there))
   return statements
