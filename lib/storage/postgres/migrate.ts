@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
+import { ClauseBuilder } from '../sql/clauses.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
@@ -130,33 +131,29 @@ export class Migration {
 }
 
 async function completeColumns (
-  run: Run,
-  layout: Layout,
-  { columns: present, indexes }: PresentTable,
-  hasRows: boolean
+  run: Run, layout: Layout, { columns: present }: PresentTable, hasRows: boolean
 ): Promise<string[]> {
   checkTypes(layout, present, ownTypes)
   const statements: string[] = []
   for (const column of layout.columns) {
     const { kind, field } = column
-    const name = quoteName(column.name as string)
     const there = present.get(column.name as string)
     if (there === undefined) {
       if (hasRows) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
       statements.push(writeAddColumn(layout, column, dialect))
       continue
     }
-    const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${name}`
+    const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
     if (isAbsent(field.default)) continue
     // Before the rows are filled, so that none can come after them without it.
     if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(field.default, kind)}`)
     // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-    const isIndexed = [...indexes.values()].some(({ columns: [first] }) => first === column.name)
-    const isSearched = isFillable(field) && (!there.hasDefault || isIndexed)
-    if (isSearched && (await run(`SELECT 1 FROM ${layout.table} WHERE ${name} IS NULL LIMIT 1`)).length > 0) {
-      statements.push(writeFill(layout, column, dialect))
-    }
+    const isIndexed = layout.indexes.some(([first]) => first === field.name)
+    if (!isFillable(field) || (there.hasDefault && !isIndexed)) continue
+    const where = new ClauseBuilder(layout, dialect).where([{ field: field.name, op: 'null', is: true }])
+    const isLacking = (await run(`SELECT 1 FROM ${layout.table}${where} LIMIT 1`)).length > 0
+    if (isLacking) statements.push(writeFill(layout, column, dialect))
   }
   return statements
 }

@@ -23,7 +23,6 @@ import type { MigrationSettings } from './migrate.js'
 import { Migration } from './migrate.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { ReadStatements } from './statements.js'
 import { listIndexed, readColumns, readUniqueColumns } from './tables.js'
 import { checkTypes, mappableTypes } from './types.js'
 import type { Write } from './writer.js'
@@ -154,7 +153,7 @@ async function openConnection (
     listUnique: layout => readUniqueColumns(connections.run, layout),
     openTable: async layout => ({
       layout,
-      reader: new TableReader(new ReadStatements(reads, layout), await listIndexed(connections.run, layout), line),
+      reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), line),
       writer: layout.writable ? new TableWriter(layout) : undefined
     }),
     commit: writes => commits.add(writes),

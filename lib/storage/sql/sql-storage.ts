@@ -16,10 +16,8 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-    readonly statements: {
-      /** The id that the database has for a new row; undefined where it has none. */
-      nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
-    }
+    /** The id that the database has for a new row; undefined where it has none. */
+    nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
   }
   /** None where the table can only be read. */
   readonly writer: {
@@ -96,7 +94,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     },
 
     async nextId (family, signal) {
-      return await getTable(family).reader.statements.nextId(signal)
+      return await getTable(family).reader.nextId(signal)
     },
 
     async commit (changes) {
