@@ -1,7 +1,7 @@
 import type { ConstraintRule } from '../../core/storage/storage.js'
 import { ConstraintError } from '../../core/storage/storage.js'
 import { describeRule } from '../sql/definitions.js'
-import { quoteName } from '../sql/dialect.js'
+import { qualifyName } from '../sql/dialect.js'
 import { nameUnique } from '../sql/indexes.js'
 import type { Column } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -67,8 +67,7 @@ async function listColumns (refused: RefusedData, { layout }: Write, run: Run): 
   const own = layout.unique.find(fields => nameUnique(layout, fields) === constraint)
   if (own !== undefined && !layout.mapped) return own.map(field => getColumn(layout, field).name)
   if (table === undefined && dataType === undefined) return []
-  const place = schema === undefined ? '' : `${quoteName(schema)}.`
-  const qualify = (name: string | undefined): string | null => name === undefined ? null : place + quoteName(name)
+  const qualify = (name: string | undefined): string | null => name === undefined ? null : qualifyName(schema, name)
   const rows = await run(`SELECT attname FROM pg_attribute a
     WHERE attrelid = to_regclass($1) AND attnum > 0 AND (atttypid = to_regtype($4) OR attnum IN (
       SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = attrelid AND conname = $2

@@ -4,7 +4,7 @@ import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { ClauseBuilder } from '../sql/clauses.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
-import { quoteName } from '../sql/dialect.js'
+import { qualifyName, quoteName } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
@@ -12,7 +12,7 @@ import { postgresDialect as dialect, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
 import type { PresentTable } from './tables.js'
 import { readTable } from './tables.js'
-import { checkTypes, ownTypes } from './types.js'
+import { checkType, ownTypes } from './types.js'
 
 export interface MigrationSettings {
   readonly schema: string | undefined
@@ -133,7 +133,6 @@ export class Migration {
 async function completeColumns (
   run: Run, layout: Layout, { columns: present }: PresentTable, hasRows: boolean
 ): Promise<string[]> {
-  checkTypes(layout, present, ownTypes)
   const statements: string[] = []
   for (const column of layout.columns) {
     const { kind, field } = column
@@ -143,6 +142,7 @@ async function completeColumns (
       statements.push(writeAddColumn(layout, column, dialect))
       continue
     }
+    checkType(layout, column, there, ownTypes)
     const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
     if (isAbsent(field.default)) continue
@@ -176,8 +176,7 @@ function listMissingIndexes (
   layout: Layout, present: PresentTable, schema: string | undefined, concurrently: string
 ): string[] {
   const { indexes } = present
-  const place = schema === undefined ? '' : `${quoteName(schema)}.`
-  const drop = (name: string): string => `DROP INDEX ${concurrently}IF EXISTS ${place}${quoteName(name)}`
+  const drop = (name: string): string => `DROP INDEX ${concurrently}IF EXISTS ${qualifyName(schema, name)}`
   // What is left of a build that was broken off has the name, and is of no use.
   const make = (name: string, create: string): string[] => indexes.has(name) ? [drop(name), create] : [create]
   const all = listIndexes(layout)

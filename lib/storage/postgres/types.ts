@@ -30,17 +30,11 @@ export const mappableTypes: Record<Kind, RegExp> = {
 }
 
 /** Refuses a column whose type does not fit its field. */
-export function checkTypes (
-  { family, tableName, columns }: Layout,
-  present: ReadonlyMap<string, PresentColumn>,
-  types: Record<Kind, RegExp>
+export function checkType (
+  { family, tableName }: Layout, { name, kind, field }: Column, { type, labels }: Type, types: Record<Kind, RegExp>
 ): void {
-  for (const { name, kind, field } of columns) {
-    const { type, labels } = present.get(name ?? '') ?? {}
-    if (type === undefined || types[kind].test(type) || (labels !== undefined && kind === 'string')) continue
-    const expected = dialect.types[kind]
-    throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, expected)
-  }
+  if (types[kind].test(type) || (labels !== undefined && kind === 'string')) return
+  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, dialect.types[kind])
 }
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>

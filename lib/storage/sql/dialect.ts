@@ -43,6 +43,11 @@ export function quoteName (name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** The name with its schema, if it has one. */
+export function qualifyName (schema: string | undefined, name: string): string {
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
+}
+
 export function quoteText (text: string): string {
   return `'${text.replaceAll('\'', '\'\'')}'`
 }

@@ -2,7 +2,7 @@ import { errorCodes } from '../../core/errors.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storage.js'
 import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
-import { indexedLength, quoteName, toSnakeCase } from './dialect.js'
+import { indexedLength, qualifyName, quoteName, toSnakeCase } from './dialect.js'
 
 /**
  * A family kept in a table that is there already, and is never altered.
@@ -177,7 +177,7 @@ function makeLayout (
     serial: ++layoutsMade,
     family: shape.name,
     tableName: name,
-    table: schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`,
+    table: qualifyName(schema, name),
     mapped,
     writable: revision?.name !== undefined,
     columns,

@@ -5,7 +5,9 @@ import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored 
 import { BusyError, checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
 import type { Relations } from './definitions.js'
 import { checkMappedUnique, listRelations } from './definitions.js'
+import type { Dialect, PresentColumn } from './dialect.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
+import { layOutMappedTable, layOutOwnTable } from './layout.js'
 import type { Migrate } from './options.js'
 import { joinStatements } from './options.js'
 
@@ -32,8 +34,11 @@ interface SqlTable<Write> {
 
 /** An open database. */
 export interface SqlConnection<Write, Table extends SqlTable<Write>> {
-  /** How a family is kept: in a table of our own, or in the one it is mapped to, which is checked. */
-  layOut (shape: FamilyShape, mapping: TableMapping | undefined): Promise<Layout>
+  readonly dialect: Dialect
+  /** Of our own tables. */
+  readonly schema?: string | undefined
+  /** The columns of a mapped table by their names. */
+  readMapped (mapping: TableMapping): Promise<ReadonlyMap<string, PresentColumn>>
   /** The statements that make what is missing of a table of our own. What cannot be made is refused. */
   listMissing (layout: Layout): Promise<readonly string[]>
   makeMissing (layout: Layout): Promise<void>
@@ -173,7 +178,9 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
   async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
     const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
-    return await opened.layOut(shape, mapping)
+    return mapping === undefined
+      ? layOutOwnTable(shape, opened.dialect, opened.schema)
+      : layOutMappedTable(shape, mapping, await opened.readMapped(mapping), opened.dialect)
   }
 
   function getTable (family: string): Table {

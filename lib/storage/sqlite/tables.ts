@@ -1,13 +1,12 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
-import type { FamilyShape, Kind } from '../../core/storage/storage.js'
+import type { Kind } from '../../core/storage/storage.js'
 import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { Dialect, PresentColumn } from '../sql/dialect.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
-import type { Column, Layout, TableMapping } from '../sql/layout.js'
-import { layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
+import type { Column, Layout } from '../sql/layout.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead, prepareTransaction, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
@@ -263,17 +262,6 @@ function hasFittingValues (table: PresentTable, column: Column): boolean {
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
   const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
   return edges.every(value => isValueOf(kind, value))
-}
-
-/** How the family is kept. */
-export function layOutTable (
-  database: SqliteDatabase,
-  shape: FamilyShape,
-  mapping: TableMapping | undefined
-): Layout {
-  return mapping === undefined
-    ? layOutOwnTable(shape, sqliteDialect)
-    : layOutMappedTable(shape, mapping, readForeignColumns(database, mapping.table), sqliteDialect)
 }
 
 /** Makes what is missing of a table. */
