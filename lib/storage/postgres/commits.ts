@@ -35,15 +35,6 @@ interface CommitLine {
   alone: number
 }
 
-export interface QueueLimits {
-  /** Commits that may wait. */
-  readonly maxWaiting: number
-  /** Milliseconds after which a commit that waits is refused. */
-  readonly timeout: number
-  /** Connections that commits have at most. */
-  readonly connections: number
-}
-
 /**
  * Group commit: the commits of one burst, and all that come while a batch is under way, go to the server in one
  * statement. Each is answered for itself. Those to different sets of families go in different batches, so that a locked
@@ -62,8 +53,12 @@ export class CommitQueue {
   #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly connections: Connections, readonly limits: QueueLimits) {
-    this.#alone = this.#getLine('', Math.max(1, Math.floor(limits.connections / 2)))
+  /**
+   * @param maxHeld connections that commits have at most
+   * @param maxWaiting commits that may wait
+   */
+  constructor (readonly connections: Connections, readonly maxHeld: number, readonly maxWaiting: number) {
+    this.#alone = this.#getLine('', Math.max(1, Math.floor(maxHeld / 2)))
     connections.onInterval(now => this.#refuseLate(now))
   }
 
@@ -78,13 +73,12 @@ export class CommitQueue {
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
       const families = this.#getLine(nameFamilies(writes), 1)
-      const { maxWaiting, timeout } = this.limits
       // Those that a lock holds up may fill half of the queue, so that there is room for others.
-      if (this.#waiting >= maxWaiting || (families.alone > 0 && families.size >= maxWaiting / 2)) {
+      if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
         this.#counts.addRefusal()
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
-      const deadline = performance.now() + timeout
+      const deadline = performance.now() + this.connections.settings.statementTimeout
       families.pending.push({ writes, families, deadline, resolve, reject, isTaken: false, isAlone: false })
       families.size++
       this.#waiting++
@@ -100,7 +94,7 @@ export class CommitQueue {
   }
 
   #call (line: CommitLine): void {
-    while (line.pending.length > 0 && line.running < line.most && this.#running < this.limits.connections) {
+    while (line.pending.length > 0 && line.running < line.most && this.#running < this.maxHeld) {
       const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
       // Where all wait for items of others, they are called when those are done.
       if (batch.length === 0) return

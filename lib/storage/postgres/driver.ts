@@ -33,37 +33,29 @@ export interface PostgresQuery {
   types?: { getTypeParser: () => (value: string) => unknown }
 }
 
-export interface PoolSettings {
-  readonly poolSize: number
-  readonly connectionTimeout: number
-  readonly statementTimeout: number
-  readonly preparedStatements: boolean
-}
-
 export interface OpenPool {
   readonly pool: PostgresPool
   /** Whether its sessions have the time limit for statements: a proxy that pools transactions refuses settings. */
   readonly limitsTime: boolean
 }
 
-/** A pool of our own, once it has reached the server. It connects again after the server was away. */
-export async function openPool (connectionString: string, settings: PoolSettings): Promise<OpenPool> {
+/**
+ * A pool of our own, once it has reached the server. It connects again after the server was away.
+ *
+ * @param options of `pg`
+ * @param statementTimeout of each session; undefined where none can have one
+ */
+export async function openPool (options: object, statementTimeout: number | undefined): Promise<OpenPool> {
   const { Pool } = await loadDriver()
-  const options = {
-    connectionString,
-    max: settings.poolSize,
-    connectionTimeoutMillis: settings.connectionTimeout,
-    keepAlive: true
-  }
-  if (!settings.preparedStatements) return { pool: listenTo(new Pool(options)), limitsTime: false }
-  const pool = listenTo(new Pool({ ...options, statement_timeout: settings.statementTimeout }))
+  if (statementTimeout === undefined) return { pool: listenTo(new Pool(options)), limitsTime: false }
+  const pool = listenTo(new Pool({ ...options, statement_timeout: statementTimeout }))
   try {
     (await pool.connect()).release()
     return { pool, limitsTime: true }
   } catch (error) {
     await pool.end()
     if (getCode(error) !== refusedStart) throw error
-    return { pool: listenTo(new Pool(options)), limitsTime: false }
+    return await openPool(options, undefined)
   }
 }
 
@@ -92,7 +84,7 @@ export function ignore (): void {}
 const refusedStart = '08P01'
 
 interface Driver {
-  readonly Pool: new (options: Record<string, unknown>) => PostgresPool
+  readonly Pool: new (options: object) => PostgresPool
 }
 
 async function loadDriver (): Promise<Driver> {

@@ -14,12 +14,6 @@ import type { PresentTable } from './tables.js'
 import { readTable } from './tables.js'
 import { checkType, ownTypes } from './types.js'
 
-export interface MigrationSettings {
-  readonly schema: string | undefined
-  /** Milliseconds that a statement may take which makes a table, a column or an index, or that another process may. */
-  readonly migrationTimeout: number
-}
-
 /** The statements that make what is missing of a table. */
 interface Missing {
   /** To be run in one transaction. */
@@ -36,9 +30,15 @@ const clashing = '23505'
  * ended: an index that is built would wait for a statement that waits for the lock.
  */
 export class Migration {
-  /** @param isConcurrent whether indexes are built while others write, which takes two connections */
+  /**
+   * @param timeout milliseconds that a statement may take, or that another process may
+   * @param isConcurrent whether indexes are built while others write, which takes two connections
+   */
   constructor (
-    readonly connections: Connections, readonly settings: MigrationSettings, readonly isConcurrent: boolean
+    readonly connections: Connections,
+    readonly schema: string | undefined,
+    readonly timeout: number,
+    readonly isConcurrent: boolean
   ) {}
 
   async listMissing (layout: Layout): Promise<readonly string[]> {
@@ -48,7 +48,7 @@ export class Migration {
 
   async makeMissing (layout: Layout): Promise<void> {
     if (await this.#isComplete(layout)) return
-    const end = performance.now() + this.settings.migrationTimeout
+    const end = performance.now() + this.timeout
     while (!await this.#make(layout)) {
       if (performance.now() > end) throw new BusyError(`Another process is still making ${layout.table}`)
       await delay(50 + Math.random() * 100)
@@ -67,11 +67,10 @@ export class Migration {
 
   /** Returns whether it was done; it is not while another process is doing it. */
   async #make (layout: Layout): Promise<boolean> {
-    const { migrationTimeout } = this.settings
     const builds = await this.#lock(async run => {
       // It may take longer than any request. Only for a table it waits no longer than others: until it has its lock,
       // nothing else gets one.
-      await run(`SET LOCAL statement_timeout = ${migrationTimeout}`)
+      await run(`SET LOCAL statement_timeout = ${this.timeout}`)
       const { definitions, builds } = await this.#find(run, layout)
       if (definitions.length > 0) await run(definitions.join('; '))
       return builds
@@ -80,7 +79,7 @@ export class Migration {
     // The lock has a transaction for itself: a build waits for all others that have read a table.
     return await this.#lock(async run => {
       await run('SET LOCAL idle_in_transaction_session_timeout = 0')
-      return await this.connections.runAlone(migrationTimeout, run => this.#build(run, layout))
+      return await this.connections.runAlone(this.timeout, run => this.#build(run, layout))
     }) === true
   }
 
@@ -88,7 +87,7 @@ export class Migration {
   async #lock<T> (work: (run: Run) => Promise<T>): Promise<T | undefined> {
     return await this.connections.transact(async run => {
       // Without values: those would leave something open on the connection that a build waits for.
-      const key = writeLiteral(`fastify-dealbook ${this.settings.schema ?? ''}`)
+      const key = writeLiteral(`fastify-dealbook ${this.schema ?? ''}`)
       const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)
       return isLocked === 't' ? await work(run) : undefined
     })
@@ -113,7 +112,7 @@ export class Migration {
 
   /** What is missing of a table. What cannot be made is refused. */
   async #find (run: Run, layout: Layout): Promise<Missing> {
-    const { schema } = this.settings
+    const { schema } = this
     const definitions: string[] = []
     if (schema !== undefined && (await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])).length === 0) {
       definitions.push(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)

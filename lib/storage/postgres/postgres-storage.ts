@@ -98,11 +98,12 @@ interface PostgresTable {
 
 /** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
 async function openConnection (options: AllOptions): Promise<SqlConnection<Write, PostgresTable>> {
-  const { connectionString = '', schema, statementTimeout = 10_000, connectionTimeout = 5000 } = options
-  const { poolSize = 10, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
+  const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
+  const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
+  const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
   // What limits the time of a statement in a pool of the host is the host's.
   const { pool, limitsTime } = options.pool === undefined
-    ? await openPool(connectionString, { statementTimeout, connectionTimeout, poolSize, preparedStatements })
+    ? await openPool(own, preparedStatements ? statementTimeout : undefined)
     : { pool: listenTo(options.pool), limitsTime: true }
   // As many as a pool of pg has where nothing is said.
   const size = pool.options?.max ?? 10
@@ -110,14 +111,12 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads, connectionTimeout)
-  const commits = new CommitQueue(connections, {
-    maxWaiting: maxWaitingCommits, timeout: statementTimeout, connections: forCommits
-  })
+  const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
   const limits = readQueueLimits(options)
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
   const line = new HeavyReadQueue({ ...limits, maxHeavyReads })
-  const migration = new Migration(connections, { schema, migrationTimeout }, size > 1)
+  const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
   return {
     dialect,
