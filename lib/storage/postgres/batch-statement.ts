@@ -3,7 +3,7 @@ import type { Reference } from '../sql/definitions.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
-import { postgresDialect as dialect, writeLiteral } from './dialect.js'
+import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import type { Write } from './writer.js'
 import { nameReference } from './writer.js'
 
@@ -184,7 +184,7 @@ function writeUse (layout: Layout, reference: Reference, p: number, q: number | 
   const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
   const id = `CASE WHEN ${isChecked} THEN ${cast('g', layout.id, column)} END`
   const name = column.name as string
-  const begins = column.isCut ? `${dialect.beginning?.('t.value')} = ${dialect.beginning?.(`(${id})`)} AND ` : ''
+  const begins = column.isPrefixIndexed ? `${takeBeginning('t.value')} = ${takeBeginning(`(${id})`)} AND ` : ''
   const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +
     `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
   const others = q === undefined

@@ -13,7 +13,7 @@ const maxRows = 1000
 /** A commit that is to be answered. */
 interface PendingCommit {
   readonly writes: readonly Write[]
-  readonly families: CommitLine
+  readonly families: CommitGroup
   /** The time after which it is no longer to be done. */
   readonly deadline: number
   readonly resolve: () => void
@@ -23,8 +23,8 @@ interface PendingCommit {
   isAlone: boolean
 }
 
-/** Commits to one set of families, or those that go alone. */
-interface CommitLine {
+/** Commits to one set of families, or those that are sent alone. */
+interface CommitGroup {
   readonly name: string
   pending: PendingCommit[]
   /** How many batches are under way, and how many may be. */
@@ -44,8 +44,8 @@ interface CommitLine {
  */
 export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
-  readonly #lines = new Map<string, CommitLine>()
-  readonly #alone: CommitLine
+  readonly #groups = new Map<string, CommitGroup>()
+  readonly #alone: CommitGroup
   /** The items of commits that are taken. */
   readonly #taken = new Set<string>()
   #running = 0
@@ -58,7 +58,7 @@ export class CommitQueue {
    * @param maxWaiting commits that may wait
    */
   constructor (readonly connections: Connections, readonly maxHeld: number, readonly maxWaiting: number) {
-    this.#alone = this.#getLine('', Math.max(1, Math.floor(maxHeld / 2)))
+    this.#alone = this.#getGroup('', Math.max(1, Math.floor(maxHeld / 2)))
     connections.onInterval(now => this.#refuseLate(now))
   }
 
@@ -72,7 +72,7 @@ export class CommitQueue {
 
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const families = this.#getLine(nameFamilies(writes), 1)
+      const families = this.#getGroup(nameFamilies(writes), 1)
       // Those that a lock holds up may fill half of the queue, so that there is room for others.
       if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
         this.#counts.addRefusal()
@@ -87,25 +87,25 @@ export class CommitQueue {
     })
   }
 
-  #getLine (name: string, most: number): CommitLine {
-    let line = this.#lines.get(name)
-    if (line === undefined) this.#lines.set(name, line = { name, pending: [], running: 0, most, size: 0, alone: 0 })
-    return line
+  #getGroup (name: string, most: number): CommitGroup {
+    let group = this.#groups.get(name)
+    if (group === undefined) this.#groups.set(name, group = { name, pending: [], running: 0, most, size: 0, alone: 0 })
+    return group
   }
 
-  #call (line: CommitLine): void {
-    while (line.pending.length > 0 && line.running < line.most && this.#running < this.maxHeld) {
-      const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
+  #call (group: CommitGroup): void {
+    while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
+      const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
       // Where all wait for items of others, they are called when those are done.
       if (batch.length === 0) return
       this.#waiting -= batch.length
-      line.running++
+      group.running++
       this.#running++
-      this.#run(line, batch)
+      this.#run(group, batch)
     }
   }
 
-  #takeBatch (line: CommitLine): PendingCommit[] {
+  #takeBatch (group: CommitGroup): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
@@ -115,7 +115,7 @@ export class CommitQueue {
     const used = new Set<string>()
     const referred = new Set<string>()
     let rows = 0
-    for (const commit of line.pending) {
+    for (const commit of group.pending) {
       const { writes } = commit
       const isFree = writes.every(({ key, uses, isReferred }) =>
         !changed.has(key) && !this.#taken.has(key) && !(isReferred && used.has(key)) &&
@@ -130,7 +130,7 @@ export class CommitQueue {
         batch.push(commit)
       } else left.push(commit)
     }
-    line.pending = left
+    group.pending = left
     for (const commit of batch) {
       commit.isTaken = true
       for (const { key } of commit.writes) this.#taken.add(key)
@@ -138,8 +138,8 @@ export class CommitQueue {
     return batch
   }
 
-  async #run (line: CommitLine, batch: readonly PendingCommit[]): Promise<void> {
-    if (line !== this.#alone) this.#counts.addBatch(batch.length)
+  async #run (group: CommitGroup, batch: readonly PendingCommit[]): Promise<void> {
+    if (group !== this.#alone) this.#counts.addBatch(batch.length)
     try {
       const refusals = await this.#commit(batch)
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
@@ -154,16 +154,16 @@ export class CommitQueue {
         else this.#settle(commit, failure)
       }
     }
-    line.running--
+    group.running--
     this.#running--
     // Behind the others, so that they take turns where there are few connections.
-    this.#lines.delete(line.name)
-    this.#lines.set(line.name, line)
+    this.#groups.delete(group.name)
+    this.#groups.set(group.name, group)
     this.#callAll()
   }
 
   #callAll (): void {
-    for (const line of this.#lines.values()) this.#call(line)
+    for (const group of this.#groups.values()) this.#call(group)
   }
 
   /** Lets a commit go alone, after those that do already. */
@@ -207,10 +207,10 @@ export class CommitQueue {
 
   /** Refuses what has waited for too long. */
   #refuseLate (now: number): boolean {
-    for (const line of this.#lines.values()) {
-      const late = line.pending.filter(({ deadline }) => deadline < now)
+    for (const group of this.#groups.values()) {
+      const late = group.pending.filter(({ deadline }) => deadline < now)
       if (late.length === 0) continue
-      line.pending = line.pending.filter(({ deadline }) => deadline >= now)
+      group.pending = group.pending.filter(({ deadline }) => deadline >= now)
       this.#waiting -= late.length
       for (const commit of late) {
         this.#counts.addRefusal()

@@ -9,7 +9,7 @@ import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
 import type { Write } from './writer.js'
 
-/** What the server says of what broke a rule. */
+/** What the server reports of a broken rule. */
 interface RefusedData {
   readonly schema?: string
   readonly table?: string
@@ -22,7 +22,7 @@ interface RefusedData {
 const rules = new Map<string, ConstraintRule>([
   ['23502', 'required'],
   ['23505', 'unique'],
-  // Exclusion constraints: what is there already is in the way.
+  // Exclusion constraints: an existing row is in conflict.
   ['23P01', 'unique'],
   ['23514', 'value'],
   // An entry is too long for an index.

@@ -8,7 +8,7 @@ import { qualifyName, quoteName } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
-import { postgresDialect as dialect, writeLiteral } from './dialect.js'
+import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
 import type { PresentTable } from './tables.js'
 import { readTable } from './tables.js'
@@ -179,8 +179,8 @@ function listMissingIndexes (
   // What is left of a build that was broken off has the name, and is of no use.
   const make = (name: string, create: string): string[] => indexes.has(name) ? [drop(name), create] : [create]
   const all = listIndexes(layout)
-  const made = all.flatMap(({ name, nameIfCut, columns }) =>
-    indexes.get(name)?.isWhole === true || indexes.get(nameIfCut)?.isWhole === true
+  const made = all.flatMap(({ name, nameIfPrefix, columns }) =>
+    indexes.get(name)?.isWhole === true || indexes.get(nameIfPrefix)?.isWhole === true
       ? []
       : make(name, `CREATE INDEX ${concurrently}IF NOT EXISTS ${quoteName(name)} ON ${layout.table} ` +
         `(${writeTerms(layout, columns)})`))
@@ -198,7 +198,7 @@ function listMissingUnique (layout: Layout, { indexes }: PresentTable): (readonl
 
 // In the order of pages: absent first, ties by id.
 function writeTerms ({ id }: Layout, columns: readonly Column[]): string {
-  const others = columns.filter(column => column !== id).map(({ equated, isCut }) =>
-    `${isCut ? dialect.beginning?.(equated) : equated} NULLS FIRST`)
+  const others = columns.filter(column => column !== id).map(({ equated, isPrefixIndexed }) =>
+    `${isPrefixIndexed ? takeBeginning(equated) : equated} NULLS FIRST`)
   return [...others, id.equated].join(', ')
 }

@@ -115,7 +115,7 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const limits = readQueueLimits(options)
   // Some connections are left to reads that are soon done.
   const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
-  const line = new HeavyReadQueue({ ...limits, maxHeavyReads })
+  const heavyReads = new HeavyReadQueue({ ...limits, maxHeavyReads })
   const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
   return {
@@ -131,7 +131,7 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
       }
       return {
         layout,
-        reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), line),
+        reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), heavyReads),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },
@@ -146,7 +146,7 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
     },
     metrics: () => ({
       ...commits.metrics(),
-      ...line.metrics(),
+      ...heavyReads.metrics(),
       statement_retries_total: connections.retries,
       pool_waits_total: reads.waits,
       pool_waiting: reads.waiting

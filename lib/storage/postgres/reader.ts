@@ -60,7 +60,7 @@ export class TableReader {
     readonly queue: ReadQueue,
     readonly layout: Layout,
     readonly indexes: readonly (readonly string[])[],
-    readonly line: HeavyReadQueue
+    readonly heavyReads: HeavyReadQueue
   ) {
     const { columns, table, id: { equated, equatedAs } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
@@ -91,7 +91,7 @@ export class TableReader {
     return total === undefined ? { items } : { items, total }
   }
 
-  /** The page as JSON, and whether there is more after it: one item further is looked for. */
+  /** The page as JSON, and whether there is more after it: one item more is read. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = fitQuery(this.layout, asked)
     const columns = members.map(member => getColumn(this.layout, member))
@@ -110,7 +110,7 @@ export class TableReader {
   ): Promise<PageText> {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const reading = { signal, isHeavy }
-    const leave = isHeavy ? await this.line.enter(signal) : undefined
+    const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
       const row = members === undefined ? [] : await this.#readPage(query, members, reading)
       const total = query.count ? await this.#count(query.where, reading) : undefined
@@ -151,7 +151,7 @@ export class TableReader {
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
-    // What is selected stands outside: inside, the texts of dates would be made for all rows that are passed over.
+    // The members are selected outside: inside, the texts of dates would be made for all rows that are passed over.
     const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
@@ -181,7 +181,7 @@ export class TableReader {
     const kept = new KeptText(`SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
       `${clauses.where(where)}${clauses.orderBy(query.order)}`, undefined, false)
     const matches = new FirstMatches({ ...query, order: [] })
-    const leave = await this.line.enter(signal)
+    const leave = await this.heavyReads.enter(signal)
     const turn = new Turn(signal)
     try {
       await this.#run(kept, encodeParameters(this.layout, dialect, where), {
@@ -258,7 +258,7 @@ export class TableReader {
   }
 }
 
-/** The columns that tell where a row stands in the order. */
+/** The columns of the order. */
 function listKeys (layout: Layout, { order }: Query): Column[] {
   return order.map(({ field }) => getColumn(layout, field))
 }

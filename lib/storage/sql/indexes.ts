@@ -12,19 +12,19 @@ export interface TableIndex {
   readonly columns: readonly Column[]
   /** The names that it would have with the whole of all texts, and with the beginning of each. */
   readonly nameIfWhole: string
-  readonly nameIfCut: string
+  readonly nameIfPrefix: string
 }
 
 export function listIndexes (layout: Layout): TableIndex[] {
   return layout.indexes.map(fields => {
     const columns = fields.map(field => getColumn(layout, field))
-    const name = (isCut: (column: Column) => boolean): string => nameIndex(layout.tableName, columns.map(column =>
-      isCut(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
+    const name = (isPrefix: (column: Column) => boolean): string => nameIndex(layout.tableName, columns.map(column =>
+      isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
     return {
-      name: name(({ isCut }) => isCut),
+      name: name(({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
       nameIfWhole: name(() => false),
-      nameIfCut: name(({ field }) => isText(field))
+      nameIfPrefix: name(({ field }) => isText(field))
     }
   })
 }
@@ -53,7 +53,7 @@ export function writeUnique (
 /**
  * Finds the ids of some rows that have the same where no two may.
  *
- * @param present whether a column is there already; what is not has its default in every row
+ * @param present whether a column exists; one that does not has its default in every row
  */
 export function writeClashes (
   layout: Layout,

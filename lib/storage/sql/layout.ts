@@ -5,7 +5,7 @@ import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
 import { indexedLength, qualifyName, quoteName, toSnakeCase } from './dialect.js'
 
 /**
- * A family kept in a table that is there already, and is never altered.
+ * A family kept in an existing table, which is never altered.
  *
  * @example
  * sqliteStorage({ file: 'crm.db', tables: { customers: { table: 'crm_people', columns: { id: 'person_id' } } } })
@@ -27,24 +27,24 @@ export type TableMappings = Readonly<Record<string, TableMapping>>
 export interface Column extends ColumnTexts {
   readonly field: Field
   readonly kind: Kind
-  /** Name in the table; undefined where a mapped table has none and a constant stands in. */
+  /** Name in the table; undefined where a mapped table has none, and a constant is used. */
   readonly name: string | undefined
-  /** As it is, where somebody else made the table. */
+  /** As it is, in a mapped table. */
   readonly present?: PresentColumn
-  /** Whether NULL stands for the default: then no index of the column is of use. */
+  /** Whether NULL means the default: then no index of the column is used. */
   readonly isFilled: boolean
-  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
-  readonly isCut: boolean
+  /** Whether an index has its beginning only: then conditions and orders name that too. */
+  readonly isPrefixIndexed: boolean
 }
 
 /** Where the items of a family are kept. */
 export interface Layout {
-  /** Tells the statements of this layout from those of one before it. */
+  /** Distinguishes the statements of this layout from those of an earlier one. */
   readonly serial: number
   readonly family: string
   /** Unquoted. */
   readonly tableName: string
-  /** As it stands in SQL. */
+  /** As written in SQL. */
   readonly table: string
   readonly mapped: boolean
   readonly writable: boolean
@@ -52,7 +52,7 @@ export interface Layout {
   readonly id: Column
   /** Rows of fields that a table of our own has an index for. */
   readonly indexes: readonly (readonly string[])[]
-  /** Rows of fields whose values together are there once at most. */
+  /** Rows of fields whose values together no two items may have. */
   readonly unique: readonly (readonly string[])[]
   /** The families that fields refer to, by the fields. */
   readonly references: Readonly<Record<string, string>>
@@ -89,7 +89,7 @@ export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (
   }
 }
 
-// What stands in for the service's own columns where a mapped table lacks them.
+// Used for the service's columns where a mapped table lacks them.
 const epoch = '1970-01-01T00:00:00.000Z'
 const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
 let layoutsMade = 0
@@ -103,10 +103,10 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     const other = fieldsByColumn.get(name)
     if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
     fieldsByColumn.set(name, field.name)
-    const isCut = dialect.beginning !== undefined && isText(field) && (field.maxLength ?? Infinity) > indexedLength &&
+    const { kind, maxLength = Infinity } = field
+    const isPrefixIndexed = dialect.beginning !== undefined && isText(field) && maxLength > indexedLength &&
       indexes.some(row => row.includes(field.name))
-    const { kind } = field
-    return { field, kind, name, isFilled: false, isCut, ...dialect.writeColumn(quoteName(name), kind) }
+    return { field, kind, name, isFilled: false, isPrefixIndexed, ...dialect.writeColumn(quoteName(name), kind) }
   })
   return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
 }
@@ -126,7 +126,7 @@ export function isText ({ name, kind, values }: Field): boolean {
   return kind === 'string' && values === undefined && name !== 'id'
 }
 
-/** The layout of a family in a table that somebody else made, with these columns. */
+/** The layout of a family in an existing table with these columns. */
 export function layOutMappedTable (
   shape: FamilyShape,
   mapping: TableMapping,
@@ -147,7 +147,10 @@ export function layOutMappedTable (
     const column = present.get(name)
     if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
     const constant = given === undefined ? constants.get(field.name) : undefined
-    if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
+    if (constant !== undefined) {
+      const texts = dialect.writeColumn(dialect.constant(constant, field.kind), field.kind)
+      return { field, kind: field.kind, name: undefined, isFilled: false, isPrefixIndexed: false, ...texts }
+    }
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
   const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true, indexes: [] })
@@ -190,16 +193,10 @@ function makeLayout (
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
   const { kind, default: value } = field
-  // The table is somebody else's: what its rows lack is filled in as they are read.
+  // The table is never altered: what its rows lack is filled in as they are read.
   const isFilled = !present.isNotNull && isFillable(field)
   const texts = isFilled
     ? dialect.writeFilled(quoteName(name), kind, value, present)
     : dialect.writeColumn(quoteName(name), kind, present)
-  return { field, kind, name, present, isFilled, isCut: false, ...texts }
-}
-
-function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
-  const { kind } = field
-  const none = { name: undefined, isFilled: false, isCut: false }
-  return { field, kind, ...none, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
+  return { field, kind, name, present, isFilled, isPrefixIndexed: false, ...texts }
 }

@@ -26,7 +26,7 @@ interface SqlTable<Write> {
     /**
      * Takes the values of a change, whatever the caller does to the item afterwards.
      *
-     * @param relations of the family, where it has any: what they ask for is looked at with the change
+     * @param relations of the family, where it has any: the change is checked against them
      */
     encodeChange (change: Change, relations: Relations | undefined): Write
   } | undefined
