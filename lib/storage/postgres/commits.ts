@@ -75,7 +75,7 @@ export class CommitQueue {
       const families = this.#getGroup(nameFamilies(writes), 1)
       // Those that a lock holds up may fill half of the queue, so that there is room for others.
       if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
-        this.#counts.addRefusal()
+        this.#counts.refused++
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
       const deadline = performance.now() + this.connections.settings.statementTimeout
@@ -139,7 +139,10 @@ export class CommitQueue {
   }
 
   async #run (group: CommitGroup, batch: readonly PendingCommit[]): Promise<void> {
-    if (group !== this.#alone) this.#counts.addBatch(batch.length)
+    if (group !== this.#alone) {
+      this.#counts.batches++
+      this.#counts.commits += batch.length
+    }
     try {
       const refusals = await this.#commit(batch)
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
@@ -213,7 +216,7 @@ export class CommitQueue {
       group.pending = group.pending.filter(({ deadline }) => deadline >= now)
       this.#waiting -= late.length
       for (const commit of late) {
-        this.#counts.addRefusal()
+        this.#counts.refused++
         this.#settle(commit, makeTimeout())
       }
       this.#callAll()

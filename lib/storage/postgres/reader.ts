@@ -70,7 +70,7 @@ export class TableReader {
   }
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
-    if (!canHave(this.layout.id, id)) return undefined
+    if (this.layout.mapped && !canHave(this.layout.id, id)) return undefined
     const [row] = await this.queue.read(this.layout.table, this.#get, [id], { signal })
     return row === undefined ? undefined : this.#decode(row)
   }
@@ -84,7 +84,7 @@ export class TableReader {
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = fitQuery(this.layout, asked)
+    const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
     const items = JSON.parse(`[${text}]`) as Stored[]
@@ -93,7 +93,7 @@ export class TableReader {
 
   /** The page as JSON, and whether there is more after it: one item more is read. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = fitQuery(this.layout, asked)
+    const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {

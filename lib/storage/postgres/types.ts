@@ -125,7 +125,6 @@ export function fitQuery (layout: Layout, query: Query): Query {
     if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
     return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
   }
-  if (!layout.mapped) return query
   const where = query.where.map(condition => condition.op === 'any'
     ? { ...condition, of: condition.of.map(all => all.map(fit)) }
     : fit(condition))

@@ -37,28 +37,16 @@ export function joinStatements (statements: readonly string[]): string {
 
 /** Metrics of the commits of a queue. */
 export class CommitCounts {
-  #batches = 0
-  #commits = 0
-  #refused = 0
-
-  /** So many commits go in one transaction. */
-  addBatch (commits: number): void {
-    this.#batches++
-    this.#commits += commits
-  }
-
-  /** There was no room for a commit, or no time. */
-  addRefusal (): void {
-    this.#refused++
-  }
+  /** Transactions, the commits in them, and commits for which there was no room, or no time. */
+  batches = 0
+  commits = 0
+  refused = 0
 
   /** @param waiting how many commits wait now */
   metrics (waiting: number): Readonly<Record<string, number>> {
+    const { batches, commits, refused } = this
     return {
-      batches_total: this.#batches,
-      commits_total: this.#commits,
-      commits_refused_total: this.#refused,
-      commits_waiting: waiting
+      batches_total: batches, commits_total: commits, commits_refused_total: refused, commits_waiting: waiting
     }
   }
 }
