@@ -7,11 +7,12 @@ import t from 'tap'
 import { getFamily } from '../../lib/core/family/family.js'
 import { HeavyReadQueue, queueLimits } from '../../lib/core/storage/turns.js'
 import type { Storage } from '../../lib/index.js'
+import { layOutOwnTable } from '../../lib/storage/sql/layout.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import { HeavyReads, HeavyWorkers } from '../../lib/storage/sqlite/reader.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { SqlFunctions, TableStatements } from '../../lib/storage/sqlite/statements.js'
-import { layOutTable, makeMissing } from '../../lib/storage/sqlite/tables.js'
+import { makeMissing, sqliteDialect } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
 interface Opened {
@@ -86,7 +87,7 @@ t.test('a statement whose caller has gone is ended', async t => {
     await workers.close()
     database.close()
   })
-  const layout = layOutTable(database, getFamily(people).shape, undefined)
+  const layout = layOutOwnTable(getFamily(people).shape, sqliteDialect)
   await makeMissing(database, layout, 5000)
   const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
   const controller = new AbortController()
@@ -100,7 +101,7 @@ t.test('a statement whose caller has gone is ended', async t => {
 t.test('where the file of the worker is missing, this thread reads, and a warning is given once', async t => {
   const { file } = await openFile(t, 5000)
   const database = await openDatabase(file)
-  const layout = layOutTable(database, getFamily(people).shape, undefined)
+  const layout = layOutOwnTable(getFamily(people).shape, sqliteDialect)
   const statements = new TableStatements(database, layout, new SqlFunctions(database))
   const nowhere = new HeavyWorkers(file, new URL('./bundled/heavy-worker.js', import.meta.url))
   const heavy = new HeavyReads(new HeavyReadQueue(queueLimits), nowhere)

@@ -3,7 +3,6 @@ import t from 'tap'
 import { query, thing } from '../../lib/conformance/fixture.js'
 import { compareScalars, makeComparator } from '../../lib/core/storage/conditions.js'
 import { FirstMatches, pageOf } from '../../lib/core/storage/pages.js'
-import { sortMatches } from '../../lib/storage/sql/pattern-search.js'
 
 t.test('a page is the same as if everything was sorted', async t => {
   const values = fc.array(fc.integer({ min: 0, max: 8 }), { maxLength: 60 })
@@ -40,33 +39,6 @@ t.test('what comes in the wanted order is not kept before the page', async t => 
   const counting = new FirstMatches({ order: [], offset: 3, limit: 2, count: true })
   t.notOk(Array.from({ length: 6 }, (_, id) => counting.add(thing(id))).includes(true))
   t.equal(counting.toPage().total, 6)
-})
-
-t.test('where not all that stands before a page may be kept, it is found in several passes', async t => {
-  const texts = fc.array(fc.string({ maxLength: 8 }), { minLength: 20, maxLength: 60 })
-  const bounds = fc.record({ offset: fc.nat(40), limit: fc.nat(20), bound: fc.nat(40) })
-  const sorts = fc.constantFrom(['string', 'id'], ['-string', 'id'], ['integer', 'string', '-id'])
-  let passes = 0
-  await fc.assert(fc.asyncProperty(texts, bounds, sorts, async (texts, { offset, limit, bound }, sort) => {
-    const items = texts.map((string, index) => thing((index * 37) % 61, { string, integer: index % 3 }))
-    const asked = query({ sort, offset, limit, count: true })
-    const { items: page, total } = await sortMatches(asked, async ({ isWanted, add }) => {
-      passes++
-      for (const item of items) if (isWanted(item)) add(item)
-    }, bound)
-    const expected = items.toSorted(makeComparator(asked.order)).slice(offset, offset + limit)
-    return total === items.length && page.length === expected.length && page.every((item, at) => item === expected[at])
-  }))
-  t.ok(passes > 150, `${passes} passes for 100 pages`)
-})
-
-t.test('no more is kept than may be, whatever comes', async t => {
-  const matches = new FirstMatches(query({ sort: ['-string', 'id'], offset: 1000, limit: 10 }), 1000)
-  for (let id = 0; id < 500; id++) {
-    matches.add(thing(id, { string: String(id * 37 % 500).padStart(100, '0') }))
-    t.ok(matches.kept.count <= 10)
-  }
-  t.match(matches.kept, { count: 10, isCut: true, last: { string: '490'.padStart(100, '0') } })
 })
 
 t.test('texts are compared by code point, wherever they differ', async t => {

@@ -44,23 +44,11 @@ export class FirstMatches {
   readonly #kept: Stored[] = []
   readonly #compare: Comparator | undefined
   readonly #query: Omit<Query, 'where'>
-  /** The characters of all that is kept. */
-  #length = 0
-  /** The first of those that did not fit; what comes after it does not matter. */
-  #tooMany: Stored | undefined
 
-  /**
-   * @param query with an empty order where the items come in the wanted one already
-   * @param maxLength the characters that may be kept, in all fields of the order
-   */
-  constructor (query: Omit<Query, 'where'>, readonly maxLength = Infinity) {
+  /** @param query with an empty order where the items come in the wanted one already */
+  constructor (query: Omit<Query, 'where'>) {
     this.#query = query
     this.#compare = query.order.length === 0 ? undefined : makeComparator(query.order)
-  }
-
-  /** How many are kept, the last of them, and whether there were more than may be. */
-  get kept (): { readonly count: number, readonly last: Stored | undefined, readonly isCut: boolean } {
-    return { count: this.#kept.length, last: this.#kept[0], isCut: this.#tooMany !== undefined }
   }
 
   /** Returns whether no further match matters. */
@@ -71,35 +59,14 @@ export class FirstMatches {
       if (this.#total > offset && this.#kept.length < limit) this.#kept.push(item)
       return this.#kept.length >= limit && !count
     }
-    if (this.#tooMany !== undefined && this.#compare(item, this.#tooMany) >= 0) return false
     if (this.#kept.length < offset + limit) {
       this.#kept.push(item)
       this.#rise(this.#kept.length - 1)
-      this.#shrink(item)
     } else if (this.#kept.length > 0 && this.#compare(item, this.#kept[0] as Stored) < 0) {
-      this.#length -= this.#measure(this.#kept[0] as Stored)
       this.#kept[0] = item
       this.#sink()
-      this.#shrink(item)
     }
     return false
-  }
-
-  /** Leaves out the last as long as there is too much; one always stays. */
-  #shrink (added: Stored): void {
-    if (this.maxLength === Infinity) return
-    this.#length += this.#measure(added)
-    while (this.#length > this.maxLength && this.#kept.length > 1) {
-      const last = this.#tooMany = this.#kept[0] as Stored
-      this.#length -= this.#measure(last)
-      this.#kept[0] = this.#kept.pop() as Stored
-      this.#sink()
-    }
-  }
-
-  #measure (item: Stored): number {
-    if (this.maxLength === Infinity) return 0
-    return this.#query.order.reduce((length, { field }) => length + lengthOf(item[field]), 0)
   }
 
   toPage (): Found {
@@ -149,10 +116,6 @@ export class FirstMatches {
   #isBefore (a: Stored, b: Stored): boolean {
     return (this.#compare as Comparator)(a, b) < 0
   }
-}
-
-function lengthOf (value: unknown): number {
-  return typeof value === 'string' ? value.length : 0
 }
 
 /**

@@ -3,48 +3,46 @@ import type { Reference } from '../sql/definitions.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { getColumn, listWritten } from '../sql/layout.js'
-import type { Statement } from './connections.js'
-import { postgresDialect as dialect } from './dialect.js'
+import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import type { Write } from './writer.js'
 import { nameReference } from './writer.js'
 
 /** The writes of all commits in a batch to one table. */
 export interface TableBatch {
   /** Of the last write: where a field was added meanwhile, earlier rows just do not have it. */
-  readonly layout: Layout
-  readonly types: ReadonlySet<Change['type']>
+  layout: Layout
+  readonly types: Set<Change['type']>
   /** The references that are checked in any of its rows, those of them and those to them. */
-  readonly checked: readonly Reference[]
-  readonly referrers: readonly Reference[]
+  readonly checked: Set<Reference>
+  readonly referrers: Set<Reference>
   /**
    * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` the expected revision,
    * `$k` the columns that stay as they are, `$r` those whose references are checked, `$u` the references to the item
    * that are checked.
    */
-  readonly json: string
+  json: string
 }
 
-/** A write in a batch: the n-th of all, in the c-th commit. */
-export interface BatchRow {
-  readonly n: number
-  readonly c: number
-  readonly write: Write
-}
-
-export function makeTableBatch (rows: readonly BatchRow[]): TableBatch {
-  const types = new Set<Change['type']>()
-  const checked = new Set<Reference>()
-  const referrers = new Set<Reference>()
-  let json = ''
-  for (const { n, c, write } of rows) {
-    types.add(write.type)
-    for (const reference of write.checked) checked.add(reference)
-    for (const reference of write.referrers) referrers.add(reference)
-    json += `${json === '' ? '[' : ','}{"$n":${n},"$c":${c},"$t":"${write.type}","$x":${write.expected ?? null},` +
-      `${write.json}}`
+/** Always in one order of families, so that no two processes wait for each other. */
+export function makeTableBatches (commits: readonly (readonly Write[])[]): TableBatch[] {
+  const batches = new Map<string, TableBatch>()
+  let n = 0
+  for (const [c, writes] of commits.entries()) {
+    for (const { type, layout, expected = null, json, checked, referrers } of writes) {
+      let batch = batches.get(layout.family)
+      if (batch === undefined) {
+        batch = { layout, types: new Set(), checked: new Set(), referrers: new Set(), json: '' }
+        batches.set(layout.family, batch)
+      }
+      batch.layout = layout
+      batch.types.add(type)
+      for (const reference of checked) batch.checked.add(reference)
+      for (const reference of referrers) batch.referrers.add(reference)
+      batch.json += `${batch.json === '' ? '[' : ','}{"$n":${n++},"$c":${c},"$t":"${type}","$x":${expected},${json}}`
+    }
   }
-  const { layout } = (rows.at(-1) as BatchRow).write
-  return { layout, types, checked: [...checked], referrers: [...referrers], json: `${json}]` }
+  for (const batch of batches.values()) batch.json += ']'
+  return [...batches.values()].sort((a, b) => a.layout.family < b.layout.family ? -1 : 1)
 }
 
 /** All that the text of the statement depends on. */
@@ -88,7 +86,9 @@ interface TableParts {
 
 /** @param numbers of each family in the batch */
 function writeTable (batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): TableParts {
-  const { layout, types, checked, referrers } = batch
+  const { layout, types } = batch
+  const checked = [...batch.checked]
+  const referrers = [...batch.referrers]
   const { table } = layout
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
@@ -184,7 +184,7 @@ function writeUse (layout: Layout, reference: Reference, p: number, q: number | 
   const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
   const id = `CASE WHEN ${isChecked} THEN ${cast('g', layout.id, column)} END`
   const name = column.name as string
-  const begins = column.isCut ? `${dialect.beginning?.('t.value')} = ${dialect.beginning?.(`(${id})`)} AND ` : ''
+  const begins = column.isPrefixIndexed ? `${takeBeginning('t.value')} = ${takeBeginning(`(${id})`)} AND ` : ''
   const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +
     `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
   const others = q === undefined
@@ -205,14 +205,12 @@ function cast (row: string, { name, present }: Column, { equatedAs }: Column): s
  * Locks what is to be deleted and may be referred to, in one order of families. The statement after it sees all that
  * refers to it: a commit that made such a reference has held a lock on it until then.
  */
-export function lockReferred (rows: readonly BatchRow[]): Statement[] {
+export function lockReferred (writes: readonly Write[]): string[] {
   const ids = new Map<Layout, Id[]>()
-  for (const { write: { layout, id, referrers } } of rows) {
+  for (const { layout, id, referrers } of writes) {
     if (referrers.length > 0) ids.set(layout, [...ids.get(layout) ?? [], id])
   }
-  return [...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1).map(([{ table, id }, values]) => ({
-    text: `SELECT 1 FROM ${table} WHERE ${id.equated} = ANY (${dialect.parameter(1, `${id.equatedAs}[]`)}) ` +
-      `ORDER BY ${id.equated} FOR UPDATE`,
-    values: [values]
-  }))
+  return [...ids].sort(([a], [b]) => a.family < b.family ? -1 : 1).map(([{ table, id }, values]) =>
+    `SELECT 1 FROM ${table} WHERE ${id.equated} = ANY (${writeLiteral(values)}::${id.equatedAs}[]) ` +
+    `ORDER BY ${id.equated} FOR UPDATE`)
 }

@@ -1,8 +1,7 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import type { BatchRow } from './batch-statement.js'
-import { describeBatch, lockReferred, makeTableBatch, writeBatch } from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatches, writeBatch } from './batch-statement.js'
 import type { Connections } from './connections.js'
 import { explainRefusal } from './constraints.js'
 import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
@@ -10,39 +9,30 @@ import type { Write } from './writer.js'
 import { makeRefusal } from './writer.js'
 
 const maxRows = 1000
-// Milliseconds that commits wait for a lock: longer than other processes need one, and too short to be noticed.
-const lockTimeout = 100
 
 /** A commit that is to be answered. */
 interface PendingCommit {
   readonly writes: readonly Write[]
-  readonly families: CommitLine
+  readonly families: CommitGroup
   /** The time after which it is no longer to be done. */
   readonly deadline: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
+  /** Whether its items are locked for commits after it: it is under way, or goes alone. */
+  isTaken: boolean
+  isAlone: boolean
 }
 
-/** Commits to one set of families, or those that go alone. */
-interface CommitLine {
+/** Commits to one set of families, or those that are sent alone. */
+interface CommitGroup {
   readonly name: string
   pending: PendingCommit[]
   /** How many batches are under way, and how many may be. */
   running: number
   readonly most: number
-  isCalled: boolean
   /** Of a set of families: how many are not answered yet, and how many of these go alone. */
   size: number
   alone: number
-}
-
-export interface QueueLimits {
-  /** Commits that may wait. */
-  readonly maxWaiting: number
-  /** Milliseconds after which a commit that waits is refused. */
-  readonly timeout: number
-  /** Connections that commits have at most. */
-  readonly connections: number
 }
 
 /**
@@ -54,23 +44,26 @@ export interface QueueLimits {
  */
 export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
-  readonly #lines = new Map<string, CommitLine>()
-  readonly #alone: CommitLine
-  /** The items of commits that are under way, or go alone. */
-  readonly #underWay = new Set<string>()
+  readonly #groups = new Map<string, CommitGroup>()
+  readonly #alone: CommitGroup
+  /** The items of commits that are taken. */
+  readonly #taken = new Set<string>()
   #running = 0
   #waiting = 0
-  #size = 0
   #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly connections: Connections, readonly limits: QueueLimits) {
-    this.#alone = this.#getLine('', Math.max(1, Math.floor(limits.connections / 2)))
+  /**
+   * @param maxHeld connections that commits have at most
+   * @param maxWaiting commits that may wait
+   */
+  constructor (readonly connections: Connections, readonly maxHeld: number, readonly maxWaiting: number) {
+    this.#alone = this.#getGroup('', Math.max(1, Math.floor(maxHeld / 2)))
     connections.onInterval(now => this.#refuseLate(now))
   }
 
   get isIdle (): boolean {
-    return this.#size === 0
+    return this.#waiting + this.#running === 0
   }
 
   metrics (): Readonly<Record<string, number>> {
@@ -79,66 +72,56 @@ export class CommitQueue {
 
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const line = this.#getLine(nameFamilies(writes))
-      const { maxWaiting, timeout } = this.limits
+      const families = this.#getGroup(nameFamilies(writes), 1)
       // Those that a lock holds up may fill half of the queue, so that there is room for others.
-      if (this.#waiting >= maxWaiting || (line.alone > 0 && line.size >= maxWaiting / 2)) {
-        this.#counts.addRefusal()
+      if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
+        this.#counts.refused++
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
-      line.pending.push({ writes, families: line, deadline: performance.now() + timeout, resolve, reject })
-      line.size++
+      const deadline = performance.now() + this.connections.settings.statementTimeout
+      families.pending.push({ writes, families, deadline, resolve, reject, isTaken: false, isAlone: false })
+      families.size++
       this.#waiting++
-      this.#size++
       this.connections.watch()
-      if (line.isCalled) return
-      line.isCalled = true
-      process.nextTick(() => { this.#call(line) })
+      if (families.pending.length === 1) process.nextTick(() => { this.#call(families) })
     })
   }
 
-  #getLine (name: string, most = 1): CommitLine {
-    let line = this.#lines.get(name)
-    if (line === undefined) {
-      this.#lines.set(name, line = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 })
-    }
-    return line
+  #getGroup (name: string, most: number): CommitGroup {
+    let group = this.#groups.get(name)
+    if (group === undefined) this.#groups.set(name, group = { name, pending: [], running: 0, most, size: 0, alone: 0 })
+    return group
   }
 
-  #call (line: CommitLine): void {
-    line.isCalled = false
-    while (line.pending.length > 0 && line.running < line.most && this.#running < this.limits.connections) {
-      const batch = line === this.#alone ? line.pending.splice(0, 1) : this.#takeBatch(line)
+  #call (group: CommitGroup): void {
+    while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
+      const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
       // Where all wait for items of others, they are called when those are done.
       if (batch.length === 0) return
       this.#waiting -= batch.length
-      line.running++
+      group.running++
       this.#running++
-      this.#run(line, batch)
+      this.#run(group, batch)
     }
   }
 
-  #callAll (): void {
-    for (const line of this.#lines.values()) if (line.pending.length > 0) this.#call(line)
-  }
-
-  #takeBatch (line: CommitLine): PendingCommit[] {
+  #takeBatch (group: CommitGroup): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
     // A commit does not overtake one that came before it and has an item in common.
-    const taken = new Set<string>()
+    const changed = new Set<string>()
     // All parts of a statement see the data as it was when it began, so no commit may refer to what another one in it
     // makes or deletes.
     const used = new Set<string>()
     const referred = new Set<string>()
     let rows = 0
-    for (const commit of line.pending) {
+    for (const commit of group.pending) {
       const { writes } = commit
       const isFree = writes.every(({ key, uses, isReferred }) =>
-        !taken.has(key) && !this.#underWay.has(key) && !(isReferred && used.has(key)) &&
+        !changed.has(key) && !this.#taken.has(key) && !(isReferred && used.has(key)) &&
         !uses.some(each => referred.has(each)))
       for (const { key, uses, isReferred } of writes) {
-        taken.add(key)
+        changed.add(key)
         for (const each of uses) used.add(each)
         if (isReferred) referred.add(key)
       }
@@ -147,104 +130,102 @@ export class CommitQueue {
         batch.push(commit)
       } else left.push(commit)
     }
-    line.pending = left
-    for (const { writes } of batch) for (const { key } of writes) this.#underWay.add(key)
+    group.pending = left
+    for (const commit of batch) {
+      commit.isTaken = true
+      for (const { key } of commit.writes) this.#taken.add(key)
+    }
     return batch
   }
 
-  async #run (line: CommitLine, batch: readonly PendingCommit[]): Promise<void> {
-    const isAlone = line === this.#alone
-    if (!isAlone) this.#counts.addBatch(batch.length)
-    let parted: readonly PendingCommit[] = []
+  async #run (group: CommitGroup, batch: readonly PendingCommit[]): Promise<void> {
+    if (group !== this.#alone) {
+      this.#counts.batches++
+      this.#counts.commits += batch.length
+    }
     try {
-      await this.#commit(batch)
+      const refusals = await this.#commit(batch)
+      for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
     } catch (error) {
       const now = performance.now()
+      const isLocked = isLockTimeout(error)
       // Where the server refused the data of one commit, the others must not suffer for it.
-      const isParted = isLockTimeout(error) || (batch.length > 1 && isAboutOne(error))
-      if (isParted) parted = batch.filter(({ deadline }) => deadline > now)
-      const failure = isLockTimeout(error) || getCode(error) === statementTimedOut ? makeTimeout() : error
-      for (const commit of batch) if (!parted.includes(commit)) commit.reject(failure)
-    }
-    line.running--
-    this.#running--
-    // Behind the others, so that they take turns where there are few connections.
-    this.#lines.delete(line.name)
-    this.#lines.set(line.name, line)
-    this.#part(parted, isAlone)
-    this.#end(parted.length === 0 ? batch : batch.filter(commit => !parted.includes(commit)), isAlone)
-  }
-
-  /** Lets commits go alone, after those that do already. */
-  #part (commits: readonly PendingCommit[], areAlone: boolean): void {
-    this.#alone.pending.push(...commits)
-    this.#waiting += commits.length
-    if (areAlone) return
-    this.#aloneTotal += commits.length
-    for (const { families } of commits) families.alone++
-  }
-
-  /** Makes commits together, in one statement and one transaction, and answers each for itself. */
-  async #commit (batch: readonly PendingCommit[]): Promise<void> {
-    const rows: BatchRow[] = []
-    const byFamily = new Map<string, BatchRow[]>()
-    for (const [c, { writes }] of batch.entries()) {
-      for (const write of writes) {
-        const row = { n: rows.length, c, write }
-        rows.push(row)
-        const others = byFamily.get(write.layout.family)
-        if (others === undefined) byFamily.set(write.layout.family, [row])
-        else others.push(row)
+      const isParted = isLocked || (batch.length > 1 && isAboutOne(error))
+      const failure = isLocked || getCode(error) === statementTimedOut ? makeTimeout() : error
+      for (const commit of batch) {
+        if (isParted && commit.deadline > now) this.#goAlone(commit)
+        else this.#settle(commit, failure)
       }
     }
-    // Always in one order of families, so that no two processes wait for each other.
-    const tables = [...byFamily.keys()].sort().map(family => makeTableBatch(byFamily.get(family) as BatchRow[]))
+    group.running--
+    this.#running--
+    // Behind the others, so that they take turns where there are few connections.
+    this.#groups.delete(group.name)
+    this.#groups.set(group.name, group)
+    this.#callAll()
+  }
+
+  #callAll (): void {
+    for (const group of this.#groups.values()) this.#call(group)
+  }
+
+  /** Lets a commit go alone, after those that do already. */
+  #goAlone (commit: PendingCommit): void {
+    this.#alone.pending.push(commit)
+    this.#waiting++
+    if (commit.isAlone) return
+    commit.isAlone = true
+    commit.families.alone++
+    this.#aloneTotal++
+  }
+
+  #settle ({ writes, families, isTaken, isAlone, resolve, reject }: PendingCommit, error: unknown): void {
+    if (isTaken) for (const { key } of writes) this.#taken.delete(key)
+    families.size--
+    if (isAlone) families.alone--
+    if (error === undefined) resolve()
+    else reject(error)
+  }
+
+  /** Makes commits together, in one statement and one transaction, and returns why some are refused, by their index. */
+  async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
+    const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const { text, name } = this.#texts.get(describeBatch(tables), () => {
       const text = writeBatch(tables)
       return { text, name: this.connections.names.make(text) }
     })
-    const statements = [...lockReferred(rows), { text, name, values: tables.map(({ json }) => json) }]
+    const locks = lockReferred(batch.flatMap(({ writes }) => writes))
+    const statement = { text, name, values: tables.map(({ json }) => json) }
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
-    let refused: unknown[][]
     try {
-      refused = await this.connections.retry(deadline, () => this.connections.write(statements, lockTimeout))
+      const refused = await this.connections.retry(deadline, () => this.connections.write(locks, statement))
+      // One row is about the batch itself.
+      return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
-      const [only, ...others] = batch as [PendingCommit, ...PendingCommit[]]
       // Of several commits it is not known whose data it was.
-      throw others.length > 0 || isUndone(error)
-        ? error
-        : await explainRefusal(error, only.writes, this.connections.run)
+      if (batch.length > 1 || isUndone(error)) throw error
+      throw await explainRefusal(error, batch[0]?.writes ?? [], this.connections.run)
     }
-    answer(batch, rows, refused as [string, string | null][])
-  }
-
-  #end (commits: readonly PendingCommit[], wereAlone: boolean): void {
-    for (const { writes, families } of commits) {
-      for (const { key } of writes) this.#underWay.delete(key)
-      families.size--
-      if (wereAlone) families.alone--
-    }
-    this.#size -= commits.length
-    this.#callAll()
   }
 
   /** Refuses what has waited for too long. */
   #refuseLate (now: number): boolean {
-    for (const line of this.#lines.values()) {
-      const late = line.pending.filter(({ deadline }) => deadline < now)
+    for (const group of this.#groups.values()) {
+      const late = group.pending.filter(({ deadline }) => deadline < now)
       if (late.length === 0) continue
-      line.pending = line.pending.filter(({ deadline }) => deadline >= now)
+      group.pending = group.pending.filter(({ deadline }) => deadline >= now)
       this.#waiting -= late.length
-      for (const { reject } of late) {
-        this.#counts.addRefusal()
-        reject(makeTimeout())
+      for (const commit of late) {
+        this.#counts.refused++
+        this.#settle(commit, makeTimeout())
       }
-      // Of those that were not under way, others may have the items.
-      this.#end(line === this.#alone ? late : late.map(commit => ({ ...commit, writes: [] })), line === this.#alone)
+      this.#callAll()
     }
-    return this.#size > 0
+    return !this.isIdle
   }
 }
+
+const none: ReadonlyMap<number, Error> = new Map()
 
 /** The same for all commits to the same families. */
 function nameFamilies (writes: readonly Write[]): string {
@@ -253,27 +234,19 @@ function nameFamilies (writes: readonly Write[]): string {
   return [...names].sort().join('\n')
 }
 
-/** @param refused the number of each write that was refused, and the reference that is broken */
-function answer (
-  batch: readonly PendingCommit[],
-  rows: readonly BatchRow[],
-  refused: readonly (readonly [string, string | null])[]
-): void {
-  const reasons = new Map<number, { readonly rank: number, readonly error: Error }>()
-  for (const [n, broken] of refused) {
+/** The number of a write that was refused, and the reference that is broken. */
+type Refused = readonly [n: string, broken: string | null]
+
+function listRefusals (batch: readonly PendingCommit[], refused: readonly Refused[]): Map<number, Error> {
+  const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write })))
+  const errors = new Map<number, Error>()
+  // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+  const rank = ([n, broken]: Refused): number => Number(n) + (broken === null ? 0 : rows.length)
+  for (const [n, broken] of refused.toSorted((a, b) => rank(a) - rank(b))) {
     const row = rows[Number(n)]
-    // One row is about the batch itself.
-    if (row === undefined) continue
-    // What was decided on other data than there is, is to be decided anew before it breaks a rule.
-    const rank = row.n + (broken === null ? 0 : rows.length)
-    const isFirst = rank < (reasons.get(row.c)?.rank ?? Infinity)
-    if (isFirst) reasons.set(row.c, { rank, error: makeRefusal(row.write, broken) })
+    if (row !== undefined && !errors.has(row.c)) errors.set(row.c, makeRefusal(row.write, broken))
   }
-  for (const [c, { resolve, reject }] of batch.entries()) {
-    const reason = reasons.get(c)
-    if (reason === undefined) resolve()
-    else reject(reason.error)
-  }
+  return errors
 }
 
 function makeTimeout (): BusyError {

@@ -26,15 +26,19 @@ export interface ConnectionSettings {
 // Milliseconds between two checks of what is under way. An unused connection goes back to the pool at the next one.
 const interval = 50
 const maxAttempts = 10
+// Milliseconds that commits wait for a lock: longer than other processes need one, and too short to be noticed.
+const lockTimeout = 100
+// Rows of the first part of a scan, and of the largest: most pages are full after a few.
+const firstPart = 250
+const largestPart = 4000
 // Every value as its text: a host may have set other parsers for all of the process.
 const types = { getTypeParser: () => (value: string) => value }
 
 /** A connection that is taken from the pool. */
 export class Connection {
-  isBroken = false
-  /** Whether it is to be closed, and not used again. */
+  /** Whether it is broken, or to be closed for another reason, and not used again. */
   isSpent = false
-  readonly #onError = (): void => { this.isBroken = true }
+  readonly #onError = (): void => { this.isSpent = true }
 
   constructor (readonly client: PostgresClient) {
     // The pool listens only while it has the connection.
@@ -42,17 +46,11 @@ export class Connection {
   }
 
   release (error?: unknown): void {
-    const isClosed = error !== undefined || this.isBroken || this.isSpent
+    const isClosed = error !== undefined || this.isSpent
     // A connection that is closed may report further errors.
     if (!isClosed) this.client.off('error', this.#onError)
     this.client.release(isClosed ? error as Error | undefined ?? true : undefined)
   }
-}
-
-/** A statement whose answer is waited for. */
-interface Flight {
-  readonly since: number
-  readonly fail: (error: Error) => void
 }
 
 /** Sends statements on the connections of a pool. */
@@ -62,13 +60,19 @@ export class Connections {
   retries = 0
   /** Used a moment ago. To take one from the pool and to give it back costs a third as much as a small read. */
   readonly #idle: Connection[] = []
-  readonly #flights = new Set<Flight>()
   readonly #prepared = new WeakMap<PostgresClient, Set<string>>()
   readonly #checks: ((now: number) => boolean)[] = []
+  readonly #begin: string
+  readonly #beginCommit: string
   #timer: NodeJS.Timeout | undefined
-  #inUse = 0
 
   constructor (readonly pool: PostgresPool, readonly settings: ConnectionSettings) {
+    const { statementTimeout } = settings
+    // The isolation is named: a database may have any default, and a stricter one refuses what need not be refused.
+    const begin = (lock: number): string => 'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+      `SET LOCAL lock_timeout = ${lock}; SET LOCAL statement_timeout = ${statementTimeout}`
+    this.#begin = begin(statementTimeout)
+    this.#beginCommit = begin(lockTimeout)
     this.names = new StatementNames(settings.preparedStatements && settings.limitsTime)
   }
 
@@ -79,139 +83,120 @@ export class Connections {
 
   /** Starts the checks, which one timer makes for all. */
   watch (): void {
-    this.#timer ??= setTimeout(() => { this.#check() }, interval).unref()
-  }
-
-  #check (): void {
-    this.#timer = undefined
-    const now = performance.now()
-    // A server that still works has ended the statement itself by then.
-    const latest = now - this.settings.statementTimeout - 1000
-    for (const { since, fail } of this.#flights) if (since < latest) fail(new Error('PostgreSQL does not answer'))
-    let isNeeded = this.#inUse > 0
-    for (const check of this.#checks) if (check(now)) isNeeded = true
-    this.releaseIdle()
-    if (isNeeded) this.watch()
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.releaseIdle()
+      const now = performance.now()
+      // All are called, whatever the first returns.
+      if (this.#checks.filter(check => check(now)).length > 0) this.watch()
+    }, interval).unref()
   }
 
   releaseIdle (): void {
     for (const connection of this.#idle.splice(0)) connection.release()
   }
 
-  /** Takes a connection for some work. One that broke is closed. */
-  async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    this.#inUse++
-    this.watch()
-    try {
-      const connection = this.#takeIdle() ?? new Connection(await this.pool.connect())
-      try {
-        const result = await work(connection)
-        this.#giveBack(connection)
-        return result
-      } catch (error) {
-        if (isRefusal(error)) this.#giveBack(connection)
-        else connection.release(error)
-        throw error
-      }
-    } finally {
-      this.#inUse--
-    }
-  }
-
-  #takeIdle (): Connection | undefined {
+  /** A connection that was used a moment ago. */
+  takeIdle (): Connection | undefined {
     for (;;) {
       const connection = this.#idle.pop()
-      if (connection?.isBroken !== true) return connection
+      if (connection?.isSpent !== true) return connection
       connection.release()
     }
   }
 
-  #giveBack (connection: Connection): void {
+  async connect (): Promise<Connection> {
+    return new Connection(await this.pool.connect())
+  }
+
+  /** @param error of the last statement; where it is no refusal of the server, the connection is closed */
+  giveBack (connection: Connection, error?: unknown): void {
+    if (error !== undefined && !isRefusal(error)) connection.release(error)
     // The host may wait for one of its pool.
-    const isKept = !connection.isSpent && !connection.isBroken && (this.pool.waitingCount ?? 0) === 0
-    if (isKept) this.#idle.push(connection)
-    else connection.release()
-  }
-
-  /** One statement sees one state of the data in every isolation, so it needs a transaction only to limit its time. */
-  async read (connection: Connection, statement: Statement): Promise<unknown[][]> {
-    const { text, values, name } = statement
-    if (!this.settings.limitsTime) {
-      return await this.#runTogether(connection, this.#writeBegin(), [writeValues(text, values)])
+    else if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) connection.release()
+    else {
+      this.#idle.push(connection)
+      this.watch()
     }
-    const query: PostgresQuery = { text, values: values as unknown[], rowMode: 'array', types }
-    if (name !== undefined && this.names.areUsed) query.name = name
-    const { rows } = await this.#send(connection, query) as Result
-    return rows
   }
 
-  /**
-   * Runs statements in one transaction, and returns the rows of the last. They are sent as one text, in one round trip.
-   *
-   * @param lockTimeout milliseconds to wait for a lock
-   */
-  async write (statements: readonly Statement[], lockTimeout: number): Promise<unknown[][]> {
-    const begin = this.#writeBegin(lockTimeout)
-    return await this.use(async connection => {
-      const texts: string[] = []
-      for (const { text, values, name } of statements) {
-        if (name === undefined || !this.names.areUsed) {
-          texts.push(writeValues(text, values))
-          continue
-        }
-        const prepared = this.#getPrepared(connection)
-        if (!prepared.has(name)) {
-          await this.#runTogether(connection, begin, [`PREPARE ${name} AS ${text}`])
-          prepared.add(name)
-        }
-        texts.push(`EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`)
-      }
-      return await this.#runTogether(connection, begin, texts)
-    })
-  }
-
-  #getPrepared ({ client }: Connection): Set<string> {
-    let prepared = this.#prepared.get(client)
-    if (prepared === undefined) this.#prepared.set(client, prepared = new Set())
-    return prepared
-  }
-
-  // The isolation is named: a database may have any default, and a stricter one refuses what need not be refused.
-  #writeBegin (lockTimeout = this.settings.statementTimeout): string {
-    return 'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
-      `SET LOCAL lock_timeout = ${Math.ceil(lockTimeout)}; ` +
-      `SET LOCAL statement_timeout = ${this.settings.statementTimeout}`
-  }
-
-  async #runTogether (connection: Connection, begin: string, texts: readonly string[]): Promise<unknown[][]> {
-    const text = `${begin}; ${texts.join('; ')}; COMMIT`
+  /** Takes a connection for some work. */
+  async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = this.takeIdle() ?? await this.connect()
     try {
-      const results = await this.#send(connection, { text, rowMode: 'array', types }) as Result[]
-      return (results.at(-2) as Result).rows
+      const result = await work(connection)
+      this.giveBack(connection)
+      return result
     } catch (error) {
-      if (isRefusal(error)) await this.#rollBack(connection)
+      this.giveBack(connection, error)
       throw error
     }
   }
 
-  async #rollBack (connection: Connection): Promise<void> {
-    await connection.client.query({ text: 'ROLLBACK' }).catch(() => { connection.isBroken = true })
+  /** One statement sees one state of the data in every isolation, so it needs a transaction only to limit its time. */
+  async read (connection: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
+    if (!this.settings.limitsTime) return await this.#runTogether(connection, this.#begin, [writeValues(text, values)])
+    const query = this.#makeQuery(text)
+    query.values = values as unknown[]
+    if (name !== undefined && this.names.areUsed) query.name = name
+    return (await connection.client.query(query) as Result).rows
   }
 
-  /** Waits no longer for the answer than a server that still works needs for it. */
-  #send (connection: Connection, query: PostgresQuery): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error): void => {
-        this.#flights.delete(flight)
-        reject(error)
+  /**
+   * Reads the rows of a statement part by part, in one transaction.
+   *
+   * @param tag a comment by which the server knows the statement
+   * @param take returns whether it needs no more
+   */
+  async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<void> {
+    const declare = `DECLARE found NO SCROLL CURSOR FOR ${writeValues(text, values)}`
+    await this.#undoRefused(connection, async () => {
+      await connection.client.query(this.#makeQuery(`${tag}${this.#begin}; ${declare}`))
+      for (let size = firstPart; ; size = Math.min(largestPart, size * 2)) {
+        const { rows } = await connection.client.query(this.#makeQuery(`${tag}FETCH ${size} FROM found`)) as Result
+        if (await take(rows) || rows.length < size) break
       }
-      const flight: Flight = { since: performance.now(), fail }
-      this.#flights.add(flight)
-      connection.client.query(query).then(result => {
-        this.#flights.delete(flight)
-        resolve(result)
-      }, fail)
+      await connection.client.query(this.#makeQuery('COMMIT'))
     })
+  }
+
+  /** Runs statements in one transaction, sent as one text in one round trip, and returns the rows of the last. */
+  async write (locks: readonly string[], { text, values, name }: Statement): Promise<unknown[][]> {
+    return await this.use(async connection => {
+      if (name === undefined || !this.names.areUsed) {
+        return await this.#runTogether(connection, this.#beginCommit, [...locks, writeValues(text, values)])
+      }
+      let prepared = this.#prepared.get(connection.client)
+      if (prepared === undefined) this.#prepared.set(connection.client, prepared = new Set())
+      if (!prepared.has(name)) {
+        await this.#runTogether(connection, this.#beginCommit, [`PREPARE ${name} AS ${text}`])
+        prepared.add(name)
+      }
+      const execute = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
+      return await this.#runTogether(connection, this.#beginCommit, [...locks, execute])
+    })
+  }
+
+  async #runTogether (connection: Connection, begin: string, texts: readonly string[]): Promise<unknown[][]> {
+    const query = this.#makeQuery(`${begin}; ${texts.join('; ')}; COMMIT`)
+    const results = await this.#undoRefused(connection, () => connection.client.query(query)) as unknown as Result[]
+    return (results.at(-2) as Result).rows
+  }
+
+  async #undoRefused<T> (connection: Connection, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isRefusal(error)) {
+        await connection.client.query(this.#makeQuery('ROLLBACK')).catch(() => { connection.isSpent = true })
+      }
+      throw error
+    }
+  }
+
+  #makeQuery (text: string): PostgresQuery {
+    // A server that still works has ended the statement itself by then.
+    return { text, rowMode: 'array', types, query_timeout: this.settings.statementTimeout + 1000 }
   }
 
   /** Ends the statement that has this text in it, on the server. */
@@ -225,19 +210,13 @@ export class Connections {
 
   /** Runs this on one connection, in a transaction. */
   async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.use(async connection => {
+    return await this.use(connection => this.#undoRefused(connection, async () => {
       const run: Run = (text, values) => runOn(connection, text, values)
-      await run(this.#writeBegin())
-      let done: T
-      try {
-        done = await work(run)
-      } catch (error) {
-        await this.#rollBack(connection)
-        throw error
-      }
+      await run(this.#begin)
+      const done = await work(run)
       await run('COMMIT')
       return done
-    })
+    }))
   }
 
   /** Runs this on a connection that is closed afterwards, in no transaction. @param timeout of a statement, in ms */
@@ -258,18 +237,26 @@ export class Connections {
       try {
         return await work()
       } catch (error) {
-        const isTried = isUndone(error) || this.names.areLost(error)
-        if (!isTried || attempt === maxAttempts || performance.now() > deadline) throw error
-        this.retries++
+        if (performance.now() > deadline || !this.isRetried(error, attempt)) throw error
       }
       await delay(Math.random() * 5 * attempt)
     }
+  }
+
+  /** Whether the server has undone what failed, so that the same may succeed. @param attempt how often it was tried */
+  isRetried (error: unknown, attempt: number): boolean {
+    const isRetried = attempt < maxAttempts && (isUndone(error) || this.names.areLost(error))
+    if (isRetried) this.retries++
+    return isRetried
   }
 }
 
 interface Result {
   readonly rows: unknown[][]
 }
+
+/** Takes some rows, and returns whether it needs no more. */
+export type TakePart = (rows: readonly unknown[][]) => Promise<boolean>
 
 async function runOn ({ client }: Connection, text: string, values?: unknown[]): Promise<unknown[][]> {
   const query: PostgresQuery = { text, rowMode: 'array', types }
@@ -307,8 +294,9 @@ export class StatementNames {
    */
   areLost (error: unknown): boolean {
     // invalid_sql_statement_name, duplicate_prepared_statement, a result of other types than when it was prepared
-    if (!this.areUsed || !['26000', '42P05', '0A000'].includes(getCode(error))) return false
-    this.areUsed = false
-    return true
+    const code = getCode(error)
+    const areLost = code === '26000' || code === '42P05' || (code === '0A000' && this.areUsed)
+    if (areLost) this.areUsed = false
+    return areLost
   }
 }

@@ -1,7 +1,7 @@
 import type { ConstraintRule } from '../../core/storage/storage.js'
 import { ConstraintError } from '../../core/storage/storage.js'
 import { describeRule } from '../sql/definitions.js'
-import { quoteName } from '../sql/dialect.js'
+import { qualifyName } from '../sql/dialect.js'
 import { nameUnique } from '../sql/indexes.js'
 import type { Column } from '../sql/layout.js'
 import { getColumn } from '../sql/layout.js'
@@ -9,7 +9,7 @@ import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
 import type { Write } from './writer.js'
 
-/** What the server says of what broke a rule. */
+/** What the server reports of a broken rule. */
 interface RefusedData {
   readonly schema?: string
   readonly table?: string
@@ -22,7 +22,7 @@ interface RefusedData {
 const rules = new Map<string, ConstraintRule>([
   ['23502', 'required'],
   ['23505', 'unique'],
-  // Exclusion constraints: what is there already is in the way.
+  // Exclusion constraints: an existing row is in conflict.
   ['23P01', 'unique'],
   ['23514', 'value'],
   // An entry is too long for an index.
@@ -43,75 +43,40 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const { family, tableName, columns } = layout
   // A rule of another table, which a trigger or a foreign key brings in, is about no field of ours.
   const isForeign = table !== undefined && table !== tableName
-  const rule = isReference(error) ? judgeReference(type, isForeign) : isForeign ? 'other' : judge(error)
+  const rule = judge(getCode(error), type, isForeign)
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
   const isNamed = ({ name }: Column): boolean => name !== undefined && named?.includes(name) === true
   const fields = columns.filter(isNamed).map(({ field }) => field.name)
   return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
 }
 
-// foreign_key_violation, restrict_violation
-function isReference (error: unknown): boolean {
-  return ['23503', '23001'].includes(getCode(error))
+function judge (code: string, type: Write['type'], isForeign: boolean): ConstraintRule {
+  // foreign_key_violation, restrict_violation
+  if (code === '23503' || code === '23001') {
+    if (type === 'delete') return 'in-use'
+    if (!isForeign) return 'reference'
+    return type === 'replace' ? 'in-use' : 'other'
+  }
+  return isForeign ? 'other' : rules.get(code) ?? (code.startsWith('22') ? 'value' : 'other')
 }
 
-function judgeReference (type: Write['type'], isForeign: boolean): ConstraintRule {
-  if (type === 'delete') return 'in-use'
-  if (!isForeign) return 'reference'
-  return type === 'replace' ? 'in-use' : 'other'
-}
-
-function judge (error: unknown): ConstraintRule {
-  const code = getCode(error)
-  return rules.get(code) ?? (code.startsWith('22') ? 'value' : 'other')
-}
-
-/** The columns that a rule is about, as far as they can be known. */
+/** The columns that a rule is about, as far as they can be known: those in expressions of an index among them. */
 async function listColumns (refused: RefusedData, { layout }: Write, run: Run): Promise<readonly unknown[]> {
   const { schema, table, column, constraint, dataType } = refused
   if (column !== undefined) return [column]
   const own = layout.unique.find(fields => nameUnique(layout, fields) === constraint)
   if (own !== undefined && !layout.mapped) return own.map(field => getColumn(layout, field).name)
-  if (table !== undefined && constraint !== undefined) {
-    return await readConstraintColumns(run, schema, table, constraint)
-  }
-  if (dataType === undefined) return []
-  const columns = await readDomainColumns(run, layout.table, schema, dataType)
-  // Of several with one domain it is not known which it was.
-  return columns.length === 1 ? columns : []
-}
-
-/** The columns that a constraint or a unique index is over, those in expressions among them. */
-async function readConstraintColumns (
-  run: Run,
-  schema: string | undefined,
-  table: string,
-  constraint: string
-): Promise<readonly unknown[]> {
-  const rows = await run(`WITH relation AS (SELECT to_regclass($1)::oid AS oid)
-    SELECT attname FROM pg_attribute, relation WHERE attrelid = relation.oid AND attnum IN (
-      SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = relation.oid AND conname = $2
+  if (table === undefined && dataType === undefined) return []
+  const qualify = (name: string | undefined): string | null => name === undefined ? null : qualifyName(schema, name)
+  const rows = await run(`SELECT attname FROM pg_attribute a
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND (atttypid = to_regtype($4) OR attnum IN (
+      SELECT unnest(conkey) FROM pg_constraint WHERE conrelid = attrelid AND conname = $2
       UNION ALL SELECT unnest(indkey::int2[]) FROM pg_index
-        WHERE indrelid = relation.oid AND indexrelid = to_regclass($3)
+        WHERE indrelid = attrelid AND indexrelid = to_regclass($3)
       UNION ALL SELECT refobjsubid FROM pg_depend JOIN pg_index ON indexrelid = objid
-        WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = relation.oid
+        WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = attrelid
         AND 0 = ANY (indkey::int2[])
-    ) AND attnum > 0 ORDER BY attnum`, [qualify(schema, table), constraint, qualify(schema, constraint)])
-  return rows.flat()
-}
-
-/** The columns of a table that have this domain. */
-async function readDomainColumns (
-  run: Run,
-  table: string,
-  schema: string | undefined,
-  domain: string
-): Promise<readonly unknown[]> {
-  const rows = await run(`SELECT attname FROM pg_attribute
-    WHERE attrelid = to_regclass($1) AND attnum > 0 AND atttypid = to_regtype($2)`, [table, qualify(schema, domain)])
-  return rows.flat()
-}
-
-function qualify (schema: string | undefined, name: string): string {
-  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
+    )) ORDER BY attnum`, [qualify(table) ?? layout.table, constraint, qualify(constraint), qualify(dataType)])
+  // Of several with one domain it is not known which it was.
+  return dataType !== undefined && rows.length > 1 ? [] : rows.flat()
 }

@@ -15,10 +15,10 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, as) => `$${n}::${as}`,
-  inList ({ column, as, from, negated, isCut }) {
+  inList ({ column, as, from, negated, isPrefixIndexed }) {
     const list = `$${from}::${as}[]`
     const isOneOf = `${column} ${negated ? '<> ALL' : '= ANY'} (${list})`
-    if (negated || !isCut) return isOneOf
+    if (negated || !isPrefixIndexed) return isOneOf
     return `(${takeBeginning(column)} = ANY (ARRAY(SELECT ${takeBeginning('one')} FROM unnest(${list}) AS one)) ` +
       `AND ${isOneOf})`
   },
@@ -50,19 +50,19 @@ export const postgresDialect: Dialect = {
   constant: writeTyped
 }
 
-// Texts of their own for dates, since a session may have any DateStyle and TimeZone.
+// Dates in one format, since a session may have any DateStyle and TimeZone.
 function select (column: string, kind: Kind): string {
   if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
   return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
 }
 
 // A text may be longer than an entry of an index, and its collation may take two texts for one. In the format "escape"
-// bytes stand for themselves, but for the backslash.
+// all bytes mean themselves, except for the backslash.
 function digest (text: string): string {
   return `sha256(decode(replace(${text}, chr(92), chr(92) || chr(92)), 'escape'))`
 }
 
-function takeBeginning (text: string): string {
+export function takeBeginning (text: string): string {
   return `left(${text}, ${indexedLength})`
 }
 
@@ -104,7 +104,7 @@ function writeForeignColumn (column: string, kind: Kind, present: PresentColumn)
   }
 }
 
-/** The column as a plain value of its kind, beside which a literal may stand. */
+/** The column as a plain value of its kind, which can be combined with a literal. */
 function writePlain (column: string, kind: Kind, { type }: PresentColumn): string {
   if (kind === 'string') return isText(type) ? column : `${column}::text`
   if (kind === 'json') return `to_json(${column})`
@@ -149,7 +149,7 @@ function writeMoment (column: string, type: string): Partial<ColumnTexts> {
   return { selected: showMoment(moment), compared, comparedAs: as, equated: compared, equatedAs: as }
 }
 
-/** Text of our own, since a session may have any DateStyle. @param moment in UTC, without its zone */
+/** @param moment in UTC, without its zone */
 function showMoment (moment: string): string {
   return `to_char(${moment}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 }

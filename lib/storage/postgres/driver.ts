@@ -28,14 +28,9 @@ export interface PostgresQuery {
   values?: unknown[]
   name?: string
   rowMode?: 'array'
+  /** Milliseconds after which the answer is no longer waited for. */
+  query_timeout?: number
   types?: { getTypeParser: () => (value: string) => unknown }
-}
-
-export interface PoolSettings {
-  readonly poolSize: number
-  readonly connectionTimeout: number
-  readonly statementTimeout: number
-  readonly preparedStatements: boolean
 }
 
 export interface OpenPool {
@@ -44,24 +39,23 @@ export interface OpenPool {
   readonly limitsTime: boolean
 }
 
-/** A pool of our own, once it has reached the server. It connects again after the server was away. */
-export async function openPool (connectionString: string, settings: PoolSettings): Promise<OpenPool> {
+/**
+ * A pool of our own, once it has reached the server. It connects again after the server was away.
+ *
+ * @param options of `pg`
+ * @param statementTimeout of each session; undefined where none can have one
+ */
+export async function openPool (options: object, statementTimeout: number | undefined): Promise<OpenPool> {
   const { Pool } = await loadDriver()
-  const options = {
-    connectionString,
-    max: settings.poolSize,
-    connectionTimeoutMillis: settings.connectionTimeout,
-    keepAlive: true
-  }
-  if (!settings.preparedStatements) return { pool: listenTo(new Pool(options)), limitsTime: false }
-  const pool = listenTo(new Pool({ ...options, statement_timeout: settings.statementTimeout }))
+  if (statementTimeout === undefined) return { pool: listenTo(new Pool(options)), limitsTime: false }
+  const pool = listenTo(new Pool({ ...options, statement_timeout: statementTimeout }))
   try {
     (await pool.connect()).release()
     return { pool, limitsTime: true }
   } catch (error) {
     await pool.end()
     if (getCode(error) !== refusedStart) throw error
-    return { pool: listenTo(new Pool(options)), limitsTime: false }
+    return await openPool(options, undefined)
   }
 }
 
@@ -90,7 +84,7 @@ export function ignore (): void {}
 const refusedStart = '08P01'
 
 interface Driver {
-  readonly Pool: new (options: Record<string, unknown>) => PostgresPool
+  readonly Pool: new (options: object) => PostgresPool
 }
 
 async function loadDriver (): Promise<Driver> {

@@ -1,29 +1,45 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isAbsent } from '../../core/storage/conditions.js'
+import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
-import type { Layout } from '../sql/layout.js'
+import { ClauseBuilder } from '../sql/clauses.js'
+import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
+import { qualifyName, quoteName } from '../sql/dialect.js'
+import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
+import type { Column, Layout } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
-import { writeLiteral } from './dialect.js'
+import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
-import type { Missing, TablePlace } from './tables.js'
-import { findMissing, isBuilding } from './tables.js'
+import type { PresentTable } from './tables.js'
+import { readTable } from './tables.js'
+import { checkType, ownTypes } from './types.js'
 
-export interface MigrationSettings {
-  readonly schema: string | undefined
-  /** Milliseconds that a statement may take which makes a table, a column or an index, or that another process may. */
-  readonly migrationTimeout: number
+/** The statements that make what is missing of a table. */
+interface Missing {
+  /** To be run in one transaction. */
+  readonly definitions: readonly string[]
+  /** To be run after them, each by itself and in no transaction. */
+  readonly builds: readonly string[]
 }
+
+const deadlocked = '40P01'
+const clashing = '23505'
 
 /**
  * Makes what is missing of tables. Of several processes one does it, and the others ask again and again whether it has
  * ended: an index that is built would wait for a statement that waits for the lock.
  */
 export class Migration {
-  readonly #place: TablePlace
-
-  /** @param poolSize to build an index while others write takes a connection for it, and one for the lock */
-  constructor (readonly connections: Connections, readonly settings: MigrationSettings, poolSize: number) {
-    this.#place = { schema: settings.schema, concurrently: poolSize > 1 }
-  }
+  /**
+   * @param timeout milliseconds that a statement may take, or that another process may
+   * @param isConcurrent whether indexes are built while others write, which takes two connections
+   */
+  constructor (
+    readonly connections: Connections,
+    readonly schema: string | undefined,
+    readonly timeout: number,
+    readonly isConcurrent: boolean
+  ) {}
 
   async listMissing (layout: Layout): Promise<readonly string[]> {
     const { definitions, builds } = await this.#find(this.connections.run, layout)
@@ -32,7 +48,7 @@ export class Migration {
 
   async makeMissing (layout: Layout): Promise<void> {
     if (await this.#isComplete(layout)) return
-    const end = performance.now() + this.settings.migrationTimeout
+    const end = performance.now() + this.timeout
     while (!await this.#make(layout)) {
       if (performance.now() > end) throw new BusyError(`Another process is still making ${layout.table}`)
       await delay(50 + Math.random() * 100)
@@ -51,36 +67,37 @@ export class Migration {
 
   /** Returns whether it was done; it is not while another process is doing it. */
   async #make (layout: Layout): Promise<boolean> {
-    const builds = await this.#define(layout)
-    return builds !== undefined && (builds.length === 0 || await this.#build(layout))
-  }
-
-  /** Makes all but what is to be built then. */
-  async #define (layout: Layout): Promise<Missing['builds'] | undefined> {
-    return await this.connections.transact(async run => {
-      if (!await this.#lock(run)) return undefined
+    const builds = await this.#lock(async run => {
       // It may take longer than any request. Only for a table it waits no longer than others: until it has its lock,
       // nothing else gets one.
-      await run(`SET LOCAL statement_timeout = ${this.settings.migrationTimeout}`)
+      await run(`SET LOCAL statement_timeout = ${this.timeout}`)
       const { definitions, builds } = await this.#find(run, layout)
       if (definitions.length > 0) await run(definitions.join('; '))
       return builds
     })
+    if (builds === undefined || builds.length === 0) return builds !== undefined
+    // The lock has a transaction for itself: a build waits for all others that have read a table.
+    return await this.#lock(async run => {
+      await run('SET LOCAL idle_in_transaction_session_timeout = 0')
+      return await this.connections.runAlone(this.timeout, run => this.#build(run, layout))
+    }) === true
   }
 
-  /** Builds indexes while others write. Returns whether it was done. */
-  async #build (layout: Layout): Promise<boolean> {
-    // The lock has a transaction for itself: a build waits for all others that have read a table.
+  /** Does this while no other process makes anything; undefined where one does. */
+  async #lock<T> (work: (run: Run) => Promise<T>): Promise<T | undefined> {
     return await this.connections.transact(async run => {
-      if (!await this.#lock(run)) return false
-      await run('SET LOCAL idle_in_transaction_session_timeout = 0')
-      return await this.connections.runAlone(this.settings.migrationTimeout, run => this.#runBuilds(run, layout))
+      // Without values: those would leave something open on the connection that a build waits for.
+      const key = writeLiteral(`fastify-dealbook ${this.schema ?? ''}`)
+      const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)
+      return isLocked === 't' ? await work(run) : undefined
     })
   }
 
-  async #runBuilds (run: Run, layout: Layout): Promise<boolean> {
+  /** Builds indexes while others write. Returns whether it was done. */
+  async #build (run: Run, layout: Layout): Promise<boolean> {
     // The server may still be busy with it for a process that has ended.
-    if (await isBuilding(run, layout)) return false
+    const progress = 'SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)'
+    if ((await run(progress, [layout.table])).length > 0) return false
     const { builds } = await this.#find(run, layout)
     try {
       for (const build of builds) await run(build)
@@ -93,17 +110,95 @@ export class Migration {
     }
   }
 
+  /** What is missing of a table. What cannot be made is refused. */
   async #find (run: Run, layout: Layout): Promise<Missing> {
-    return await findMissing(run, layout, this.#place)
-  }
-
-  // Without values: those would leave something open on the connection that a build waits for.
-  async #lock (run: Run): Promise<boolean> {
-    const key = writeLiteral(`fastify-dealbook ${this.settings.schema ?? ''}`)
-    const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)
-    return isLocked === 't'
+    const { schema } = this
+    const definitions: string[] = []
+    if (schema !== undefined && (await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])).length === 0) {
+      definitions.push(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
+    }
+    const present = await readTable(run, layout)
+    const isNew = present.columns.size === 0
+    const hasRows = !isNew && (await run(`SELECT 1 FROM ${layout.table} LIMIT 1`)).length > 0
+    if (isNew) definitions.push(writeCreate(layout, dialect))
+    else definitions.push(...await completeColumns(run, layout, present, hasRows))
+    if (hasRows) await refuseClashes(run, layout, present)
+    const isConcurrent = this.isConcurrent && hasRows
+    const builds = listMissingIndexes(layout, present, schema, isConcurrent ? 'CONCURRENTLY ' : '')
+    return isConcurrent ? { definitions, builds } : { definitions: [...definitions, ...builds], builds: [] }
   }
 }
 
-const deadlocked = '40P01'
-const clashing = '23505'
+async function completeColumns (
+  run: Run, layout: Layout, { columns: present }: PresentTable, hasRows: boolean
+): Promise<string[]> {
+  const statements: string[] = []
+  for (const column of layout.columns) {
+    const { kind, field } = column
+    const there = present.get(column.name as string)
+    if (there === undefined) {
+      if (hasRows) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
+      statements.push(writeAddColumn(layout, column, dialect))
+      continue
+    }
+    checkType(layout, column, there, ownTypes)
+    const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
+    if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
+    if (isAbsent(field.default)) continue
+    // Before the rows are filled, so that none can come after them without it.
+    if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(field.default, kind)}`)
+    // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
+    const isIndexed = layout.indexes.some(([first]) => first === field.name)
+    if (!isFillable(field) || (there.hasDefault && !isIndexed)) continue
+    const where = new ClauseBuilder(layout, dialect).where([{ field: field.name, op: 'null', is: true }])
+    const isLacking = (await run(`SELECT 1 FROM ${layout.table}${where} LIMIT 1`)).length > 0
+    if (isLacking) statements.push(writeFill(layout, column, dialect))
+  }
+  return statements
+}
+
+/** Refuses rows that clash in what is to be unique from now on. */
+async function refuseClashes (run: Run, layout: Layout, present: PresentTable): Promise<void> {
+  for (const fields of listMissingUnique(layout, present)) {
+    const clashes = writeClashes(layout, fields, ({ name }) => present.columns.has(name as string), dialect)
+    try {
+      refuseFound(layout, fields, await run(clashes))
+    } catch (error) {
+      // A check of what is missing waits no longer than a request: then the build finds it out.
+      if (getCode(error) !== statementTimedOut) throw error
+    }
+  }
+}
+
+/** The statements that make the indexes that are missing, and drop those that they replace. */
+function listMissingIndexes (
+  layout: Layout, present: PresentTable, schema: string | undefined, concurrently: string
+): string[] {
+  const { indexes } = present
+  const drop = (name: string): string => `DROP INDEX ${concurrently}IF EXISTS ${qualifyName(schema, name)}`
+  // What is left of a build that was broken off has the name, and is of no use.
+  const make = (name: string, create: string): string[] => indexes.has(name) ? [drop(name), create] : [create]
+  const all = listIndexes(layout)
+  const made = all.flatMap(({ name, nameIfPrefix, columns }) =>
+    indexes.get(name)?.isWhole === true || indexes.get(nameIfPrefix)?.isWhole === true
+      ? []
+      : make(name, `CREATE INDEX ${concurrently}IF NOT EXISTS ${quoteName(name)} ON ${layout.table} ` +
+        `(${writeTerms(layout, columns)})`))
+  const unique = listMissingUnique(layout, present).flatMap(fields =>
+    make(nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)))
+  const replaced = all.flatMap(({ name, nameIfWhole }) =>
+    nameIfWhole !== name && indexes.has(nameIfWhole) ? drop(nameIfWhole) : [])
+  return [...made, ...unique, ...replaced]
+}
+
+/** The rows of fields that no index keeps unique yet. */
+function listMissingUnique (layout: Layout, { indexes }: PresentTable): (readonly string[])[] {
+  return layout.unique.filter(fields => indexes.get(nameUnique(layout, fields))?.isWhole !== true)
+}
+
+// In the order of pages: absent first, ties by id.
+function writeTerms ({ id }: Layout, columns: readonly Column[]): string {
+  const others = columns.filter(column => column !== id).map(({ equated, isPrefixIndexed }) =>
+    `${isPrefixIndexed ? takeBeginning(equated) : equated} NULLS FIRST`)
+  return [...others, id.equated].join(', ')
+}

@@ -1,38 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
-import type { FamilyShape, Storage } from '../../core/storage/storage.js'
-import type { QueueLimits } from '../../core/storage/turns.js'
+import type { Storage } from '../../core/storage/storage.js'
 import { HeavyReadQueue, readQueueLimits } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
-import { quoteName } from '../sql/dialect.js'
-import type { Layout, TableMapping } from '../sql/layout.js'
-import { layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
+import { qualifyName } from '../sql/dialect.js'
+import type { Layout } from '../sql/layout.js'
 import type { SqlOptions } from '../sql/options.js'
 import { sqlRules } from '../sql/options.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
 import { CommitQueue } from './commits.js'
-import type { Run } from './connections.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { PoolSettings, PostgresPool } from './driver.js'
+import type { PostgresPool } from './driver.js'
 import { leaveAlone, listenTo, openPool } from './driver.js'
-import type { MigrationSettings } from './migrate.js'
 import { Migration } from './migrate.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { ReadStatements } from './statements.js'
-import { applyIndexes, readColumns, readUniqueColumns } from './tables.js'
-import { checkTypes, mappableTypes } from './types.js'
+import { listIndexed, readColumns, readUniqueColumns } from './tables.js'
+import { checkType, mappableTypes } from './types.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
-export type { Migrate } from '../sql/options.js'
-export type { SqlOptions } from '../sql/options.js'
+export type { Migrate, SqlOptions } from '../sql/options.js'
 
 /** How a PostgreSQL storage works, besides the connection string or the pool. */
 export interface PostgresOptions extends SqlOptions {
@@ -67,20 +61,9 @@ export function postgresStorage (
 ): Storage {
   checkSource(options, ['connectionString', 'pool'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const settings = {
-    schema: options.schema,
-    statementTimeout: options.statementTimeout ?? 10_000,
-    migrationTimeout: options.migrationTimeout ?? 600_000,
-    connectionTimeout: options.connectionTimeout ?? 5000,
-    poolSize: options.poolSize ?? 10,
-    preparedStatements: options.preparedStatements ?? true,
-    line: readQueueLimits(options),
-    maxWaitingCommits: options.maxWaitingCommits ?? 1000
-  }
-  const { tables, connectionString = '', pool }: AllOptions = options
-  const source = pool === undefined ? { connectionString } : { pool }
-  const place = pool === undefined ? describePlace(connectionString) : 'PostgreSQL'
-  return createSqlStorage(() => openConnection(source, settings), { tables, migrate: options.migrate, place })
+  const { connectionString, tables, migrate }: AllOptions = options
+  const place = connectionString === undefined ? 'PostgreSQL' : describePlace(connectionString)
+  return createSqlStorage(() => openConnection(options), { tables, migrate, place })
 }
 
 // Host and database, and never who connects by which password.
@@ -113,50 +96,42 @@ interface PostgresTable {
   readonly writer: TableWriter | undefined
 }
 
-/** Where the tables are: at a server, or at that of a pool that the host has made, and ends. */
-type PostgresSource = { readonly connectionString: string } | { readonly pool: PostgresPool }
-
-interface PostgresSettings extends PoolSettings, MigrationSettings {
-  readonly line: QueueLimits
-  readonly maxWaitingCommits: number
-}
-
-// As many as a pool of pg has where nothing is said.
-const defaultPoolSize = 10
-
 /** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
-async function openConnection (
-  source: PostgresSource,
-  settings: PostgresSettings
-): Promise<SqlConnection<Write, PostgresTable>> {
+async function openConnection (options: AllOptions): Promise<SqlConnection<Write, PostgresTable>> {
+  const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
+  const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
+  const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
   // What limits the time of a statement in a pool of the host is the host's.
-  const { pool, limitsTime } = 'pool' in source
-    ? { pool: listenTo(source.pool), limitsTime: true }
-    : await openPool(source.connectionString, settings)
-  const { statementTimeout, preparedStatements } = settings
-  const size = pool.options?.max ?? defaultPoolSize
+  const { pool, limitsTime } = options.pool === undefined
+    ? await openPool(own, preparedStatements ? statementTimeout : undefined)
+    : { pool: listenTo(options.pool), limitsTime: true }
+  // As many as a pool of pg has where nothing is said.
+  const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
-  const reads = new ReadQueue(connections, forReads, settings.connectionTimeout)
-  const commits = new CommitQueue(connections, {
-    maxWaiting: settings.maxWaitingCommits, timeout: statementTimeout, connections: forCommits
-  })
+  const reads = new ReadQueue(connections, forReads, connectionTimeout)
+  const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
+  const limits = readQueueLimits(options)
   // Some connections are left to reads that are soon done.
-  const maxHeavyReads = Math.min(settings.line.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
-  const line = new HeavyReadQueue({ ...settings.line, maxHeavyReads })
-  const migration = new Migration(connections, settings, size)
+  const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
+  const heavyReads = new HeavyReadQueue({ ...limits, maxHeavyReads })
+  const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
   return {
-    layOut: (shape, mapping) => layOutTable(connections.run, shape, mapping, settings.schema),
+    dialect,
+    schema,
+    readMapped: ({ schema, table }) => readColumns(connections.run, qualifyName(schema, table)),
     listMissing: layout => migration.listMissing(layout),
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
-    async openTable (given) {
-      const { layout, indexed } = await applyIndexes(connections.run, given)
+    async openTable (layout) {
+      for (const column of layout.columns) {
+        if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
+      }
       return {
         layout,
-        reader: new TableReader(new ReadStatements(reads, layout), indexed, line),
+        reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), heavyReads),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },
@@ -166,30 +141,15 @@ async function openConnection (
     },
     async close () {
       connections.releaseIdle()
-      if ('pool' in source) leaveAlone(pool)
+      if (options.pool !== undefined) leaveAlone(pool)
       else await pool.end()
     },
     metrics: () => ({
       ...commits.metrics(),
-      ...line.metrics(),
+      ...heavyReads.metrics(),
       statement_retries_total: connections.retries,
       pool_waits_total: reads.waits,
       pool_waiting: reads.waiting
     })
   }
-}
-
-/** How the family is kept. */
-async function layOutTable (
-  run: Run,
-  shape: FamilyShape,
-  mapping: TableMapping | undefined,
-  schema: string | undefined
-): Promise<Layout> {
-  if (mapping === undefined) return layOutOwnTable(shape, dialect, schema)
-  const schemaPart = mapping.schema === undefined ? '' : `${quoteName(mapping.schema)}.`
-  const present = await readColumns(run, schemaPart + quoteName(mapping.table))
-  const layout = layOutMappedTable(shape, mapping, present, dialect)
-  checkTypes(layout, present, mappableTypes)
-  return layout
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { BusyError } from '../../core/storage/storage.js'
-import type { Connection, Connections, Statement } from './connections.js'
+import type { Connection, Connections, Statement, TakePart } from './connections.js'
 import { isRefusal } from './driver.js'
 
 // Reads that become one statement: with more, little is saved, and the last waits for all.
@@ -55,22 +55,21 @@ export interface Reading {
   readonly signal?: AbortSignal | undefined
   /** Whether it may take long: then it is ended on the server when its client has left. */
   readonly isHeavy?: boolean
+  /** Takes the rows part by part; the result is empty then. */
+  readonly take?: TakePart
 }
 
 interface PendingRead {
   readonly kept: KeptText
   readonly values: readonly unknown[]
-  readonly signal: AbortSignal | undefined
-  readonly isHeavy: boolean
+  readonly reading: Reading
   readonly since: number
   readonly resolve: (rows: unknown[][]) => void
   readonly reject: (error: unknown) => void
   /** Whether it has waited for a connection. */
   isLate: boolean
-  /** Whether it goes by itself, since what the server refuses of several may be the data of one. */
-  isAlone: boolean
-  /** Whether its client has left. */
-  isLeft: boolean
+  /** How often it has failed. Then it goes alone: what the server refuses of several may be the data of one. */
+  attempts: number
 }
 
 /** The reads of one table. */
@@ -79,9 +78,6 @@ interface TableReads {
   pending: PendingRead[]
   /** How many connections they have. */
   held: number
-  /** Whether they are to be sent in this turn. */
-  isCalled: boolean
-  isConnecting: boolean
 }
 
 /** Reads that are on their way. */
@@ -89,7 +85,7 @@ interface Flight {
   readonly reads: readonly PendingRead[]
   readonly connection: Connection
   /** A comment by which the server knows the statement. */
-  readonly tag: string | undefined
+  readonly tag: string
   isCancelling: boolean
 }
 
@@ -123,44 +119,35 @@ export class ReadQueue {
   }
 
   get isIdle (): boolean {
-    return this.waiting === 0 && this.#flights.size === 0
+    return this.waiting === 0 && this.#held === 0
   }
 
-  read (table: string, kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+  read (name: string, kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
       if (this.waiting >= maxWaiting) return reject(new BusyError(tooMany))
-      const { signal, isHeavy = false } = reading
+      let table = this.#tables.get(name)
+      if (table === undefined) this.#tables.set(name, table = { pending: [], held: 0 })
       const since = performance.now()
-      this.#add(table, {
-        kept, values, signal, isHeavy, since, resolve, reject, isLate: false, isAlone: false, isLeft: false
-      })
+      this.#add(table, { kept, values, reading, since, resolve, reject, isLate: false, attempts: 0 })
     })
   }
 
-  #add (name: string, read: PendingRead): void {
-    let table = this.#tables.get(name)
-    if (table === undefined) {
-      this.#tables.set(name, table = { pending: [], held: 0, isCalled: false, isConnecting: false })
-    }
+  #add (table: TableReads, read: PendingRead): void {
     table.pending.push(read)
     this.waiting++
+    // The others are sent with the first, or when there is a connection.
+    if (table.pending.length > 1) return
     this.connections.watch()
-    if (table.isCalled) return
-    table.isCalled = true
     // Those of one burst come before the next tick, those of other sockets within this turn.
-    if (this.#flights.size === 0) process.nextTick(() => { this.#call(table) })
+    if (this.#held === 0) process.nextTick(() => { this.#call(table) })
     else setImmediate(() => { this.#call(table) })
   }
 
   #call (table: TableReads): void {
-    table.isCalled = false
-    if (table.pending.length === 0 || table.isConnecting) return
+    if (table.pending.length === 0) return
     // One table has at most as many as it leaves to others: its reads may all wait for one lock.
     const left = this.maxHeld - this.#held
     if (left > 0 && (table.held === 0 || table.held < left)) {
-      this.#held++
-      table.held++
-      table.isConnecting = true
       this.#send(table)
       return
     }
@@ -172,30 +159,33 @@ export class ReadQueue {
   }
 
   async #send (table: TableReads): Promise<void> {
+    this.#held++
+    table.held++
     let reads: readonly PendingRead[] = []
-    let isConnected = false
+    let connection: Connection | undefined
     try {
-      await this.connections.use(async connection => {
-        isConnected = true
-        table.isConnecting = false
-        reads = this.#take(table)
-        if (table.pending.length > 0) this.#call(table)
-        if (reads.length > 0) await this.#run(table, reads, connection)
-      })
+      connection = this.connections.takeIdle() ?? await this.connections.connect()
+      reads = this.#take(table)
+      if (table.pending.length > 0) this.#call(table)
+      if (reads.length > 0) await this.#run(reads, connection)
+      this.connections.giveBack(connection)
     } catch (error) {
-      if (!isConnected) {
-        table.isConnecting = false
+      if (connection === undefined) {
         reads = table.pending.splice(0)
         this.waiting -= reads.length
+      } else this.connections.giveBack(connection, error)
+      for (const read of reads) {
+        read.attempts++
+        const isUndone = isRefusal(error) && read.reading.take === undefined
+        if (isUndone && (reads.length > 1 || this.connections.isRetried(error, read.attempts))) this.#add(table, read)
+        else read.reject(error)
       }
-      for (const read of reads) read.reject(error)
-    } finally {
-      this.#held--
-      table.held--
-      const blocked = [...this.#blocked]
-      this.#blocked.clear()
-      for (const each of blocked) this.#call(each)
     }
+    this.#held--
+    table.held--
+    const blocked = [...this.#blocked]
+    this.#blocked.clear()
+    for (const each of blocked) this.#call(each)
   }
 
   /** The first, and those that can be merged with it. */
@@ -203,59 +193,46 @@ export class ReadQueue {
     const [first, ...others] = table.pending
     if (first === undefined) return []
     const taken = [first]
-    const { kept, isAlone } = first
-    const most = isAlone ? 1 : kept.mostMerged
-    table.pending = most === 1
-      ? others
-      : others.filter(read => {
-        if (taken.length >= most || read.kept !== kept || read.isAlone) return true
-        taken.push(read)
-        return false
-      })
+    const { kept, attempts } = first
+    const most = attempts > 0 ? 1 : kept.mostMerged
+    table.pending = others.filter(read => {
+      if (taken.length >= most || read.kept !== kept || read.attempts > 0) return true
+      taken.push(read)
+      return false
+    })
     this.waiting -= taken.length
     return taken
   }
 
-  async #run (table: TableReads, reads: readonly PendingRead[], connection: Connection): Promise<void> {
-    const [first] = reads as [PendingRead]
-    const { kept, isHeavy } = first
-    const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : undefined
+  async #run (reads: readonly PendingRead[], connection: Connection): Promise<void> {
+    const [{ kept, values, reading: { isHeavy = false, take }, resolve }] = reads as [PendingRead]
+    const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : ''
     const flight: Flight = { reads, connection, tag, isCancelling: false }
     this.#flights.add(flight)
-    const { text, name } = kept
-    const statement = reads.length > 1
-      ? kept.merge(reads)
-      : tag === undefined ? { text, name, values: first.values } : { text: tag + text, values: first.values }
-    const sent = performance.now()
-    const deadline = sent + this.connections.settings.statementTimeout
     try {
-      const rows = await this.connections.retry(deadline, () => this.connections.read(connection, statement))
-      if (reads.length > 1) kept.noteMerged(reads.length, performance.now() - sent)
-      answer(reads, rows)
-    } catch (error) {
-      if (!isRefusal(error)) throw error
-      for (const read of reads) {
-        if (reads.length === 1) read.reject(error)
-        else this.#sendAgain(table, read)
+      if (take !== undefined) {
+        await this.connections.scan(connection, { text: kept.text, values }, tag, take)
+        resolve([])
+      } else if (reads.length > 1) {
+        const sent = performance.now()
+        const rows = await this.connections.read(connection, kept.merge(reads))
+        kept.noteMerged(reads.length, performance.now() - sent)
+        answer(reads, rows)
+      } else {
+        const { text, name } = kept
+        const statement = isHeavy ? { text: tag + text, values } : { text, name, values }
+        settle(reads[0] as PendingRead, await this.connections.read(connection, statement))
       }
     } finally {
       this.#flights.delete(flight)
     }
   }
 
-  #sendAgain (table: TableReads, read: PendingRead): void {
-    read.isAlone = true
-    table.pending.push(read)
-    this.waiting++
-    this.#call(table)
-  }
-
   /** Gives up on reads whose clients have left, and refuses those that have waited for too long. */
   #check (now: number): boolean {
     for (const table of this.#tables.values()) {
-      if (table.pending.length === 0) continue
       const { length } = table.pending
-      table.pending = table.pending.filter(({ signal, since, reject }) => {
+      table.pending = table.pending.filter(({ reading: { signal }, since, reject }) => {
         if (signal?.aborted === true) reject(signal.reason)
         else if (now - since > this.connectionTimeout) reject(new BusyError(tooMany))
         else return true
@@ -264,19 +241,16 @@ export class ReadQueue {
       this.waiting -= length - table.pending.length
     }
     for (const flight of this.#flights) {
-      for (const read of flight.reads) {
-        if (read.isLeft || read.signal?.aborted !== true) continue
-        read.isLeft = true
-        read.reject(read.signal.reason)
-      }
-      if (flight.reads.every(({ isLeft }) => isLeft)) this.#cancel(flight)
+      const left = flight.reads.filter(({ reading: { signal } }) => signal?.aborted === true)
+      for (const { reading: { signal }, reject } of left) reject(signal?.reason)
+      if (left.length === flight.reads.length) this.#cancel(flight)
     }
     return !this.isIdle
   }
 
   /** Again and again until it has ended: it may not have begun yet. */
   #cancel (flight: Flight): void {
-    if (flight.tag === undefined || flight.isCancelling) return
+    if (flight.tag === '' || flight.isCancelling) return
     flight.isCancelling = true
     // What comes too late would end the next statement on the connection.
     flight.connection.isSpent = true
@@ -284,9 +258,9 @@ export class ReadQueue {
   }
 }
 
+/** @param rows one at most for each read, with its number; without values, all rows are for each */
 function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
-  const [{ values }] = reads as [PendingRead]
-  const isForAll = reads.length === 1 || values.length === 0
+  const isForAll = reads[0]?.values.length === 0
   const found = new Map(isForAll ? [] : rows.map(row => [Number(row.at(-1)), row]))
   for (const [index, read] of reads.entries()) {
     const row = found.get(index + 1)
@@ -294,7 +268,7 @@ function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
   }
 }
 
-function settle ({ signal, resolve, reject }: PendingRead, rows: unknown[][]): void {
+function settle ({ reading: { signal }, resolve, reject }: PendingRead, rows: unknown[][]): void {
   if (signal?.aborted === true) reject(signal.reason)
   else resolve(rows)
 }

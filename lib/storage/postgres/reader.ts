@@ -1,110 +1,223 @@
-import { isPlain } from '../../core/storage/conditions.js'
-import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
+import { BoundedCache } from '../../core/cache.js'
+import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
+import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
+import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import { Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import type { Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
-import type { CandidateQuery } from '../sql/pattern-search.js'
-import { searchPatterns } from '../sql/pattern-search.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import type { Column, Layout } from '../sql/layout.js'
+import { getColumn, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
-import type { ReadStatements } from './statements.js'
-import { canWriteJson } from './statements.js'
+import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
+import type { Reading, ReadQueue } from './read-queue.js'
+import { KeptText } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
-// Rows of the first part of a search with patterns, and of the largest: most pages are full after a few.
-const firstPart = 250
-const largestPart = 4000
+/** A page as the server writes it. */
+interface PageText {
+  /** The items as JSON, joined by commas. */
+  readonly text: string
+  /** How many rows were found: those in the text, and one more where there are more. */
+  readonly length: number
+  /** What the first item has in the fields of the order, where there are others before it. */
+  readonly first: Stored | undefined
+  /** The same of the last. */
+  readonly last: Stored | undefined
+  readonly total: number | undefined
+}
+
+type Write = (clauses: ClauseBuilder) => string
+
+const maxTexts = 300
+// A page with more rows to pass over takes as long as many others.
+const shortSkip = 2000
+// Clients make up as many texts of pages as they like.
+const maxPageNames = 100
 // More rows than that take long to be passed over.
 const maxSkip = 60_000
+// Bytes; some thousand rows.
+const smallTable = 1024 * 1024
 // Milliseconds for which the size of a table is taken to be as it was.
 const sizeIsKept = 10_000
 
-/** Reads a family's table, each page by one plain statement that PostgreSQL plans. */
+/**
+ * Reads a family's table, each page by one plain statement that PostgreSQL plans. The text of each is written once and
+ * kept. Those with filters are not prepared: PostgreSQL plans a prepared statement without its values after a while,
+ * and may be wrong by far.
+ */
 export class TableReader {
-  readonly layout: Layout
+  readonly #texts = new BoundedCache<KeptText>(maxTexts)
+  readonly #decode: (row: readonly unknown[]) => Stored
+  readonly #get: KeptText
+  readonly #isShort: boolean
   #isSmall = false
   #sizeIsOld = 0
 
   /** @param indexes rows of fields */
   constructor (
-    readonly statements: ReadStatements,
+    readonly queue: ReadQueue,
+    readonly layout: Layout,
     readonly indexes: readonly (readonly string[])[],
-    readonly line: HeavyReadQueue
+    readonly heavyReads: HeavyReadQueue
   ) {
-    this.layout = statements.layout
+    const { columns, table, id: { equated, equatedAs } } = layout
+    this.#decode = makeRowDecoder(columns, dialect)
+    this.#isShort = !mayBeLong(columns.map(({ field }) => field))
+    const select = `SELECT ${listSelected(columns)} FROM ${table} WHERE ${equated} =`
+    this.#get = this.#keep(clauses => `${select} ${clauses.parameter(equatedAs)}`, true, true)
   }
 
-  get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> | undefined {
-    return canHave(this.layout.id, id) ? this.statements.get(id, signal) : undefined
+  async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
+    if (this.layout.mapped && !canHave(this.layout.id, id)) return undefined
+    const [row] = await this.queue.read(this.layout.table, this.#get, [id], { signal })
+    return row === undefined ? undefined : this.#decode(row)
   }
 
-  /** In this order; what is gone by now is left out. */
-  async getMany (ids: readonly Id[]): Promise<Stored[]> {
-    if (ids.length === 0) return []
-    const items = new Map((await this.statements.getMany(ids)).map(item => [item.id, item]))
-    return ids.flatMap(id => items.get(id) ?? [])
+  async nextId (signal?: AbortSignal): Promise<Id | undefined> {
+    const { id } = this.layout
+    if (id.present?.next === undefined) return undefined
+    const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
+    const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], { signal })
+    return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
-    const query = fitQuery(this.layout, asked)
+    const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
-    const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
-    const reading = { signal, isHeavy }
-    const leave = isHeavy ? await this.line.enter(signal) : undefined
-    try {
-      const items = query.limit === 0 ? [] : await this.statements.readItems(query, reading)
-      return query.count ? { items, total: await this.statements.count(query.where, reading) } : { items }
-    } finally {
-      leave?.()
-    }
+    const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
+    const items = JSON.parse(`[${text}]`) as Stored[]
+    return total === undefined ? { items } : { items, total }
   }
 
-  /** The page as JSON, and whether there is more after it: one item further is looked for. */
+  /** The page as JSON, and whether there is more after it: one item more is read. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
-    const query = askOneMore(fitQuery(this.layout, asked))
+    const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     const columns = members.map(member => getColumn(this.layout, member))
     // Where JavaScript has the items anyway, they are written from the items.
     if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {
-      return writePage(await this.find(query, signal), asked, makeListWriter(members))
+      return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
+    const { text, length, first, last, total } = await this.#read(query, columns, signal)
+    const count = Math.min(length, asked.limit)
+    return toFoundText({ text, count, more: length > asked.limit, first, last, total }, asked)
+  }
+
+  /** @param members none where only the total is wanted */
+  async #read (
+    query: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
+  ): Promise<PageText> {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const reading = { signal, isHeavy }
-    const leave = isHeavy ? await this.line.enter(signal) : undefined
+    const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
-      const { text, length, first, last } = await this.statements.readText(query, columns, reading)
-      const total = query.count ? await this.statements.count(query.where, reading) : undefined
-      const count = Math.min(length, asked.limit)
-      return toFoundText({ text, count, more: length > asked.limit, first, last, total }, asked)
+      const row = members === undefined ? [] : await this.#readPage(query, members, reading)
+      const total = query.count ? await this.#count(query.where, reading) : undefined
+      const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
+      if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined, total }
+      const keys = listKeys(this.layout, query)
+      const decode = makeRowDecoder(keys, dialect)
+      return {
+        text: restoreNumbers(text),
+        length: Number(length),
+        first: query.offset > 0 ? decode(values.slice(keys.length)) : undefined,
+        last: decode(values),
+        total
+      }
     } finally {
       leave?.()
     }
   }
 
-  async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const turn = new Turn(signal, this.line)
-    try {
-      return await searchPatterns(this, dialect, query, turn)
-    } finally {
-      turn.end()
-    }
+  /** One row: the items as text, how many there are, and the keys of the last and the first. */
+  async #readPage (query: Query, members: readonly Column[], reading: Reading): Promise<readonly unknown[]> {
+    const { where, order, limit, offset } = query
+    // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
+    const isMerged = this.#isShort && reading.isHeavy !== true && offset <= shortSkip
+    // Read by the same plan whatever the values are: along the key, or without any.
+    const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
+    const key = `${makeColumnsKey(members)} ${isMerged} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}`
+    const kept = this.#texts.get(key, () =>
+      this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
+    const values = encodeParameters(this.layout, dialect, where)
+    if (offset > 0) values.push(offset)
+    return (await this.#run(kept, values, reading))[0] ?? []
   }
 
-  /** The rows that patterns are then matched with. */
-  async * readCandidates ({ where, order, columns }: CandidateQuery, turn: Turn): AsyncGenerator<unknown[][]> {
-    const op = order[0]?.descending === true ? 'lt' : 'gt'
-    const decode = dialect.decode[this.layout.id.kind]
-    let after: Condition[] = []
-    for (let limit = firstPart; ; limit = Math.min(largestPart, limit * 2)) {
-      const part = { where: [...where, ...after], order, limit, offset: 0 }
-      const rows = await this.statements.readRows(part, columns, { signal: turn.signal, isHeavy: true })
-      yield rows
-      if (rows.length < limit) return
-      const last = rows.at(-1)?.[0]
-      after = [{ field: 'id', op, value: (decode === undefined ? last : decode(last)) as Id }]
-      await turn.pass()
+  /** The last row that is read only shows that there is more. */
+  #writePage (clauses: ClauseBuilder, query: Query, members: readonly Column[]): string {
+    const { where, order, limit, offset } = query
+    const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
+    const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
+    const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    // The members are selected outside: inside, the texts of dates would be made for all rows that are passed over.
+    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
+      `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
+    const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
+    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
+      `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
+  }
+
+  async #count (where: readonly Condition[], reading: Reading): Promise<number> {
+    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
+      this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
+    const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
+    return Number(row?.[0])
+  }
+
+  /**
+   * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The server hands over
+   * what the other conditions leave, in the wanted order and only the columns that matter; then the items of the page.
+   */
+  async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
+    const searches = query.where.filter(condition => !isPlain(condition))
+    const where = query.where.filter(isPlain)
+    const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])
+    const columns = [...fields].map(field => getColumn(this.layout, field))
+    const decode = makeRowDecoder(columns, dialect)
+    const clauses = new ClauseBuilder(this.layout, dialect)
+    const kept = new KeptText(`SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
+      `${clauses.where(where)}${clauses.orderBy(query.order)}`, undefined, false)
+    const matches = new FirstMatches({ ...query, order: [] })
+    const leave = await this.heavyReads.enter(signal)
+    const turn = new Turn(signal)
+    try {
+      await this.#run(kept, encodeParameters(this.layout, dialect, where), {
+        signal,
+        isHeavy: true,
+        // The texts are not needed any more, and may be long.
+        take: rows => collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) =>
+          matches.add({ id } as Stored))
+      })
+    } finally {
+      leave()
     }
+    const { items, ...total } = matches.toPage()
+    return { items: await this.#getMany(items.map(({ id }) => id), signal), ...total }
+  }
+
+  /** In this order; what is gone by now is left out. */
+  async #getMany (ids: readonly Id[], signal: AbortSignal | undefined): Promise<Stored[]> {
+    const where = [{ field: 'id', op: 'eq', values: ids } as const]
+    const order = [{ field: 'id', descending: false }]
+    const { items } = await this.find({ where, order, offset: 0, limit: ids.length, count: false }, signal)
+    const found = new Map(items.map(item => [item.id, item]))
+    return ids.flatMap(id => found.get(id) ?? [])
+  }
+
+  #run (kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+    return this.queue.read(this.layout.table, kept, values, reading)
+  }
+
+  /** @param isMerged whether several are read in one statement: each returns one row at most */
+  #keep (write: Write, isStable: boolean, isMerged: boolean): KeptText {
+    const { names } = this.queue.connections
+    const text = write(new ClauseBuilder(this.layout, dialect))
+    const shared = isMerged ? writeShared(this.layout, write) : undefined
+    return new KeptText(text, isStable ? names.make(text, maxPageNames) : undefined, isStable,
+      shared === undefined ? undefined : { text: shared, name: names.make(shared, maxPageNames) })
   }
 
   /** Whether a read of a large table takes long, as far as can be seen: no index serves its order, or its filters. */
@@ -131,13 +244,48 @@ export class TableReader {
     return op !== 'ne' && (field === 'id' || this.indexes.some(([first]) => first === field))
   }
 
-  /** Whether the table is large. Tables grow, so it is asked again from time to time. */
+  /** Whether the table is so large that something about it may take long. Tables grow, so it is asked again. */
   async #isLarge (signal: AbortSignal | undefined): Promise<boolean> {
     const now = performance.now()
     if (now >= this.#sizeIsOld) {
       this.#sizeIsOld = now + sizeIsKept
-      this.#isSmall = await this.statements.isSmall(signal)
+      const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
+        FROM pg_class WHERE oid = to_regclass($1::text)`
+      const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], { signal })
+      this.#isSmall = row?.[0] === 't'
     }
     return !this.#isSmall
   }
+}
+
+/** The columns of the order. */
+function listKeys (layout: Layout, { order }: Query): Column[] {
+  return order.map(({ field }) => getColumn(layout, field))
+}
+
+// One at a time: to decode all of them at once would hold up other requests.
+function * decodeRows (rows: Iterable<unknown[]>, decode: (row: unknown[]) => Stored): Iterable<Stored> {
+  for (const row of rows) yield decode(row)
+}
+
+/** The text for several sets of values; without values the same for all, and none where a value is a list. */
+function writeShared (layout: Layout, write: Write): string | undefined {
+  const arrays: string[] = []
+  let hasLists = false
+  const one = write(new ClauseBuilder(layout, {
+    ...dialect,
+    parameter (n, as) {
+      // Hidden in a query, so that the length of an array is no reason to plan the statement anew each time.
+      arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
+      return `"$given"."${n}"`
+    },
+    inList (test) {
+      hasLists = true
+      return dialect.inList(test)
+    }
+  }))
+  if (hasLists || arrays.length === 0) return hasLists ? undefined : one
+  const names = arrays.map((_, index) => `"${index + 1}"`)
+  return `SELECT one.*, "$given"."set" FROM unnest(${arrays.join(', ')}) ` +
+    `WITH ORDINALITY AS "$given" (${names.join(', ')}, "set"), LATERAL (${one}) AS one`
 }

@@ -1,15 +1,6 @@
-import { isAbsent } from '../../core/storage/conditions.js'
-import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
-import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { PresentColumn } from '../sql/dialect.js'
-import { quoteName } from '../sql/dialect.js'
-import type { TableIndex } from '../sql/indexes.js'
-import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
-import type { Column, Layout } from '../sql/layout.js'
+import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
-import { postgresDialect as dialect } from './dialect.js'
-import { getCode, statementTimedOut } from './driver.js'
-import { checkTypes, ownTypes } from './types.js'
 
 /** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
@@ -47,7 +38,7 @@ interface PresentIndex {
 }
 
 /** The indexes of a table by their names. */
-async function readIndexes (run: Run, { table }: Layout): Promise<Map<unknown, PresentIndex>> {
+async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, PresentIndex>> {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
       SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
       LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
@@ -69,174 +60,23 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
   return rows.map(([names]) => JSON.parse(names as string) as string[])
 }
 
-/** Whether an index of the table is being built just now. */
-export async function isBuilding (run: Run, { table }: Layout): Promise<boolean> {
-  return (await run('SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)', [table])).length > 0
-}
-
-/** The statements that make what is missing of a table. */
-export interface Missing {
-  /** To be run in one transaction. */
-  readonly definitions: readonly string[]
-  /** To be run after them, each by itself and in no transaction. */
-  readonly builds: readonly string[]
-}
-
-/** Where tables are made, and how. */
-export interface TablePlace {
-  readonly schema: string | undefined
-  /** Whether indexes of a table with rows are built while others write to it. */
-  readonly concurrently: boolean
-}
-
 /** A table as it is in the database. */
-interface PresentTable {
-  readonly layout: Layout
+export interface PresentTable {
   readonly columns: ReadonlyMap<string, PresentColumn>
-  readonly indexes: ReadonlyMap<unknown, PresentIndex>
+  readonly indexes: ReadonlyMap<string, PresentIndex>
 }
 
-/** What is missing of a table. What cannot be made is refused. */
-export async function findMissing (run: Run, layout: Layout, place: TablePlace): Promise<Missing> {
-  const { schema } = place
-  const definitions: string[] = []
-  if (schema !== undefined && (await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])).length === 0) {
-    definitions.push(`CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
-  }
-  const columns = await readColumns(run, layout.table)
-  const indexes = await readIndexes(run, layout)
-  const present = { layout, columns, indexes }
-  if (columns.size === 0) definitions.push(writeCreate(layout, dialect))
-  else {
-    definitions.push(...await completeColumns(run, present))
-    await refuseClashes(run, present)
-  }
-  const builds = listMissingIndexes(layout, indexes, place)
-  const isConcurrent = builds.length > 0 && place.concurrently && columns.size > 0 && await hasRows(run, layout)
-  if (isConcurrent) return { definitions, builds }
-  definitions.push(...listMissingIndexes(layout, indexes, { schema, concurrently: false }))
-  return { definitions, builds: [] }
+export async function readTable (run: Run, layout: Layout): Promise<PresentTable> {
+  return { columns: await readColumns(run, layout.table), indexes: await readIndexes(run, layout) }
 }
 
-/** Refuses rows that clash in what is to be unique from now on. */
-async function refuseClashes (run: Run, { layout, columns, indexes }: PresentTable): Promise<void> {
-  for (const fields of listMissingUnique(layout, indexes)) {
-    const clashes = writeClashes(layout, fields, ({ name }) => columns.has(name as string), dialect)
-    try {
-      refuseFound(layout, fields, await run(clashes))
-    } catch (error) {
-      // A check of what is missing waits no longer than a request: then the build finds it out.
-      if (getCode(error) !== statementTimedOut) throw error
-    }
-  }
-}
-
-async function hasRows (run: Run, { table }: Layout): Promise<boolean> {
-  return (await run(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0
-}
-
-async function completeColumns (run: Run, { layout, columns: present, indexes }: PresentTable): Promise<string[]> {
-  checkTypes(layout, present, ownTypes)
-  const { family, table, columns } = layout
-  const added = columns.filter(({ name }) => !present.has(name as string))
-  if (added.length > 0 && await hasRows(run, layout)) {
-    for (const column of added) refuseIncomplete(family, column.field, describeFilling(layout, column, dialect))
-  }
-  const whole = listWhole(layout, indexes)
-  const statements = added.map(column => writeAddColumn(layout, column, dialect))
-  for (const column of columns) {
-    const there = present.get(column.name as string)
-    if (there === undefined) continue
-    const alter = `ALTER TABLE ${table} ALTER COLUMN ${quoteName(column.name as string)}`
-    if (column.kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
-    if (isAbsent(column.field.default)) continue
-    // Before the rows are filled, so that none can come after them without it.
-    if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(column.field.default, column.kind)}`)
-    const first = whole.map(({ terms }) => terms[0]).find(term => term?.column === column)
-    // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-    const isSearched = isFillable(column.field) && (!there.hasDefault || first !== undefined)
-    const indexed = first?.isBeginning === true ? dialect.beginning?.(column.equated) : first && column.equated
-    if (isSearched && await lacksValues(run, layout, column, indexed)) {
-      statements.push(writeFill(layout, column, dialect))
-    }
-  }
-  return statements
-}
-
-/** Whether there are rows without a value. In the order of an index PostgreSQL goes by it, whatever it knows. */
-async function lacksValues (
-  run: Run,
-  { table, id }: Layout,
-  { equated }: Column,
-  indexed: string | undefined
-): Promise<boolean> {
-  const rows = await run(indexed === undefined
-    ? `SELECT 1 FROM ${table} WHERE ${equated} IS NULL LIMIT 1`
-    : `SELECT 1 FROM (SELECT ${indexed} AS value FROM ${table} ` +
-      `ORDER BY ${indexed} NULLS FIRST, ${id.equated} LIMIT 1) AS first WHERE value IS NULL`)
-  return rows.length > 0
-}
-
-/** Those of a table of our own that are there and can be used, of the ones it is to have. */
-function listWhole (layout: Layout, indexes: PresentTable['indexes']): TableIndex[] {
-  return listIndexes(layout, dialect).wanted.flatMap(forms =>
-    forms.find(({ name }) => indexes.get(name)?.isWhole === true) ?? [])
-}
-
-/** The statements that make the indexes that are missing, and drop those that they replace. */
-function listMissingIndexes (
-  layout: Layout,
-  indexes: PresentTable['indexes'],
-  { schema, concurrently: isConcurrent }: TablePlace
-): string[] {
-  const concurrently = isConcurrent ? 'CONCURRENTLY ' : ''
-  const place = schema === undefined ? '' : `${quoteName(schema)}.`
-  const drop = (name: string): string => `DROP INDEX ${concurrently}IF EXISTS ${place}${quoteName(name)}`
-  // What is left of a build that was broken off has the name, and is of no use.
-  const make = (name: string, create: string): string[] => indexes.has(name) ? [drop(name), create] : [create]
-  const { wanted, replaced } = listIndexes(layout, dialect)
-  const missing = wanted.filter(forms => !forms.some(({ name }) => indexes.get(name)?.isWhole === true))
-  const made = missing.flatMap(([index]) => make(index.name, `CREATE INDEX ${concurrently}IF NOT EXISTS ` +
-    `${quoteName(index.name)} ON ${layout.table} (${writeTerms(layout, index)})`))
-  const unique = listMissingUnique(layout, indexes).flatMap(fields =>
-    make(nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)))
-  return [...made, ...unique, ...[...replaced].filter(name => indexes.has(name)).map(drop)]
-}
-
-/** The rows of fields that no index keeps unique yet. */
-function listMissingUnique (layout: Layout, indexes: PresentTable['indexes']): (readonly string[])[] {
-  return layout.unique.filter(fields => indexes.get(nameUnique(layout, fields))?.isWhole !== true)
-}
-
-// In the order of pages: absent first, ties by id.
-function writeTerms ({ id }: Layout, { terms }: TableIndex): string {
-  const others = terms.filter(({ column }) => column !== id).map(({ column: { equated }, isBeginning }) =>
-    `${isBeginning ? dialect.beginning?.(equated) : equated} NULLS FIRST`)
-  return [...others, id.equated].join(', ')
-}
-
-/** What the indexes of a table mean for its reads. */
-export interface IndexedLayout {
-  /** With the columns marked of which an index has the beginning only. */
-  readonly layout: Layout
-  /** Rows of fields that have an index. */
-  readonly indexed: readonly (readonly string[])[]
-}
-
-export async function applyIndexes (run: Run, layout: Layout): Promise<IndexedLayout> {
-  const indexes = await readIndexes(run, layout)
-  const whole = layout.mapped ? [] : listWhole(layout, indexes)
-  const cut = new Set(whole.flatMap(({ terms }) => terms.filter(({ isBeginning }) => isBeginning))
-    .map(({ column }) => column))
-  const columns = layout.columns.map(column => cut.has(column) ? { ...column, isCut: true } : column)
+/** Rows of fields that have an index. */
+export async function listIndexed (run: Run, layout: Layout): Promise<(readonly string[])[]> {
   const fields = new Map(layout.columns.map(({ name, field }) => [name ?? '', field.name]))
-  const indexed = [...indexes.values()].filter(({ isWhole }) => isWhole).map(({ columns }) => {
+  const present = [...(await readIndexes(run, layout)).values()].map(({ isWhole, columns }) => {
     const names = columns.map(column => fields.get(column ?? ''))
     const end = names.indexOf(undefined)
-    return (end === -1 ? names : names.slice(0, end)) as string[]
+    return isWhole ? names.slice(0, end === -1 ? names.length : end) as string[] : []
   })
-  return {
-    layout: cut.size === 0 ? layout : { ...layout, columns },
-    indexed: [...whole.map(({ terms }) => terms.map(({ column }) => column.field.name)), ...indexed]
-  }
+  return [...layout.indexes, ...present]
 }

@@ -1,5 +1,6 @@
 import { errorCodes } from '../../core/errors.js'
-import type { Condition, FieldCondition, Kind, Query } from '../../core/storage/storage.js'
+import { compareScalars } from '../../core/storage/conditions.js'
+import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
 import { isDate } from '../../core/values/formats.js'
 import type { PresentColumn } from '../sql/dialect.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -29,17 +30,11 @@ export const mappableTypes: Record<Kind, RegExp> = {
 }
 
 /** Refuses a column whose type does not fit its field. */
-export function checkTypes (
-  { family, tableName, columns }: Layout,
-  present: ReadonlyMap<string, PresentColumn>,
-  types: Record<Kind, RegExp>
+export function checkType (
+  { family, tableName }: Layout, { name, kind, field }: Column, { type, labels }: Type, types: Record<Kind, RegExp>
 ): void {
-  for (const { name, kind, field } of columns) {
-    const { type, labels } = present.get(name ?? '') ?? {}
-    if (type === undefined || types[kind].test(type) || (labels !== undefined && kind === 'string')) continue
-    const expected = dialect.types[kind]
-    throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, expected)
-  }
+  if (types[kind].test(type) || (labels !== undefined && kind === 'string')) return
+  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, dialect.types[kind])
 }
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>
@@ -54,28 +49,15 @@ export function findFlaw (present: Type, value: unknown): string | undefined {
 }
 
 function findFlawInList (type: string, value: unknown): string | undefined {
-  const kind = getKind(type)
-  const isElement = elements[kind]
-  if (!Array.isArray(value) || !value.every(element => element === null || isElement(element))) {
-    return `must be a list of ${kind}s`
+  const kind = /^(text|char|uuid)/.test(type) ? 'text' : type === 'date' || type === 'boolean' ? type : 'number'
+  const expected = kind === 'text' || kind === 'date' ? 'string' : kind
+  const isElement = (element: unknown): boolean => {
+    const given = typeof element
+    return element === null || (given === expected && (kind !== 'date' || isDate(element as string)))
   }
-  for (const element of value) {
-    const flaw = findFlaw({ type }, element)
-    if (flaw !== undefined) return `has an element that ${flaw}`
-  }
-  return undefined
-}
-
-const elements = {
-  text: (element: unknown) => typeof element === 'string',
-  date: (element: unknown) => typeof element === 'string' && isDate(element),
-  boolean: (element: unknown) => typeof element === 'boolean',
-  number: (element: unknown) => typeof element === 'number',
-}
-
-function getKind (type: string): keyof typeof elements {
-  if (/^(text|char|uuid)/.test(type)) return 'text'
-  return type === 'date' || type === 'boolean' ? type : 'number'
+  if (!Array.isArray(value) || !value.every(isElement)) return `must be a list of ${kind}s`
+  const flaw = value.map(element => findFlaw({ type }, element)).find(flaw => flaw !== undefined)
+  return flaw === undefined ? undefined : `has an element that ${flaw}`
 }
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
@@ -99,8 +81,7 @@ function findFlawInDigits (type: string, value: string): string | undefined {
   const { digits = Infinity, decimals = 0 } = readNumeric(type) ?? {}
   if (after.length !== decimals) return `must have ${decimals} digits after the point`
   if (before.replace(/^-|^0$/g, '').length > digits) return `must have at most ${digits} digits before the point`
-  const range = ranges.get(type)
-  return range === undefined || isWithin(BigInt(before), range) ? undefined : describeRange(range)
+  return bits.has(type) ? findFlawInRange(type, BigInt(before)) : undefined
 }
 
 /** How many digits there may be before and after the point of `numeric(10,2)`. */
@@ -110,23 +91,17 @@ function readNumeric (type: string): { readonly digits: number, readonly decimal
   return { digits: Number(precision) - Number(scale), decimals: Math.max(0, Number(scale)) }
 }
 
-type Range = readonly [bigint, bigint]
+const bits = new Map([['smallint', 16n], ['integer', 32n], ['bigint', 64n]])
 
-const ranges = new Map<string, Range>([16, 32, 64].map((bits, index) =>
-  [['smallint', 'integer', 'bigint'][index] as string, [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n]]))
-
-function isWithin (value: bigint | number, [least, greatest]: Range): boolean {
-  return value >= least && value <= greatest
-}
-
-function describeRange ([least, greatest]: Range): string {
-  return `must be from ${least} to ${greatest}`
+function findFlawInRange (type: string, value: bigint | number): string | undefined {
+  const size = bits.get(type)
+  if (size === undefined) return undefined
+  const end = 2n ** (size - 1n)
+  return value >= -end && value < end ? undefined : `must be from ${-end} to ${end - 1n}`
 }
 
 function findFlawInNumber (type: string, value: number): string | undefined {
-  const range = ranges.get(type)
-  if (range !== undefined && !Number.isInteger(value)) return 'must be a whole number'
-  if (range !== undefined && !isWithin(value, range)) return describeRange(range)
+  if (bits.has(type)) return Number.isInteger(value) ? findFlawInRange(type, value) : 'must be a whole number'
   if (type === 'real' && !Number.isFinite(Math.fround(value))) return 'must be nearer to 0'
   const { digits = Infinity, decimals = Infinity } = readNumeric(type) ?? {}
   if (Math.abs(value) >= 10 ** digits) return `must have at most ${digits} digits before the point`
@@ -138,62 +113,48 @@ function countDecimals (value: number): number {
   return Math.max(0, (digits.split('.')[1] ?? '').length - Number(exponent))
 }
 
-/** A query that means the same, and asks no column for a value that its type has not: that would be an error. */
-export function fitQuery (layout: Layout, query: Query): Query {
-  return layout.mapped ? { ...query, where: query.where.map(condition => fitCondition(layout, condition)) } : query
-}
-
 /** Whether a column can have this value. */
 export function canHave ({ present }: Column, value: unknown): boolean {
   return present === undefined || findFlaw(present, value) === undefined
 }
 
-function fitCondition (layout: Layout, condition: Condition): Condition {
-  if (condition.op !== 'any') return fitField(layout, condition)
-  return { ...condition, of: condition.of.map(all => all.map(each => fitField(layout, each))) }
+/** A query that means the same, and asks no column for a value that its type has not: that would be an error. */
+export function fitQuery (layout: Layout, query: Query): Query {
+  const fit = (condition: FieldCondition): FieldCondition => {
+    const column = getColumn(layout, condition.field)
+    if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
+    return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
+  }
+  const where = query.where.map(condition => condition.op === 'any'
+    ? { ...condition, of: condition.of.map(all => all.map(fit)) }
+    : fit(condition))
+  return { ...query, where }
 }
-
-function fitField (layout: Layout, condition: FieldCondition): FieldCondition {
-  const column = getColumn(layout, condition.field)
-  if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
-  return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
-}
-
-type Bound = Extract<FieldCondition, { readonly value: unknown }>
 
 /** With the UUID that is next in the order of text, where it is none itself. */
-function fitBound (condition: Bound): FieldCondition {
+function fitBound (condition: Extract<FieldCondition, { readonly value: unknown }>): FieldCondition {
   const { field, op } = condition
   const text = String(condition.value)
+  if (uuid.test(text)) return condition
   const value = findNextUuid(text)
-  if (value === text) return condition
   const isLower = op === 'gt' || op === 'gte'
   // Beyond all of them.
   if (value === undefined) return isLower ? { field, op: 'eq', values: [] } : { field, op: 'null', is: false }
   return { field, op: isLower ? 'gte' : 'lt', value }
 }
 
-const digits = '0123456789abcdef'
-const least = '00000000-0000-0000-0000-000000000000'
-
-/** The least UUID, in lower case, that is not less than a text. */
+/** The least UUID, in lower case, that is not less than a text: the order of their texts is that of their numbers. */
 function findNextUuid (text: string): string | undefined {
-  for (let at = 0; at < least.length; at++) {
-    const character = text[at]
-    if (character === undefined) return text + least.slice(at)
-    const allowed = least[at] === '-' ? '-' : digits
-    if (allowed.includes(character)) continue
-    const next = [...allowed].find(each => each > character)
-    return next === undefined ? increase(text, at) : text.slice(0, at) + next + least.slice(at + 1)
+  const end = 1n << 128n
+  let [low, high] = [0n, end]
+  while (low < high) {
+    const middle = (low + high) >> 1n
+    if (compareScalars(writeUuid(middle), text) < 0) low = middle + 1n
+    else high = middle
   }
-  return text.length > least.length ? increase(text, least.length) : text
+  return low === end ? undefined : writeUuid(low)
 }
 
-/** The least UUID that begins with more than the first characters of a text, which are those of one. */
-function increase (text: string, length: number): string | undefined {
-  for (let at = length - 1; at >= 0; at--) {
-    const next = least[at] === '-' ? undefined : digits[digits.indexOf(text[at] as string) + 1]
-    if (next !== undefined) return text.slice(0, at) + next + least.slice(at + 1)
-  }
-  return undefined
+function writeUuid (number: bigint): string {
+  return number.toString(16).padStart(32, '0').replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }

@@ -39,8 +39,8 @@ export class TableWriter {
 
   encodeChange (change: Change, relations: Relations | undefined): Write {
     const { layout } = this
-    const id = getId(change)
     const item = 'item' in change ? change.item : undefined
+    const id = 'item' in change ? change.item.id : change.id
     const record: Record<string, unknown> = {}
     const kept: string[] = []
     for (const column of this.#columns) {
@@ -50,7 +50,9 @@ export class TableWriter {
         kept.push(name)
         continue
       }
-      const value = record[name] = field.name === 'id' ? id : item && getValue(item, field)
+      const value = record[name] = item === undefined
+        ? field.name === 'id' ? id : undefined
+        : item[field.name] ?? getValue(item, field)
       if (present === undefined) continue
       const allowed = findFlaw(present, value)
       const fields = [field.name]

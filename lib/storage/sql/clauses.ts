@@ -4,12 +4,6 @@ import type { Dialect } from './dialect.js'
 import type { Column, Layout } from './layout.js'
 import { getColumn } from './layout.js'
 
-/** An order along an index. */
-export interface IndexOrder extends Order {
-  /** Whether all rows have the same in the field, or their order does not matter: it only leads to the index. */
-  readonly isGiven?: boolean
-}
-
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {
   #parameters = 0
@@ -26,16 +20,14 @@ export class ClauseBuilder {
     return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
-  /** ` ORDER BY …`, or nothing. With `byKey` all rows are sorted, and no index is gone along. */
-  orderBy (order: readonly IndexOrder[], byKey = false): string {
-    const terms = order.flatMap(({ field, descending, isGiven }) => {
+  /** ` ORDER BY …`, or nothing. */
+  orderBy (order: readonly Order[]): string {
+    const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
       const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
-      const prefix = byKey && field !== 'id' ? this.dialect.withoutIndex : ''
-      const write = (term: string): string => prefix + term + (descending ? ' DESC' : '') + absent
-      if (!column.isCut) return write(column.compared)
-      const begins = write(this.#begin(column.compared))
-      return isGiven === true ? begins : [begins, write(column.compared)]
+      const { compared, isPrefixIndexed } = column
+      const terms = isPrefixIndexed ? [this.#begin(compared), compared] : [compared]
+      return terms.map(term => term + (descending ? ' DESC' : '') + absent)
     })
     return terms.length === 0 ? '' : ` ORDER BY ${terms.join(', ')}`
   }
@@ -56,21 +48,19 @@ export class ClauseBuilder {
       case 'ne': return condition.values.length === 0
         ? '1 = 1'
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
-      case 'null': {
-        const tested = column.isCut ? this.#begin(column.equated) : column.equated
-        return `${prefix}${tested} IS ${condition.is ? '' : 'NOT '}NULL`
-      }
+      case 'null': return prefix + (column.isPrefixIndexed ? this.#begin(column.equated) : column.equated) +
+        ` IS ${condition.is ? '' : 'NOT '}NULL`
       case 'regex':
       case 'has': throw new Error('texts are not searched in SQL')
-      default: return prefix + this.#compare(column.compared, column.comparedAs, operators[condition.op], column.isCut)
+      default: return prefix + this.#compare(column, column.compared, column.comparedAs, operators[condition.op])
     }
   }
 
-  /** Of what an index has the beginning of, both are said: the index finds those that begin alike, and a few more. */
-  #compare (compared: string, as: string, operator: '=' | '<>' | '>' | '>=' | '<' | '<=', isCut: boolean): string {
+  /** Where an index has the beginning only, it finds the rows that begin alike, and a few more. */
+  #compare ({ isPrefixIndexed }: Column, compared: string, as: string, operator: string): string {
     const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
-    if (!isCut || operator === '<>') return exact
+    if (!isPrefixIndexed || operator === '<>') return exact
     const among = operator === '=' ? '=' : `${operator.charAt(0)}=`
     return `(${this.#begin(compared)} ${among} ${this.#begin(value)} AND ${exact})`
   }
@@ -81,13 +71,11 @@ export class ClauseBuilder {
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
-    if (values.length === 1) {
-      return prefix + this.#compare(column.equated, column.equatedAs, negated ? '<>' : '=', column.isCut)
-    }
+    const { equated, equatedAs: as, isPrefixIndexed } = column
+    if (values.length === 1) return prefix + this.#compare(column, equated, as, negated ? '<>' : '=')
     const from = this.#parameters + 1
     this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    const { equated, equatedAs: as, isCut } = column
-    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isCut })
+    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isPrefixIndexed })
   }
 }
 
@@ -109,11 +97,7 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
 }
 
 /** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-export function makeTextKey (
-  dialect: Dialect,
-  conditions: readonly Condition[],
-  order: readonly IndexOrder[] = []
-): string {
+export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
   let key = ''
   for (const condition of conditions) {
     if (condition.op === 'any') {
@@ -127,9 +111,7 @@ export function makeTextKey (
     if (condition.op === 'null') key += condition.is
     key += '\n'
   }
-  for (const { field, descending, isGiven } of order) {
-    key += (descending ? '-' : '+') + (isGiven === true ? '=' : '') + field
-  }
+  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
   return key
 }
 

@@ -71,7 +71,7 @@ export function listRelations (layouts: readonly Layout[]): Map<string, Relation
   }]))
 }
 
-/** The references of an item that are to be looked at, with the ids: those that differ from what was there. */
+/** The references of an item that are to be checked, with the ids: those that the change sets anew. */
 export function listLooked (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
   if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
@@ -109,7 +109,7 @@ function haveSameFields (row: readonly string[], fields: readonly string[]): boo
   return row.length === fields.length && row.every(field => fields.includes(field))
 }
 
-/** Refuses a table of somebody else's that does not keep what is declared to be unique. @param present what it keeps */
+/** Refuses a mapped table that does not keep what is declared to be unique. @param present what it keeps */
 export function checkMappedUnique (layout: Layout, present: readonly (readonly string[])[]): void {
   const { family, tableName } = layout
   for (const row of layout.unique) {
@@ -117,7 +117,7 @@ export function checkMappedUnique (layout: Layout, present: readonly (readonly s
     const names = columns.map(({ name }) => name as string)
     const filled = columns.find(({ isFilled }) => isFilled)
     const flaw = filled !== undefined
-      ? `its column "${filled.name}" may be NULL, which stands for the default and is not compared; make it NOT NULL`
+      ? `its column "${filled.name}" may be NULL, which means the default and is not compared; make it NOT NULL`
       : present.some(each => haveSameFields(each, names))
         ? undefined
         : `make a UNIQUE over ${names.join(', ')}`

@@ -11,13 +11,13 @@ export interface PresentColumn {
   readonly isGenerated?: boolean
   /** The only values there can be, of an enumeration. */
   readonly labels?: readonly string[] | undefined
-  /** SQL that gives the value of a new row, as the next of a sequence. */
+  /** SQL for the value of a new row, such as the next of a sequence. */
   readonly next?: string | undefined
-  /** Whether its moments are text with a space in them and without a zone, as in `2026-11-15 05:07:41`. */
+  /** Whether its moments are text with a space in them and without a zone, such as `2026-11-15 05:07:41`. */
   readonly isSpaced?: boolean
 }
 
-// PostgreSQL cuts longer names without a word.
+// PostgreSQL cuts longer names without an error.
 const maxNameBytes = 63
 
 /** `holdReason` is the column `hold_reason`, `line-items` the table `line_items`: as SQL people write. */
@@ -43,6 +43,11 @@ export function quoteName (name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** The name with its schema, if it has one. */
+export function qualifyName (schema: string | undefined, name: string): string {
+  return schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`
+}
+
 export function quoteText (text: string): string {
   return `'${text.replaceAll('\'', '\'\'')}'`
 }
@@ -52,7 +57,7 @@ export const indexedLength = 200
 
 /** Whether a column has one of several values. */
 interface ListTest {
-  /** As it stands in SQL. */
+  /** As written in SQL. */
   readonly column: string
   /** The type of the values. */
   readonly as: string
@@ -63,10 +68,10 @@ interface ListTest {
   /** Whether it must have none of them. */
   readonly negated: boolean
   /** Whether an index has its beginning only. */
-  readonly isCut: boolean
+  readonly isPrefixIndexed: boolean
 }
 
-/** How a column stands in SQL. */
+/** How a column is written in SQL. */
 export interface ColumnTexts {
   /** As it is selected, for `decode`. */
   readonly selected: string
@@ -93,9 +98,9 @@ export interface Dialect {
   readonly withoutIndex: string
   /** The first `indexedLength` characters of a text, where an index cannot hold all of it; none where it can. */
   readonly beginning?: (text: string) => string
-  /** @param present the column as it is, where somebody else made it */
+  /** @param present the column as it is, in a mapped table */
   writeColumn (column: string, kind: Kind, present?: PresentColumn): ColumnTexts
-  /** The same for a column where NULL stands for a value. */
+  /** The same for a column where NULL means a value. */
   writeFilled (column: string, kind: Kind, value: unknown, present: PresentColumn): ColumnTexts
   /** What `ORDER BY` needs so that absent comes first, and last when descending. */
   readonly absentFirst: string
@@ -105,8 +110,8 @@ export interface Dialect {
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
   /** A column, or an expression, in an index that keeps it unique: alike only where it is exactly the same. */
   uniqueTerm (column: string, kind: Kind): string
-  /** A value as it stands in a definition, and within an expression. */
+  /** A value in a definition, or within an expression. */
   literal (value: unknown, kind: Kind): string
-  /** A value that stands in for a column which a mapped table lacks. */
+  /** A value in place of a column which a mapped table lacks. */
   constant (value: string | number, kind: Kind): string
 }

@@ -2,10 +2,10 @@ import { errorCodes } from '../../core/errors.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storage.js'
 import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
-import { quoteName, toSnakeCase } from './dialect.js'
+import { indexedLength, qualifyName, quoteName, toSnakeCase } from './dialect.js'
 
 /**
- * A family kept in a table that is there already, and is never altered.
+ * A family kept in an existing table, which is never altered.
  *
  * @example
  * sqliteStorage({ file: 'crm.db', tables: { customers: { table: 'crm_people', columns: { id: 'person_id' } } } })
@@ -27,32 +27,32 @@ export type TableMappings = Readonly<Record<string, TableMapping>>
 export interface Column extends ColumnTexts {
   readonly field: Field
   readonly kind: Kind
-  /** Name in the table; undefined where a mapped table has none and a constant stands in. */
+  /** Name in the table; undefined where a mapped table has none, and a constant is used. */
   readonly name: string | undefined
-  /** As it is, where somebody else made the table. */
+  /** As it is, in a mapped table. */
   readonly present?: PresentColumn
-  /** Whether NULL stands for the default: then no index of the column is of use. */
+  /** Whether NULL means the default: then no index of the column is used. */
   readonly isFilled: boolean
-  /** Whether an index has its beginning only: then conditions and orders are said of that too. */
-  readonly isCut: boolean
+  /** Whether an index has its beginning only: then conditions and orders name that too. */
+  readonly isPrefixIndexed: boolean
 }
 
 /** Where the items of a family are kept. */
 export interface Layout {
-  /** Tells the statements of this layout from those of one before it. */
+  /** Distinguishes the statements of this layout from those of an earlier one. */
   readonly serial: number
   readonly family: string
   /** Unquoted. */
   readonly tableName: string
-  /** As it stands in SQL. */
+  /** As written in SQL. */
   readonly table: string
   readonly mapped: boolean
   readonly writable: boolean
   readonly columns: readonly Column[]
   readonly id: Column
-  /** Rows of field names. */
+  /** Rows of fields that a table of our own has an index for. */
   readonly indexes: readonly (readonly string[])[]
-  /** Rows of fields whose values together are there once at most. */
+  /** Rows of fields whose values together no two items may have. */
   readonly unique: readonly (readonly string[])[]
   /** The families that fields refer to, by the fields. */
   readonly references: Readonly<Record<string, string>>
@@ -89,7 +89,7 @@ export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (
   }
 }
 
-// What stands in for the service's own columns where a mapped table lacks them.
+// Used for the service's columns where a mapped table lacks them.
 const epoch = '1970-01-01T00:00:00.000Z'
 const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
 let layoutsMade = 0
@@ -97,17 +97,36 @@ let layoutsMade = 0
 /** The layout of a family in a table of our own. */
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
+  const indexes = listIndexRows(shape, dialect)
   const columns = shape.fields.map(field => {
     const name = toSnakeCase(field.name)
     const other = fieldsByColumn.get(name)
     if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
     fieldsByColumn.set(name, field.name)
-    return makeColumn(field, name, dialect)
+    const { kind, maxLength = Infinity } = field
+    const isPrefixIndexed = dialect.beginning !== undefined && isText(field) && maxLength > indexedLength &&
+      indexes.some(row => row.includes(field.name))
+    return { field, kind, name, isFilled: false, isPrefixIndexed, ...dialect.writeColumn(quoteName(name), kind) }
   })
-  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false })
+  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
 }
 
-/** The layout of a family in a table that somebody else made, with these columns. */
+/** What keeps values unique finds them too, unless it has digests of texts that may be too long for an index. */
+function listIndexRows ({ fields, indexes, unique = [] }: FamilyShape, dialect: Dialect): (readonly string[])[] {
+  const isFound = (row: readonly string[]): boolean => dialect.beginning === undefined ||
+    !fields.some(({ name, kind }) => kind === 'string' && row.includes(name))
+  const found = unique.filter(isFound).map(row => row.join())
+  const rows = indexes.filter(row => !found.includes(row.join()))
+  for (const row of unique) if (!isFound(row) && !rows.some(([first]) => first === row[0])) rows.push(row)
+  return rows
+}
+
+/** Whether it may be any text. Ids are short, and so are the values of an enumeration. */
+export function isText ({ name, kind, values }: Field): boolean {
+  return kind === 'string' && values === undefined && name !== 'id'
+}
+
+/** The layout of a family in an existing table with these columns. */
 export function layOutMappedTable (
   shape: FamilyShape,
   mapping: TableMapping,
@@ -128,10 +147,13 @@ export function layOutMappedTable (
     const column = present.get(name)
     if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
     const constant = given === undefined ? constants.get(field.name) : undefined
-    if (constant !== undefined) return makeConstantColumn(field, constant, dialect)
+    if (constant !== undefined) {
+      const texts = dialect.writeColumn(dialect.constant(constant, field.kind), field.kind)
+      return { field, kind: field.kind, name: undefined, isFilled: false, isPrefixIndexed: false, ...texts }
+    }
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true })
+  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true, indexes: [] })
   if (shape.creates === true && layout.writable) checkRequired(layout, present)
   return layout
 }
@@ -149,7 +171,7 @@ function checkRequired ({ family, tableName, columns }: Layout, present: Readonl
 function makeLayout (
   shape: FamilyShape,
   columns: readonly Column[],
-  { name, schema, mapped }: { readonly name: string, readonly schema: string | undefined, readonly mapped: boolean }
+  { name, schema, mapped, indexes }: Pick<Layout, 'mapped' | 'indexes'> & { name: string, schema: string | undefined }
 ): Layout {
   const id = columns.find(({ field }) => field.name === 'id')
   if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
@@ -158,34 +180,23 @@ function makeLayout (
     serial: ++layoutsMade,
     family: shape.name,
     tableName: name,
-    table: schema === undefined ? quoteName(name) : `${quoteName(schema)}.${quoteName(name)}`,
+    table: qualifyName(schema, name),
     mapped,
     writable: revision?.name !== undefined,
     columns,
     id,
-    indexes: shape.indexes,
+    indexes,
     unique: shape.unique ?? [],
     references: shape.references ?? {}
   }
 }
 
-function makeColumn (field: Field, name: string, dialect: Dialect): Column {
-  const { kind } = field
-  return { field, kind, name, isFilled: false, isCut: false, ...dialect.writeColumn(quoteName(name), kind) }
-}
-
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
   const { kind, default: value } = field
-  // The table is somebody else's: what its rows lack is filled in as they are read.
+  // The table is never altered: what its rows lack is filled in as they are read.
   const isFilled = !present.isNotNull && isFillable(field)
   const texts = isFilled
     ? dialect.writeFilled(quoteName(name), kind, value, present)
     : dialect.writeColumn(quoteName(name), kind, present)
-  return { field, kind, name, present, isFilled, isCut: false, ...texts }
-}
-
-function makeConstantColumn (field: Field, value: string | number, dialect: Dialect): Column {
-  const { kind } = field
-  const none = { name: undefined, isFilled: false, isCut: false }
-  return { field, kind, ...none, ...dialect.writeColumn(dialect.constant(value, kind), kind) }
+  return { field, kind, name, present, isFilled, isPrefixIndexed: false, ...texts }
 }

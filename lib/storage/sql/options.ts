@@ -4,11 +4,11 @@ import type { TableMappings } from './layout.js'
 
 /** What storages in SQL have in common. */
 export interface SqlOptions {
-  /** Families that are kept in tables which are there already. */
+  /** Families that are kept in existing tables. */
   readonly tables?: TableMappings
-  /** Whether what is missing is made at the start, or only told, or not looked for; `auto` unless given. */
+  /** Whether what is missing is made at the start, reported as an error, or not checked; `auto` unless given. */
   readonly migrate?: Migrate
-  /** Reads that take long, as a sort without an index, at once; 2 unless given. */
+  /** Reads at once that take long, such as a sort without an index; 2 unless given. */
   readonly maxHeavyReads?: number
   /** How many of them may wait; 50 unless given. Beyond that they are refused (`BusyError`). */
   readonly maxWaitingReads?: number
@@ -26,39 +26,27 @@ export const sqlRules = {
 
 /**
  * What is done at the start about tables, columns and indexes that are missing: they are made (`auto`), the boot fails
- * with the SQL that makes them (`check`), or nobody looks (`off`).
+ * with the SQL that makes them (`check`), or nothing is checked (`off`).
  */
 export type Migrate = 'auto' | 'check' | 'off'
 
-/** Statements as one text that can be run as it stands, without those that come twice. */
+/** Statements as one text that can be run, without duplicates. */
 export function joinStatements (statements: readonly string[]): string {
   return [...new Set(statements)].map(statement => `${statement};\n`).join('')
 }
 
-/** What became of the commits of a queue, for whoever watches it. */
+/** Metrics of the commits of a queue. */
 export class CommitCounts {
-  #batches = 0
-  #commits = 0
-  #refused = 0
-
-  /** So many commits go in one transaction. */
-  addBatch (commits: number): void {
-    this.#batches++
-    this.#commits += commits
-  }
-
-  /** There was no room for a commit, or no time. */
-  addRefusal (): void {
-    this.#refused++
-  }
+  /** Transactions, the commits in them, and commits for which there was no room, or no time. */
+  batches = 0
+  commits = 0
+  refused = 0
 
   /** @param waiting how many commits wait now */
   metrics (waiting: number): Readonly<Record<string, number>> {
+    const { batches, commits, refused } = this
     return {
-      batches_total: this.#batches,
-      commits_total: this.#commits,
-      commits_refused_total: this.#refused,
-      commits_waiting: waiting
+      batches_total: batches, commits_total: commits, commits_refused_total: refused, commits_waiting: waiting
     }
   }
 }

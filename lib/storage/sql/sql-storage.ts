@@ -5,7 +5,9 @@ import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored 
 import { BusyError, checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
 import type { Relations } from './definitions.js'
 import { checkMappedUnique, listRelations } from './definitions.js'
+import type { Dialect, PresentColumn } from './dialect.js'
 import type { Layout, TableMapping, TableMappings } from './layout.js'
+import { layOutMappedTable, layOutOwnTable } from './layout.js'
 import type { Migrate } from './options.js'
 import { joinStatements } from './options.js'
 
@@ -16,17 +18,15 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-    readonly statements: {
-      /** The id that the database has for a new row; undefined where it has none. */
-      nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
-    }
+    /** The id that the database has for a new row; undefined where it has none. */
+    nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
   }
   /** None where the table can only be read. */
   readonly writer: {
     /**
      * Takes the values of a change, whatever the caller does to the item afterwards.
      *
-     * @param relations of the family, where it has any: what they ask for is looked at with the change
+     * @param relations of the family, where it has any: the change is checked against them
      */
     encodeChange (change: Change, relations: Relations | undefined): Write
   } | undefined
@@ -34,8 +34,11 @@ interface SqlTable<Write> {
 
 /** An open database. */
 export interface SqlConnection<Write, Table extends SqlTable<Write>> {
-  /** How a family is kept: in a table of our own, or in the one it is mapped to, which is checked. */
-  layOut (shape: FamilyShape, mapping: TableMapping | undefined): Promise<Layout>
+  readonly dialect: Dialect
+  /** Of our own tables. */
+  readonly schema?: string | undefined
+  /** The columns of a mapped table by their names. */
+  readMapped (mapping: TableMapping): Promise<ReadonlyMap<string, PresentColumn>>
   /** The statements that make what is missing of a table of our own. What cannot be made is refused. */
   listMissing (layout: Layout): Promise<readonly string[]>
   makeMissing (layout: Layout): Promise<void>
@@ -96,7 +99,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     },
 
     async nextId (family, signal) {
-      return await getTable(family).reader.statements.nextId(signal)
+      return await getTable(family).reader.nextId(signal)
     },
 
     async commit (changes) {
@@ -175,7 +178,9 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
 
   async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
     const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
-    return await opened.layOut(shape, mapping)
+    return mapping === undefined
+      ? layOutOwnTable(shape, opened.dialect, opened.schema)
+      : layOutMappedTable(shape, mapping, await opened.readMapped(mapping), opened.dialect)
   }
 
   function getTable (family: string): Table {

@@ -146,7 +146,7 @@ export class CommitQueue {
   add (writes: readonly Write[]): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       if (this.#pending.length >= this.settings.maxWaitingCommits) {
-        this.#counts.addRefusal()
+        this.#counts.refused++
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
       this.#pending.push({ writes, resolve, reject })
@@ -167,7 +167,8 @@ export class CommitQueue {
 
   #run (): void {
     const group = this.#takeGroup()
-    this.#counts.addBatch(group.length)
+    this.#counts.batches++
+    this.#counts.commits += group.length
     try {
       for (const settle of this.#commitGroup(group)) settle()
     } catch (error) {

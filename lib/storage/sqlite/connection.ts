@@ -1,7 +1,6 @@
-import type { FamilyShape } from '../../core/storage/storage.js'
 import type { QueueLimits } from '../../core/storage/turns.js'
 import { HeavyReadQueue, queueLimits } from '../../core/storage/turns.js'
-import type { Layout, TableMapping } from '../sql/layout.js'
+import type { Layout } from '../sql/layout.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import type { CommitSettings } from './bursts.js'
 import { CommitQueue, ReadBurst } from './bursts.js'
@@ -11,7 +10,7 @@ import type { AnchorLimits, PathLimits } from './paths.js'
 import { anchorLimits, Anchors, pathLimits } from './paths.js'
 import { HeavyReads, HeavyWorkers, TableReader } from './reader.js'
 import { SqlFunctions, TableStatements } from './statements.js'
-import { layOutTable, listMissing, listUnique, makeMissing, readIndexes } from './tables.js'
+import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
@@ -45,7 +44,8 @@ export async function openConnection (
   const reading = { limits, burst, heavy, anchors }
 
   return {
-    layOut: async (shape: FamilyShape, mapping: TableMapping | undefined) => layOutTable(database, shape, mapping),
+    dialect: sqliteDialect,
+    readMapped: async ({ table }) => readForeignColumns(database, table),
     listMissing: async (layout: Layout) => listMissing(database, layout),
     async makeMissing (layout: Layout) {
       // There is one connection, which may be in a transaction.

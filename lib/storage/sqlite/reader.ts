@@ -43,6 +43,10 @@ export class TableReader {
     return this.settings.burst.read(() => this.statements.get(id))
   }
 
+  nextId (): Id | undefined {
+    return this.statements.nextId()
+  }
+
   async find (query: Query, signal?: AbortSignal): Promise<Found> {
     const { text, mark, total } = await this.#read(query, this.statements.layout.columns, signal)
     const items = JSON.parse(`[${joinItems(text, mark)}]`) as Stored[]

@@ -1,13 +1,12 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
-import type { FamilyShape, Kind } from '../../core/storage/storage.js'
+import type { Kind } from '../../core/storage/storage.js'
 import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import type { Dialect, PresentColumn } from '../sql/dialect.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
-import type { Column, Layout, TableMapping } from '../sql/layout.js'
-import { layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
+import type { Column, Layout } from '../sql/layout.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead, prepareTransaction, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
@@ -196,10 +195,10 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const table = { database, layout, present, indexes }
   const statements = present.size === 0 ? [create(layout)] : layout.columns.flatMap(column => mendColumn(table, column))
   const there = new Set(indexes.map(({ name }) => name))
-  for (const [{ name, terms }] of listIndexes(layout, sqliteDialect).wanted) {
+  for (const { name, columns } of listIndexes(layout)) {
     if (there.has(name)) continue
-    const columns = terms.map(({ column }) => quoteName(column.name as string)).join(', ')
-    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${columns})`)
+    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
   }
   statements.push(...listMissingUnique(table, there))
   return statements
@@ -263,17 +262,6 @@ function hasFittingValues (table: PresentTable, column: Column): boolean {
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
   const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
   return edges.every(value => isValueOf(kind, value))
-}
-
-/** How the family is kept. */
-export function layOutTable (
-  database: SqliteDatabase,
-  shape: FamilyShape,
-  mapping: TableMapping | undefined
-): Layout {
-  return mapping === undefined
-    ? layOutOwnTable(shape, sqliteDialect)
-    : layOutMappedTable(shape, mapping, readForeignColumns(database, mapping.table), sqliteDialect)
 }
 
 /** Makes what is missing of a table. */

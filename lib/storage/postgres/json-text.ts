@@ -1,0 +1,52 @@
+import type { Column } from '../sql/layout.js'
+
+// Stands before and after a number that JavaScript must write; within JSON it could only be escaped.
+const mark = '\u001e'
+const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
+
+/** Whether rows can be written as JSON by the server. What others have put into a column of JSON may be laid out. */
+export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
+  return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
+}
+
+/**
+ * A row as the text of a JSON object with these members, as `JSON.stringify` writes it once `restoreNumbers` has seen
+ * it; absent ones are left out.
+ */
+export function selectJson (members: readonly Column[], mapped: boolean): string {
+  const isIdFirst = members[0]?.field.name === 'id'
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const value = writeValue(column, mapped)
+    if (index === 0 && isIdFirst) return `'{"id":' || ${value}`
+    return `coalesce(',${JSON.stringify(name)}:' || ${nullable === true ? `coalesce(${value}, 'null')` : value}, '')`
+  }).join(' || ')
+  return isIdFirst ? `${parts} || '}'` : `'{' || ltrim(${parts}, ',') || '}'`
+}
+
+function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+  const marked = `chr(30) || ${selected} || chr(30)`
+  const text = `${selected}::text`
+  switch (kind) {
+    // Beyond these, not every integer is a number of JavaScript.
+    case 'integer': return mapped
+      ? `CASE WHEN ${selected} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} ` +
+        `THEN ${text} ELSE ${marked} END`
+      : text
+    // Of fractions PostgreSQL and JavaScript write the same digits, the fewest that tell a number from others, and
+    // between these bounds neither writes an exponent. Of integers above PostgreSQL may write more digits than needed.
+    case 'number': return mapped
+      ? marked
+      : `CASE WHEN ${selected} = trunc(${selected}) AND abs(${selected}) <= ${Number.MAX_SAFE_INTEGER} ` +
+        `THEN ${selected}::bigint::text WHEN abs(${selected}) BETWEEN 1e-4 AND 1e15 THEN ${text} ELSE ${marked} END`
+    case 'string': return `to_json(${selected})::text`
+    case 'boolean':
+    case 'json': return text
+    default: return `'"' || ${selected} || '"'`
+  }
+}
+
+/** Writes the numbers that are marked as JavaScript does. */
+export function restoreNumbers (text: string): string {
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(Number(number))) : text
+}
