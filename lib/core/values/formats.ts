@@ -96,6 +96,9 @@ const formats: Readonly<Record<string, Format>> = {
 
 export const formatNames: readonly string[] = Object.keys(formats)
 
+/** By name, for Ajv. */
+export const formatTests = Object.fromEntries(Object.entries(formats).map(([name, { test }]) => [name, test]))
+
 /** The format of this name; undefined where it is not known. */
 export function getFormat (name: string): Format | undefined {
   return Object.hasOwn(formats, name) ? formats[name] : undefined
