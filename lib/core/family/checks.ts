@@ -4,7 +4,7 @@ import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
 import { findFlaw } from '../values/rules.js'
-import { findFlawInSchema, makeMemberValidator } from '../values/validate.js'
+import { findFlawInSchema, makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import type { FamilyDefinition } from './definition.js'
 import { nameAction } from './definition.js'
@@ -67,7 +67,6 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
   yield (id === undefined || id.optional || id.nullable === true || (id.kind !== 'integer' && id.kind !== 'string')) &&
     'fields must have an id, Type.Integer() or Type.String()'
   yield id?.default !== undefined && 'the id cannot have a default'
-  const validateMember = makeMemberValidator(schema)
   for (const { name, optional } of fields) {
     const property = schema.properties[name] as TSchema
     yield !memberName.test(name) && `the field "${name}" ${memberRule}`
@@ -79,7 +78,7 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     // Items from before the field would not fit it.
     const flaw = property.default === undefined
       ? undefined
-      : findJsonFlaw(property.default) ?? validateMember(name, property.default)[0]
+      : findJsonFlaw(property.default) ?? makeValidator(property)(property.default)[0]
     yield flaw && `the default of the field "${name}" ${flaw.detail}`
   }
 }

@@ -88,6 +88,10 @@ export function escapePointer (name: string): string {
   return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
 }
 
+export function unescapePointer (part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
 /** Picks these members of an item, in this order, leaving out what is absent. */
 export function makePicker (members: readonly string[]): (item: Members) => Members {
   return item => {

@@ -1,5 +1,4 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
 import { formatTests, getFormat } from './formats.js'
@@ -22,22 +21,6 @@ export function makeValidator (schema: TSchema): Validator {
   return value => {
     validate ??= ajv.compile({ ...schema })
     return validate(value) ? [] : toFlaws(validate.errors ?? [])
-  }
-}
-
-/** Returns all that is wrong with one member of an object, which may be missing. */
-export type MemberValidator = (name: string, value: unknown) => MemberFlaw[]
-
-/** Makes a validator of single members of an object. */
-export function makeMemberValidator ({ properties }: TObject): MemberValidator {
-  const validators = new Map<string, Validator>()
-  return (name, value) => {
-    const known = Object.hasOwn(properties, name) ? { [name]: properties[name] as TSchema } : {}
-    // One for all unknown names: there may be any number of them.
-    const key = Object.keys(known).join()
-    const validate = validators.get(key) ?? makeValidator(Type.Object(known, { additionalProperties: false }))
-    validators.set(key, validate)
-    return validate(value === undefined ? {} : { [name]: value })
   }
 }
 
