@@ -1,3 +1,4 @@
+import type { MemberFlaw } from './values/json.js'
 import { shorten } from './values/words.js'
 
 /** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
@@ -42,10 +43,14 @@ export const problemCodes = {
 /** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
+/** What is wrong with a query parameter, and what is allowed. */
+export interface QueryFlaw {
+  readonly parameter: string
+  readonly detail: string
+}
+
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
-export type Flaw =
-  | { readonly parameter: string, readonly detail: string }
-  | { readonly pointer: string, readonly detail: string }
+export type Flaw = QueryFlaw | MemberFlaw
 
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
@@ -119,7 +124,7 @@ export function notFound (what: string, id: string | number, options?: ProblemOp
 }
 
 /** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */
-export function invalidBody (flaws: readonly { readonly pointer: string, readonly detail: string }[]): Problem {
+export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   const errors = flaws.map(({ pointer, detail }) => ({ pointer: shorten(pointer), detail }))
   const [first] = errors
   const where = first?.pointer === '' ? 'The body' : first?.pointer
@@ -127,7 +132,7 @@ export function invalidBody (flaws: readonly { readonly pointer: string, readonl
 }
 
 /** The problem of a query that names all that is wrong with it. */
-export function invalidQuery (flaws: readonly { readonly parameter: string, readonly detail: string }[]): Problem {
+export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
   const errors = flaws.map(({ parameter, detail }) => ({ parameter: shorten(parameter), detail }))
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }

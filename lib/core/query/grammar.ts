@@ -1,3 +1,4 @@
+import type { QueryFlaw } from '../problems.js'
 import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean, shorten } from '../values/words.js'
 import type { OrderedList, PlacesAround, Start } from './cursor.js'
@@ -26,12 +27,6 @@ export interface ParsedQuery {
   readonly start: Start | undefined
   /** The parameters as they were sent, from which the links to other pages are made. */
   readonly parameters: readonly Parameter[]
-}
-
-/** What is wrong with a parameter, and what is allowed. */
-export interface QueryFlaw {
-  readonly parameter: string
-  readonly detail: string
 }
 
 export interface Grammar {

@@ -7,27 +7,20 @@ import { canShow } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
 
-/** The headers of answers; those that HTTP does not define are described. */
-const headers = {
-  accept: {},
-  'accept-patch': {},
-  'accept-post': {},
-  'content-location': {},
-  etag: { description: 'The revision in this representation, such as "7-json"' },
-  'idempotent-replayed': { description: 'true where an earlier answer is given again' },
-  'last-modified': {},
-  link: {},
-  location: {},
-  'preference-applied': {},
-  'retry-after': {},
-  'www-authenticate': {}
+/** What headers of answers say, where HTTP does not define that. */
+const headerTexts: Readonly<Record<string, string>> = {
+  etag: 'The revision in this representation, such as "7-json"',
+  'idempotent-replayed': 'true where an earlier answer is given again'
 }
 
-type HeaderName = keyof typeof headers
-
-function describeHeaders (names: readonly HeaderName[]): { headers?: Record<string, object> } {
+function describeHeaders (names: readonly string[]): { headers?: Record<string, object> } {
   if (names.length === 0) return {}
-  return { headers: Object.fromEntries(names.map(name => [name, { type: 'string', ...headers[name] }])) }
+  return {
+    headers: Object.fromEntries(names.map(name => {
+      const description = headerTexts[name]
+      return [name, description === undefined ? { type: 'string' } : { type: 'string', description }]
+    }))
+  }
 }
 
 /** An answer in every representation that can show it. */
@@ -36,7 +29,7 @@ export function describeAnswer (
   kind: 'one' | 'page',
   description: string,
   schema: TSchema,
-  ...names: readonly HeaderName[]
+  ...names: readonly string[]
 ): object {
   const isJson = ({ name }: Representation) => name === 'json'
   const able = representations.filter(representation => canShow(representation, kind))
@@ -47,7 +40,7 @@ export function describeAnswer (
 }
 
 /** An answer without a body, which its type says. */
-export function describeNothing (description: string, ...names: readonly HeaderName[]): object {
+export function describeNothing (description: string, ...names: readonly string[]): object {
   return { type: 'null', description, ...describeHeaders(names) }
 }
 
@@ -117,7 +110,7 @@ export function describeCommandAnswers (
 const anywhere = ['unauthorized', 'forbidden', 'storage-unavailable', 'busy', 'timeout'] as const
 
 /** Headers of problems, by their status. */
-const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
+const headersOf: Readonly<Record<number, readonly string[]>> = {
   401: ['www-authenticate'],
   409: ['idempotent-replayed'],
   415: ['accept', 'accept-post', 'accept-patch'],
