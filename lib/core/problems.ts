@@ -43,14 +43,12 @@ export const problemCodes = {
 /** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
-/** What is wrong with a query parameter, and what is allowed. */
-export interface QueryFlaw {
-  readonly parameter: string
-  readonly detail: string
-}
-
 /** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
-export type Flaw = QueryFlaw | MemberFlaw
+export type Flaw =
+  | { readonly parameter: string, readonly detail: string }
+  | { readonly pointer: string, readonly detail: string }
+
+export type QueryFlaw = Extract<Flaw, { readonly parameter: string }>
 
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
@@ -89,12 +87,11 @@ export class Problem extends Error {
 
   /** @param detail what is wrong, in a sentence for the client: the `message` of the error */
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
-    const { errors, members = {}, headers = {}, cause, status = problemCodes[code].status } = options
-    super(detail, { cause })
-    this.statusCode = status
-    this.errors = errors
-    this.members = members
-    this.headers = headers
+    super(detail, { cause: options.cause })
+    this.statusCode = options.status ?? problemCodes[code].status
+    this.errors = options.errors
+    this.members = options.members ?? {}
+    this.headers = options.headers ?? {}
     this.log = options.log
   }
 
