@@ -7,6 +7,7 @@ import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
+import { shortenDocument, tags } from './openapi.js'
 import type { Settings } from './settings.js'
 import { readSettings } from './settings.js'
 import { explainFailure, finishRequests } from './start-and-stop.js'
@@ -59,8 +60,10 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
         description: 'Customers, read as pages with filters, and deals, driven by business operations',
         version
       },
-      servers: [{ url: '/', description: 'This server' }]
+      servers: [{ url: '/', description: 'This server' }],
+      tags
     },
+    transformObject: shortenDocument,
     // Schemas by their names, which swagger would number otherwise.
     refResolver: { buildLocalReference: json => String(json.$id) }
   })

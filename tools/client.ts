@@ -52,6 +52,8 @@ steps.push(paid.data?.paid, paid.data?.paidOn)
 const renamed = await client.PATCH('/crm/rest/v2/deals/{id}', { params: { path: { id } }, body: { name: 'Green tea' } })
 steps.push(renamed.data?.name)
 
+const home = await client.GET('/crm')
+steps.push(home.data?.families.length, home.data?.families[0]?.links.list)
 const ann = await client.POST('/crm/people', { body: { name: 'Ann' } })
 const customer = ann.data?.id as number
 const bill = await client.POST('/crm/bills', { body: { customer } })
@@ -64,7 +66,7 @@ const taken = await client.POST('/crm/people', { body: { name: 'Ann' } })
 steps.push(taken.error?.type === 'urn:dealbook:problem:taken')
 
 // @ts-expect-error the reason is missing
-const faulty = await client.PUT('/crm/rest/v2/deals/{id}/hold', { params: { path: { id } }, body: {} })
+const faulty = await client.PUT('/crm/rest/v2/deals/{id}/hold', { params: { path: { id } } })
 steps.push(faulty.response.status, faulty.error?.errors?.[0]?.pointer)
 const gone = await client.DELETE('/crm/rest/v2/deals/{id}', { params: { path: { id } } })
 steps.push(gone.response.status)

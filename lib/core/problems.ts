@@ -1,3 +1,4 @@
+import type { MemberFlaw } from './values/json.js'
 import { shorten } from './values/words.js'
 
 /** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
@@ -47,6 +48,8 @@ export type Flaw =
   | { readonly parameter: string, readonly detail: string }
   | { readonly pointer: string, readonly detail: string }
 
+export type QueryFlaw = Extract<Flaw, { readonly parameter: string }>
+
 /** What a problem says beside its code and detail. */
 export interface ProblemOptions {
   /** What is wrong, place by place; a page shows each beside its field. */
@@ -84,12 +87,11 @@ export class Problem extends Error {
 
   /** @param detail what is wrong, in a sentence for the client: the `message` of the error */
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
-    const { errors, members = {}, headers = {}, cause, status = problemCodes[code].status } = options
-    super(detail, { cause })
-    this.statusCode = status
-    this.errors = errors
-    this.members = members
-    this.headers = headers
+    super(detail, { cause: options.cause })
+    this.statusCode = options.status ?? problemCodes[code].status
+    this.errors = options.errors
+    this.members = options.members ?? {}
+    this.headers = options.headers ?? {}
     this.log = options.log
   }
 
@@ -119,7 +121,7 @@ export function notFound (what: string, id: string | number, options?: ProblemOp
 }
 
 /** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */
-export function invalidBody (flaws: readonly { readonly pointer: string, readonly detail: string }[]): Problem {
+export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   const errors = flaws.map(({ pointer, detail }) => ({ pointer: shorten(pointer), detail }))
   const [first] = errors
   const where = first?.pointer === '' ? 'The body' : first?.pointer
@@ -127,7 +129,7 @@ export function invalidBody (flaws: readonly { readonly pointer: string, readonl
 }
 
 /** The problem of a query that names all that is wrong with it. */
-export function invalidQuery (flaws: readonly { readonly parameter: string, readonly detail: string }[]): Problem {
+export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
   const errors = flaws.map(({ parameter, detail }) => ({ parameter: shorten(parameter), detail }))
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }

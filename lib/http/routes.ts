@@ -59,13 +59,17 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
 }
 
 /** Declares what can be read at the prefix of a scope, with and without a slash at its end. */
-export function mountRoot (app: FastifyInstance, settings: RouteSettings, handler: Endpoint['handler']): void {
+export function mountRoot (
+  app: FastifyInstance,
+  settings: RouteSettings,
+  { schema, handler }: Pick<Endpoint, 'schema' | 'handler'>
+): void {
   const { prefix } = app
   // A parameter at the end of the prefix would take all words there.
   const isOpen = prefix === '' || /[:*][^/]*$/.test(prefix)
   const paths = prefix.endsWith('/') ? [''] : isOpen ? ['/'] : ['', '/']
   for (const path of isRouterSet(app, 'ignoreTrailingSlash') ? paths.slice(0, 1) : paths) {
-    declareRoute(app, settings, { method: 'GET', handler }, path, { hide: true })
+    declareRoute(app, settings, { method: 'GET', handler }, path, path === paths[0] ? schema : { hide: true })
   }
 }
 

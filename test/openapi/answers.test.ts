@@ -247,6 +247,18 @@ async function checkKeys (t: Test, host: Host): Promise<void> {
   t.match(await expand('people', 'people'), { items: [{ name: 'Ann' }, { boss }] })
 }
 
+async function checkHome (t: Test, host: Host): Promise<void> {
+  const path = '/keyed'
+  const read = { method: 'GET', url: '/keyed/' } as const
+  t.match(await check(t, host, 200, path, read), { families: [{ name: 'people' }, { name: 'bills' }] })
+  await check(t, host, 200, '/strict', { ...read, url: '/strict' })
+  for (const headers of [{ accept: 'application/xml' }, html]) await check(t, host, 200, path, { ...read, headers })
+  await check(t, host, 'not-acceptable', path, { ...read, headers: { accept: 'image/png' } })
+  await check(t, host, 'invalid-query', path, { ...read, url: '/keyed/?nope=1' })
+  await check(t, host, 'unauthorized', path, { ...read, headers: { 'hook-refuses': '401' } })
+  await check(t, host, 'gone', '/old', { ...read, url: '/old/' })
+}
+
 async function checkHosts (t: Test, host: Host): Promise<void> {
   const id = await makeDeal(host)
   for (const [expected, headers] of [
@@ -327,6 +339,7 @@ for (const [third, { name, make }] of anyStorage.entries()) {
     await t.test('commands and replays', t => checkCommands(t, host))
     await t.test('pages, exports and validators', t => checkReads(t, host))
     await t.test('unique values, references and what they refer to', t => checkKeys(t, host))
+    await t.test('homes', t => checkHome(t, host))
     await t.test('what hosts refuse', t => checkHosts(t, host))
     await t.test('mounts with other options, and storages that fail', t => checkMounts(t, host))
     t.strictSame(Object.keys(problemCodes).filter(code => !host.seen.has(code)), [], 'no code was left out')

@@ -6,7 +6,7 @@ import { mayBeLong } from '../storage/shapes.js'
 import type { Field, Order } from '../storage/storage.js'
 import { readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
-import { makeMemberValidator, makeValidator } from '../values/validate.js'
+import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
 import type { AnyFamily, AttributeForm, FamilyDefinition, Operation } from './definition.js'
@@ -73,7 +73,6 @@ export function compileFamily (definition: FamilyDefinition): Family {
     idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
     makeId: definition.makeId,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
-    validateMember: makeMemberValidator(definition.fields),
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined
   }

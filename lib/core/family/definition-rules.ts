@@ -1,6 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Kind, TransformKind, Type } from '@sinclair/typebox'
+import { formatNames, getFormat } from '../values/formats.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
+import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
 } from './definition.js'
@@ -28,7 +30,8 @@ const origin = 'take Type from fastify-dealbook, which is that of @sinclair/type
  */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
   if (!isSchema(schema)) return `${what} must be a Type.Object({ … })`
-  if (isOfAnotherPackage(schema)) return explainOrigin(what)
+  const foreign = findForeignOrigin(what, schema)
+  if (foreign !== undefined) return foreign
   if (schema[Kind] === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
   // Without this mark, its optional members cannot be recognized.
   if (schema[Kind] !== 'Object') return `${what} must be a Type.Object({ … }); ${origin}`
@@ -44,38 +47,36 @@ function isSchema (value: unknown): value is AnySchema {
 }
 
 // typebox 1.x marks its schemas like this, and optional members in a way that 0.34 does not see.
-function isOfAnotherPackage (schema: AnySchema): boolean {
-  return '~kind' in schema
+function findForeignOrigin (what: string, schema: AnySchema): string | undefined {
+  return '~kind' in schema ? `${what} is made by the package "typebox" (1.x); ${origin}` : undefined
 }
 
-function explainOrigin (what: string): string {
-  return `${what} is made by the package "typebox" (1.x); ${origin}`
-}
-
-// These hold values, not schemas.
+// Keywords that hold values, not schemas, and those that hold schemas by name.
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
+const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
 function findFlawInMember (name: string, schema: AnySchema): string | undefined {
-  if (isOfAnotherPackage(schema)) return explainOrigin(`"${name}"`)
+  const foreign = findForeignOrigin(`"${name}"`, schema)
+  if (foreign !== undefined) return foreign
   if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored as they are sent`
-  const { type } = schema
+  const { type, format } = schema
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
     return `"${name}" is a ${type}, which JSON does not have${hint}`
   }
+  if (typeof format === 'string' && getFormat(format) === undefined) {
+    const hint = didYouMean(format, formatNames)
+    return `"${name}": the format "${format}" is not known.${hint} Known are ${formatNames.join(', ')}; for others, ` +
+      'use pattern'
+  }
   for (const [key, value] of Object.entries(schema)) {
     if (data.includes(key) || typeof value !== 'object' || value === null) continue
-    for (const part of isNamed(key) || Array.isArray(value) ? Object.values(value) : [value]) {
+    for (const part of named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]) {
       const flaw = isSchema(part) ? findFlawInMember(name, part) : undefined
       if (flaw !== undefined) return flaw
     }
   }
   return undefined
-}
-
-// Keywords that hold schemas by name.
-function isNamed (key: string): boolean {
-  return key === 'properties' || key === 'patternProperties' || key === '$defs'
 }
 
 type RulesOf<T> = Record<keyof T, TSchema>

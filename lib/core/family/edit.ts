@@ -13,12 +13,7 @@ export function listOperations (definition: FamilyDefinition): Readonly<Record<s
 
 /** The object form of `edit`. */
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
-  return isList(edit) ? { fields: edit } : edit
-}
-
-// Array.isArray does not know lists that are read-only.
-function isList (edit: NonNullable<FamilyDefinition['edit']>): edit is readonly string[] {
-  return Array.isArray(edit)
+  return 'fields' in edit ? edit : { fields: edit }
 }
 
 function makeEdit (
@@ -26,7 +21,11 @@ function makeEdit (
   { fields: names, ...given }: EditDefinition<unknown>
 ): Operation<Members> {
   const optional = names.filter(name => !required.includes(name))
-  const params = names.map(name => [name, makeParam(properties[name] as TSchema, optional.includes(name))])
+  const params = names.map(name => {
+    // Without its default, since omitted fields stay as they are; null removes an optional one.
+    const { default: _, ...schema } = properties[name] as TSchema
+    return [name, Type.Optional(optional.includes(name) ? addNull(schema as TSchema) : schema as TSchema)]
+  })
   return {
     name: 'edit',
     verb: 'edit',
@@ -45,12 +44,8 @@ function makeEdit (
   }
 }
 
-// Without its default, since omitted fields stay as they are; null removes an optional one.
-function makeParam ({ default: _, ...schema }: TSchema, isOptional: boolean): TSchema {
-  return Type.Optional(isOptional ? addNull(schema as TSchema) : schema as TSchema)
-}
-
 function addNull (schema: TSchema): TSchema {
-  const options: TSchema[] | undefined = schema.anyOf
-  return options === undefined ? Type.Union([schema, Type.Null()]) : { ...schema, anyOf: [...options, Type.Null()] }
+  return schema.anyOf === undefined
+    ? Type.Union([schema, Type.Null()])
+    : { ...schema, anyOf: [...schema.anyOf, Type.Null()] }
 }

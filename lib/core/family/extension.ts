@@ -73,15 +73,11 @@ function chainInitial (base: Initial | undefined, added: Initial): Initial {
   return base === undefined ? added : (item, context) => added(base(item, context), context)
 }
 
-/** @param base names, or an object that has them */
-function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
-  const names = listNames(base)
-  const repeated = listNames(added).find(name => names.includes(name))
-  return repeated === undefined ? undefined : `the ${what} "${repeated}" exists already`
-}
-
 type Names = readonly string[] | Readonly<Record<string, unknown>>
 
-function listNames (names: Names): readonly string[] {
-  return Array.isArray(names) ? names : Object.keys(names)
+/** Says which of the names, or keys of an object, are there already. */
+function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
+  const [names, others] = [base, added].map(names => Array.isArray(names) ? names : Object.keys(names))
+  const repeated = others?.find(name => names?.includes(name))
+  return repeated === undefined ? undefined : `the ${what} "${repeated}" exists already`
 }

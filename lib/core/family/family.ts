@@ -2,7 +2,7 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { MemberValidator, Validator } from '../values/validate.js'
+import type { Validator } from '../values/validate.js'
 import type { AnyFamily, AttributeForm, Context, NounOperation, Operation, QueryDefinition } from './definition.js'
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
@@ -76,8 +76,6 @@ export interface Family {
   readonly makeId: (() => Id) | undefined
   /** Checks the declared fields of an item. */
   readonly validate: Validator
-  /** Checks one of them by itself. */
-  readonly validateMember: MemberValidator
   /** Reads the id from a path; undefined where no item can have it. */
   readId (text: string): Id | undefined
   /** The state of an item in a word. */

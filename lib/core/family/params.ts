@@ -4,7 +4,8 @@ import { Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
 import type { MemberFlaw, Members } from '../values/json.js'
-import type { MemberValidator } from '../values/validate.js'
+import { unescapePointer } from '../values/json.js'
+import type { Validator } from '../values/validate.js'
 import { makeValidator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
@@ -33,7 +34,7 @@ export function compileParams (declared: TObject, isPartial = false): Params {
 }
 
 /** The members in the order of the fields, moments in UTC and no negative zero: equal content is deeply equal. */
-export function canonicalize (fields: readonly Field[], members: Members): Members {
+function canonicalize (fields: readonly Field[], members: Members): Members {
   const written: Record<string, unknown> = {}
   for (const { name, kind } of fields) {
     const value = members[name]
@@ -67,27 +68,19 @@ export function readParams (params: Params, sent: unknown, pointer = ''): Member
   throw invalidBody(read.flaws.map(flaw => ({ ...flaw, pointer: pointer + flaw.pointer })))
 }
 
-/** The fields of a family, and how each is checked. */
-interface CheckedFields {
-  readonly ownFields: readonly Field[]
-  readonly validateMember: MemberValidator
-}
-
 /**
  * What is wrong with the members of an item that were changed. Unchanged ones need not fit: a field may have become
  * stricter, or required, since the item was stored.
  */
 export function findFlawsInChanges (
-  { ownFields, validateMember }: CheckedFields,
+  { ownFields, validate }: { readonly ownFields: readonly Field[], readonly validate: Validator },
   item: Members,
   before: Members
 ): MemberFlaw[] {
-  const kinds = new Map(ownFields.map(({ name, kind }) => [name, kind]))
-  const names = new Set([...kinds.keys(), ...Object.keys(item)])
-  return [...names].flatMap(name => {
-    const kind = kinds.get(name) ?? 'json'
-    const isSame = isDeepStrictEqual(toStored(kind, item[name]), toStored(kind, before[name]))
-    return isSame ? [] : validateMember(name, item[name])
+  return validate(item).filter(({ pointer }) => {
+    const name = unescapePointer(pointer.split('/')[1] ?? '')
+    const kind = ownFields.find(field => field.name === name)?.kind ?? 'json'
+    return !isDeepStrictEqual(toStored(kind, item[name]), toStored(kind, before[name]))
   })
 }
 

@@ -1,6 +1,5 @@
 import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../storage/storage.js'
 import { isDate, readDateTime } from '../values/formats.js'
-import type { Members } from '../values/json.js'
 import { findTextFlaw } from '../values/json.js'
 
 /** One field of an order as it is written: `-age` for descending. */
@@ -67,10 +66,10 @@ export function placeAround (
 // A page has two of them, and a client must be able to send one back.
 const maxLength = 3000
 
-/** A place as text for a URL. It tells what the order tells anyway: the values of an item that its reader was shown. */
+/** A place as text for a URL. It has only what the order shows anyway: the values of an item that its reader saw. */
 export function writeCursor (list: OrderedList, { isAfter, item }: Place): string {
   const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
-  return text.length <= maxLength ? text : encode(list, isAfter, [[item.id]])
+  return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
 }
 
 /** The place that a cursor stands for; undefined where it is none of this list in this order. */
@@ -79,16 +78,11 @@ export function readCursor (list: OrderedList, text: string): Place | undefined 
   const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
   // Written again it must be the same: what was cut, or written by hand, is none.
   if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
-  const item = readItem(list, values)
-  return item && { isAfter, item: item as ItemKey }
-}
-
-function readItem ({ fields, order }: OrderedList, values: readonly unknown[]): Members | undefined {
-  const [alone] = values
-  const [names, given] = Array.isArray(alone) ? [['id'], alone] : [order.map(({ field }) => field), values]
-  const isFit = names.length === given.length && (given === values || values.length === 1) &&
-    names.every((name, index) => fits(fields.find(field => field.name === name), given[index]))
-  return isFit ? Object.fromEntries(names.map((name, index) => [name, given[index]])) : undefined
+  const names = values.length === 1 ? ['id'] : list.order.map(({ field }) => field)
+  const isFit = names.length === values.length &&
+    names.every((name, index) => fits(list.fields.find(field => field.name === name), values[index]))
+  if (!isFit) return undefined
+  return { isAfter, item: Object.fromEntries(names.map((name, index) => [name, values[index]])) as unknown as ItemKey }
 }
 
 function encode ({ name, order }: OrderedList, isAfter: boolean, values: readonly unknown[]): string {
@@ -129,7 +123,7 @@ export interface Parts {
 
 /**
  * What there is from a place on. Conditions must all hold, and "after" has a choice for each field of the order, so
- * each is a part of its own: an index in this order, or one over its first field, finds the beginning of each at once.
+ * each is a part: an index in this order, or one over its first field, finds the beginning of each at once.
  */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start): Parts {
   const { place: { item, isAfter }, backwards } = start
@@ -142,9 +136,8 @@ export function listParts (fields: readonly Field[], forwards: readonly Order[],
     const equal = order.slice(0, depth).map(({ field }) => equals(field, item[field] as Value))
     const { field: name, descending } = order[depth] as Order
     const field = fields.find(field => field.name === name) as Field
-    const beyond = listBeyond(field, descending, item[name] as Value)
-    const last = name === 'id' && isWithItem ? beyond.map(include) : beyond
-    parts.push(...last.map(condition => [...equal, condition]))
+    const beyond = listBeyond(field, descending, item[name] as Value, name === 'id' && isWithItem)
+    parts.push(...beyond.map(condition => [...equal, condition]))
   }
   return { parts, order }
 }
@@ -156,21 +149,16 @@ function equals (field: string, value: Value): FieldCondition {
 }
 
 /** What comes after a value: absent ones come first, and last when descending. */
-function listBeyond (field: Field, descending: boolean, value: Value): FieldCondition[] {
+function listBeyond (field: Field, descending: boolean, value: Value, isIncluded: boolean): FieldCondition[] {
   const { name, kind, optional, nullable } = field
   const isAbsent = value === undefined || value === null
-  if (!descending) return [isAbsent ? { field: name, op: 'gte', value: least[kind] } : { field: name, op: 'gt', value }]
-  if (isAbsent) return []
-  const lower: FieldCondition = { field: name, op: 'lt', value }
+  if (isAbsent) return descending ? [] : [{ field: name, op: 'gte', value: least[kind] }]
+  if (!descending) return [{ field: name, op: isIncluded ? 'gte' : 'gt', value }]
+  const lower: FieldCondition = { field: name, op: isIncluded ? 'lte' : 'lt', value }
   return optional || nullable === true ? [lower, { field: name, op: 'null', is: true }] : [lower]
 }
 
-function include (condition: FieldCondition): FieldCondition {
-  if (condition.op === 'gt') return { ...condition, op: 'gte' }
-  return condition.op === 'lt' ? { ...condition, op: 'lte' } : condition
-}
-
-// No value comes before it. A bound is what an index is gone along by; that something is not null may not be.
+// No value comes before it. An index is read along a bound, but not always along "is not null".
 const least: Readonly<Record<Kind, Scalar>> = {
   integer: Number.MIN_SAFE_INTEGER,
   number: -Number.MAX_VALUE,

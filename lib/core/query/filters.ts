@@ -2,8 +2,8 @@ import { compareScalars } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
 import type { Day } from '../values/formats.js'
 import type { Parameter } from './query-string.js'
-import type { Operand, PatternLimits } from './values.js'
-import { describeTooMany, isNullField, isSearch, readOperand, readSearch } from './values.js'
+import type { Operand, QueryLimits } from './values.js'
+import { isNullField, isSearch, readOperand, readSearch } from './values.js'
 
 export type Operator = FieldCondition['op']
 
@@ -39,21 +39,13 @@ const descriptions: Record<Operator, string> = {
 export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   const filters = new Map<string, Filter>()
   for (const field of fields) {
-    const add = (name: string, op: Operator) => {
-      filters.set(name, { field, op, description: `${field.name} ${descriptions[op]}` })
-    }
-    if (field.name === 'id') {
-      add('gt', 'gt')
-      add('lt', 'lt')
-      add('min', 'gte')
-      add('max', 'lte')
-    }
-    if (field.kind !== 'json') add(field.name, 'eq')
-    if (isOrdered(field)) {
-      add(`min-${field.name}`, 'gte')
-      add(`max-${field.name}`, 'lte')
-    }
-    for (const op of listOperators(field)) add(`${field.name}.${op}`, op)
+    const { name, kind } = field
+    const names: [string, Operator][] = []
+    if (name === 'id') names.push(['gt', 'gt'], ['lt', 'lt'], ['min', 'gte'], ['max', 'lte'])
+    if (kind !== 'json') names.push([name, 'eq'])
+    if (isOrdered(field)) names.push([`min-${name}`, 'gte'], [`max-${name}`, 'lte'])
+    for (const op of listOperators(field)) names.push([`${name}.${op}`, op])
+    for (const [each, op] of names) filters.set(each, { field, op, description: `${name} ${descriptions[op]}` })
   }
   return filters
 }
@@ -65,16 +57,9 @@ export function isOrdered (field: Field): boolean {
 
 /** What a field can be compared by. */
 export function listOperators (field: Field): readonly Operator[] {
-  const compared: readonly Operator[] = field.kind === 'json'
-    ? []
-    : isOrdered(field) ? ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'regex', 'has'] : ['eq', 'ne', 'regex', 'has']
+  const bounds: readonly Operator[] = isOrdered(field) ? ['gt', 'gte', 'lt', 'lte'] : []
+  const compared: readonly Operator[] = field.kind === 'json' ? [] : ['eq', 'ne', ...bounds, 'regex', 'has']
   return field.optional || field.nullable === true ? [...compared, 'null'] : compared
-}
-
-/** Bounds of what filters may ask. */
-export interface FilterLimits extends PatternLimits {
-  /** How often one name may be repeated. */
-  readonly maxValues: number
 }
 
 /** A filter as one parameter uses it. */
@@ -90,44 +75,25 @@ interface FilterUse {
 /** The filters of one query, as far as they were read. */
 export interface GivenFilters {
   /** With their operands, by their keys. */
-  readonly byKey: Map<string, GivenFilter>
+  readonly byKey: Map<string, { readonly use: FilterUse, readonly operands: Operand[] }>
   /** How many searches there were, wrong ones too. */
   patterns: number
 }
 
-interface GivenFilter {
-  readonly filter: Filter
-  readonly operands: Operand[]
-  readonly group: string | undefined
-}
-
 /** Splits the name of a parameter in a group, such as `or.age` and `or2.age`. */
-export function splitGroup (name: string): { group: string, name: string } | undefined {
-  const parts = /^(or(?:[1-9]\d*)?)\.(.*)$/s.exec(name)
-  return parts === null ? undefined : { group: parts[1] as string, name: parts[2] as string }
+export function splitGroup (name: string): { readonly group?: string, readonly name: string } {
+  const parts = name.startsWith('or') ? /^(or(?:[1-9]\d*)?)\.(.*)$/s.exec(name) : null
+  return parts === null ? { name } : { group: parts[1] as string, name: parts[2] as string }
 }
 
 /** Finds the filter that a parameter stands for, by its name or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
-  const { name, value } = parameter
-  const filter = filters.get(name)
-  if (filter !== undefined) return { filter, key: name, text: value, group: undefined }
-  const split = splitGroup(name)
-  if (split === undefined) return findComparison(filters, name, parameter)
-  const { group } = split
-  const grouped = filters.get(split.name)
-  if (grouped !== undefined) return { filter: grouped, key: name, text: value, group }
-  const use = findComparison(filters, split.name, parameter)
-  return use && { ...use, key: `${group}.${use.key}`, group }
-}
-
-// age>=18 arrives as the name "age>" with a value, age>18 as the name "age>18" without one; percent-encoded, both
-// arrive as one name.
-function findComparison (
-  filters: ReadonlyMap<string, Filter>,
-  name: string,
-  { value, assigned }: Parameter
-): FilterUse | undefined {
+  const { value, assigned } = parameter
+  const { group, name } = splitGroup(parameter.name)
+  const named = filters.get(name)
+  if (named !== undefined) return { filter: named, key: parameter.name, text: value, group }
+  // age>=18 arrives as the name "age>" with a value, age>18 as the name "age>18" without one; percent-encoded, both
+  // arrive as one name.
   const parts = /^([^<>]+)([<>])(=?)(.*)$/s.exec(name)
   if (parts === null) return undefined
   const [, field, sign, equals, rest] = parts as unknown as [string, string, '<' | '>', string, string]
@@ -136,21 +102,21 @@ function findComparison (
   const filter = filters.get(`${field}.${sign === '>' ? 'gt' : 'lt'}${isInclusive ? 'e' : ''}`)
   if (filter === undefined) return undefined
   const text = isSplitAtEquals ? value : assigned ? `${rest}=${value}` : rest
-  return { filter, key: `${field}${sign}${isInclusive ? '=' : ''}`, text, group: undefined }
+  return { filter, key: `${group ?? ''}.${field}${sign}${isInclusive ? '=' : ''}`, text, group }
 }
 
 /** Adds an operand to the filters of a query, or returns what is wrong with it. */
-export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLimits): string | undefined {
-  const { filter, key, text, group } = use
-  const { field, op } = filter
+export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLimits): string | undefined {
+  const { filter: { field, op }, key, text } = use
+  const { maxValues, maxPatterns } = limits
   const operands = given.byKey.get(key)?.operands
-  if (operands !== undefined && operands.length >= limits.maxValues) {
-    return `may be given at most ${limits.maxValues} times`
+  if (operands !== undefined && operands.length >= maxValues) return `may be given at most ${maxValues} times`
+  if (isSearch(op) && ++given.patterns > maxPatterns) {
+    return `is one pattern too many: a query may have at most ${maxPatterns}`
   }
-  if (isSearch(op) && ++given.patterns > limits.maxPatterns) return describeTooMany(limits)
   const read = isSearch(op) ? readSearch(op, text, limits) : readOperand(op === 'null' ? isNullField : field, text)
   if ('expected' in read) return read.expected
-  if (operands === undefined) given.byKey.set(key, { filter, operands: [read.value], group })
+  if (operands === undefined) given.byKey.set(key, { use, operands: [read.value] })
   else operands.push(read.value)
   return undefined
 }
@@ -159,7 +125,7 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: FilterLi
 export function toConditions ({ byKey }: GivenFilters): Condition[] {
   const conditions: Condition[] = []
   const groups = new Map<string, FieldCondition[][]>()
-  for (const { filter, operands, group } of byKey.values()) {
+  for (const { use: { filter, group }, operands } of byKey.values()) {
     const alternatives = toAlternatives(filter, operands)
     if (group === undefined) conditions.push(...oneOf(alternatives))
     else groups.set(group, [...groups.get(group) ?? [], ...alternatives])
@@ -168,10 +134,8 @@ export function toConditions ({ byKey }: GivenFilters): Condition[] {
   return conditions
 }
 
-/** One of the alternatives, as conditions that must all hold. */
 function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
-  const [only] = alternatives
-  return only !== undefined && alternatives.length === 1 ? only : [{ op: 'any', of: alternatives }]
+  return alternatives.length === 1 ? alternatives[0] as FieldCondition[] : [{ op: 'any', of: alternatives }]
 }
 
 /** The meaning of a filter with these operands: all conditions of one of the lists must hold. */

@@ -1,22 +1,15 @@
+import type { QueryFlaw } from '../problems.js'
 import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean, shorten } from '../values/words.js'
-import type { OrderedList, Start } from './cursor.js'
-import { readCursor, readOrder, toTotalOrder } from './cursor.js'
-import type { Filter, FilterLimits, GivenFilters } from './filters.js'
+import type { OrderedList, PlacesAround, Start } from './cursor.js'
+import { readCursor, readOrder, toTotalOrder, writeCursor } from './cursor.js'
+import type { Filter, GivenFilters } from './filters.js'
 import { addFilter, findFilter, listFilters, reservedNames, splitGroup, toConditions } from './filters.js'
 import { explainForeignName, explainForeignOrder } from './foreign-names.js'
 import type { Parameter } from './query-string.js'
 import { countParameters, maxParameters, splitQuery } from './query-string.js'
-import type { ReadResult } from './values.js'
+import type { QueryLimits, ReadResult } from './values.js'
 import { readInteger } from './values.js'
-
-/** Bounds of what a query may ask. */
-interface QueryLimits extends FilterLimits {
-  readonly pageSize: number
-  readonly maxPageSize: number
-  /** Items that a page number may pass over. */
-  readonly maxSkipped: number
-}
 
 /** What a query string asks for. */
 export interface ParsedQuery {
@@ -26,7 +19,7 @@ export interface ParsedQuery {
   readonly sized: boolean
   /** The members to show; undefined for all. */
   readonly fields: readonly string[] | undefined
-  /** The fields in the place of which the items are to stand that they refer to. */
+  /** The fields that are to show the items that they refer to. */
   readonly expand: readonly string[] | undefined
   /** The list in the order that is asked for. */
   readonly list: OrderedList
@@ -34,12 +27,6 @@ export interface ParsedQuery {
   readonly start: Start | undefined
   /** The parameters as they were sent, from which the links to other pages are made. */
   readonly parameters: readonly Parameter[]
-}
-
-/** What is wrong with a parameter, and what is allowed. */
-export interface QueryFlaw {
-  readonly parameter: string
-  readonly detail: string
 }
 
 export interface Grammar {
@@ -53,7 +40,7 @@ export interface Grammar {
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
-// To look for a name that is nearly the same takes time, and in a query that is all wrong it helps nobody.
+// To look for a name that is nearly the same takes time, and does not help in a query that is all wrong.
 const maxHints = 5
 
 /** What is listed, and in which order where the client asks for none; by id where that is empty. */
@@ -98,10 +85,13 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const page = settings.page ?? 1
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
-    if (offset > limits.maxSkipped) flaws.push({ parameter: 'page', detail: describeDepth(limits) })
+    if (offset > limits.maxSkipped) {
+      const detail = `page may pass over at most ${limits.maxSkipped} items; go on by links.next, or by gt and lt`
+      flaws.push({ parameter: 'page', detail })
+    }
     const list = settings.sort === undefined ? ownList : { name, fields, order: toTotalOrder(settings.sort) }
     const start = readStart(list, settings)
-    if (start !== undefined && 'flaw' in start) flaws.push(start.flaw)
+    if (start !== undefined && 'detail' in start) flaws.push(start)
     if (flaws.length > 0) return { flaws }
 
     return {
@@ -136,15 +126,14 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    const settings = [...reservedNames, ...references.length > 0 ? ['expand'] : []]
-    const others = `other parameters: ${settings.join(', ')}; or. before alternatives`
-    return `${text} Fields that can be filtered: ${names}; ${others}`
+    const others = `other parameters: ${[...reservedNames, ...references.length > 0 ? ['expand'] : []].join(', ')}`
+    return `${text} Fields that can be filtered: ${names}; ${others}; or. before alternatives`
   }
 
   function findHint (name: string): string {
     const foreign = explainForeignName(name, fields, filters)
     if (foreign !== undefined) return ` ${foreign}`
-    const group = splitGroup(name)?.group
+    const { group } = splitGroup(name)
     return didYouMean(name, group === undefined
       ? [...settingReaders.keys(), ...filters.keys()]
       : Array.from(filters.keys(), filter => `${group}.${filter}`))
@@ -165,40 +154,44 @@ interface Settings {
   before?: string
 }
 
-type SettingReaders = { readonly [S in keyof Settings]-?: (text: string) => ReadResult<NonNullable<Settings[S]>> }
-
-/**
- * Makes the readers of all parameters that do not filter.
- *
- * @param references the fields that can be expanded; without any, there is no such parameter
- * @param maxValues how many fields a list may name
- */
+/** Makes the readers of all parameters that do not filter. @param maxValues how many fields a list may name */
 function makeSettingReaders (fields: readonly Field[], references: readonly string[], maxValues: number) {
-  const showable = fields.map(({ name }) => name)
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
-  const readers: SettingReaders = {
+  const keep = (value: string) => ({ value })
+  const readers: { readonly [S in keyof Settings]-?: (text: string) => ReadResult<NonNullable<Settings[S]>> } = {
     page: readPositive,
     maxpagesize: readPositive,
     sort (text) {
       const sort = text.split(',').map(readOrder)
       const explain = () => explainForeignOrder(text, sortable)
-      const flaw = findListFlaw(sort.map(({ field }) => field), sortable, maxValues, 'no field', explain)
-      return flaw === undefined ? { value: sort } : { expected: flaw }
+      const read = readNames(sort.map(({ field }) => field), sortable, 'no field', explain)
+      return 'expected' in read ? read : { value: sort }
     },
-    fields: text => readList(text, showable, 'no field'),
-    expand: text => readList(text, references, 'no field that refers to an item'),
+    fields: text => readNames(text.split(','), fields.map(({ name }) => name), 'no field'),
+    expand: text => readNames(text.split(','), references, 'no field that refers to an item'),
     count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
-    format: value => ({ value }),
-    after: value => ({ value }),
-    before: value => ({ value })
+    format: keep,
+    after: keep,
+    before: keep
   }
-  const entries = Object.entries(readers) as [keyof Settings, SettingReaders[keyof Settings]][]
+  const entries = Object.entries(readers) as [keyof Settings, typeof readers[keyof Settings]][]
   return new Map(entries.filter(([name]) => name !== 'expand' || references.length > 0))
 
-  function readList (text: string, allowed: readonly string[], otherwise: string): ReadResult<string[]> {
-    const value = text.split(',')
-    const flaw = findListFlaw(value, allowed, maxValues, otherwise)
-    return flaw === undefined ? { value } : { expected: flaw }
+  function readNames (
+    value: string[],
+    allowed: readonly string[],
+    otherwise: string,
+    explain?: () => string | undefined
+  ): ReadResult<string[]> {
+    if (value.length > maxValues) return { expected: `may name at most ${maxValues} fields` }
+    const unknown = value.find(name => !allowed.includes(name))
+    if (unknown !== undefined) {
+      const hint = explain?.() ?? didYouMean(unknown, allowed)
+      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${hint}`
+      return { expected: `${text} Allowed, separated by commas: ${allowed.join(', ')}` }
+    }
+    const repeated = value.find((name, index) => value.indexOf(name) !== index)
+    return repeated === undefined ? { value } : { expected: `names "${repeated}" twice` }
   }
 }
 
@@ -207,36 +200,66 @@ function readPositive (text: string): ReadResult<number> {
   return 'expected' in read || read.value < 1 ? { expected: 'must be an integer from 1' } : read
 }
 
-function findListFlaw (
-  names: readonly string[],
-  allowed: readonly string[],
-  maxValues: number,
-  otherwise: string,
-  explain?: () => string | undefined
-): string | undefined {
-  if (names.length > maxValues) return `may name at most ${maxValues} fields`
-  const unknown = names.find(name => !allowed.includes(name))
-  if (unknown !== undefined) {
-    const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${explain?.() ?? didYouMean(unknown, allowed)}`
-    return `${text} Allowed, separated by commas: ${allowed.join(', ')}`
-  }
-  const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  return repeated === undefined ? undefined : `names "${repeated}" twice`
-}
-
-/** Where a page begins or ends, by the cursor that is given for it. */
-function readStart (list: OrderedList, { after, before, page }: Settings): Start | { flaw: QueryFlaw } | undefined {
+/** Where a page begins or ends, by the cursor that is given for it, or what is wrong with that. */
+function readStart (list: OrderedList, { after, before, page }: Settings): Start | QueryFlaw | undefined {
   const parameter = before === undefined ? 'after' : 'before'
   const text = before ?? after
   if (text === undefined) return undefined
   const other = page !== undefined ? 'page' : before !== undefined && after !== undefined ? 'after' : undefined
-  if (other !== undefined) return { flaw: { parameter, detail: `${parameter} has no place beside ${other}` } }
+  if (other !== undefined) return { parameter, detail: `${parameter} has no place beside ${other}` }
   const place = readCursor(list, text)
   if (place !== undefined) return { place, backwards: before !== undefined }
-  const detail = `${parameter} must be as it stands in the link to the page, with the same sort`
-  return { flaw: { parameter, detail } }
+  return { parameter, detail: `${parameter} must be as it stands in the link to the page, with the same sort` }
 }
 
-function describeDepth ({ maxSkipped }: QueryLimits): string {
-  return `page may pass over at most ${maxSkipped} items; go on by links.next, or by gt and lt`
+/** The page at this path with some parameters taken out and another put in. */
+export function makePageUrl (
+  path: string,
+  { parameters }: Pick<ParsedQuery, 'parameters'>,
+  without: readonly string[] = [],
+  added?: string
+): string {
+  let url = path
+  let separator = '?'
+  for (const { name, raw } of parameters) {
+    if (without.includes(name)) continue
+    url += separator + raw
+    separator = '&'
+  }
+  return added === undefined ? url : url + separator + added
+}
+
+/** The links of a page of a list. */
+export interface PageLinks {
+  readonly self: string
+  readonly first: string
+  next?: string
+  prev?: string
+}
+
+/** The members of a page besides its items. */
+type PageMembers = {
+  readonly page: number
+  readonly pageSize: number
+  readonly total?: number
+  readonly links: PageLinks
+}
+
+// The parameters that say where a page is.
+const places = ['page', 'after', 'before']
+
+/** The members of a page at this path, with the addresses of those around it. */
+export function makePageMembers (
+  path: string,
+  parsed: ParsedQuery,
+  { next, prev }: PlacesAround,
+  total: number | undefined
+): PageMembers {
+  const { page, query: { limit: pageSize }, list } = parsed
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
+  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
+  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
+  // Beyond the last page there is no item to go back from.
+  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
+  return total === undefined ? { page, pageSize, links } : { page, pageSize, total, links }
 }

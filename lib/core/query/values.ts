@@ -11,11 +11,9 @@ export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly 
 export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
 
 /** Reads text (of a query or a form) as a value of the field's kind. */
-export function readValue (field: Field, text: string): ReadResult {
-  if (field.values !== undefined) {
-    return field.values.includes(text) ? { value: text } : { expected: `must be one of ${field.values.join(', ')}` }
-  }
-  return readers[field.kind](text)
+export function readValue ({ kind, values }: Field, text: string): ReadResult {
+  if (values === undefined) return readers[kind](text)
+  return values.includes(text) ? { value: text } : { expected: `must be one of ${values.join(', ')}` }
 }
 
 /** What a field is compared with: a value or, of moments, a whole day. */
@@ -28,50 +26,46 @@ export function readOperand (field: Field, text: string): ReadResult<Operand> {
 
 const readers: Record<Field['kind'], (text: string) => ReadResult> = {
   integer: readInteger,
-
-  number (text) {
-    const value = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? Number(text) : NaN
-    if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return { value: value + 0 }
-    return { expected: `must be a number from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
-  },
-
+  number: text => readNumber(text, /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/, 'a number'),
   boolean (text) {
     return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
   },
-
   string: readText,
-
-  date (text) {
-    return isDate(text) ? { value: text } : { expected: dateRule }
-  },
-
+  date: text => isDate(text) ? { value: text } : { expected: dateRule },
   'date-time' (text) {
     const value = isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
-    return value !== undefined ? { value } : { expected: dateTimeRule }
+    return value === undefined ? { expected: dateTimeRule } : { value }
   },
-
-  json () {
-    return { expected: 'cannot be given as text' }
-  }
+  json: () => ({ expected: 'cannot be given as text' })
 }
 
 /** Reads an integer that a double holds exactly. */
 export function readInteger (text: string): ReadResult<number> {
-  const value = /^-?\d+$/.test(text) ? Number(text) : NaN
+  return readNumber(text, /^-?\d+$/, 'an integer')
+}
+
+function readNumber (text: string, pattern: RegExp, what: string): ReadResult<number> {
+  const value = pattern.test(text) ? Number(text) : NaN
   // Adding 0 turns -0 into 0.
-  if (Number.isSafeInteger(value)) return { value: value + 0 }
-  return { expected: `must be an integer from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return { value: value + 0 }
+  return { expected: `must be ${what} from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
 }
 
 /** Reads text that every storage can keep. */
-export function readText (text: string): ReadResult<string> {
+function readText (text: string): ReadResult<string> {
   const flaw = findTextFlaw(text)
   return flaw === undefined ? { value: text } : { expected: flaw }
 }
 
-/** Bounds of the patterns of a query, and of the texts that are to be contained. */
-export interface PatternLimits {
-  /** How many there may be in all, over all fields. */
+/** Bounds of what a query may ask. */
+export interface QueryLimits {
+  readonly pageSize: number
+  readonly maxPageSize: number
+  /** Items that a page number may pass over. */
+  readonly maxSkipped: number
+  /** How often one name may be repeated. */
+  readonly maxValues: number
+  /** How many patterns, and texts to be contained, there may be in all. */
   readonly maxPatterns: number
   /** In characters. */
   readonly maxPatternLength: number
@@ -79,15 +73,15 @@ export interface PatternLimits {
   readonly maxPatternSize: number
 }
 
-/** Bounds of one of them. */
-export type PatternSizes = Omit<PatternLimits, 'maxPatterns'>
+/** Bounds of one pattern. */
+export type PatternSizes = Pick<QueryLimits, 'maxPatternLength' | 'maxPatternSize'>
 
-/** Whether something is looked for in the texts of a field. */
+/** Whether something is searched for in the texts of a field. */
 export function isSearch (op: FieldCondition['op']): op is 'regex' | 'has' {
   return op === 'regex' || op === 'has'
 }
 
-/** Reads what is looked for in a text: a pattern, or a part of the text itself. */
+/** Reads what is searched for in a text: a pattern, or a part of the text itself. */
 export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSizes): ReadResult<string> {
   const { maxPatternLength, maxPatternSize } = limits
   if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
@@ -98,16 +92,10 @@ export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSi
     compilePattern(text, maxPatternSize)
     return read
   } catch (error) {
-    if (error instanceof PatternSizeError) return { expected: describeTooLarge(error) }
-    return { expected: `must be a pattern in RE2 syntax: ${(error as Error).message}` }
+    return {
+      expected: error instanceof PatternSizeError
+        ? 'must be a smaller pattern: with its repetitions written out it may have a size of at most ' + error.maxSize
+        : `must be a pattern in RE2 syntax: ${(error as Error).message}`
+    }
   }
-}
-
-function describeTooLarge ({ maxSize }: PatternSizeError): string {
-  return `must be a smaller pattern: with its repetitions written out it may have a size of at most ${maxSize}`
-}
-
-/** What is wrong with a search that is one too many. */
-export function describeTooMany ({ maxPatterns }: PatternLimits): string {
-  return `is one pattern too many: a query may have at most ${maxPatterns}`
 }

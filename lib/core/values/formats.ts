@@ -12,7 +12,7 @@ export function isDate (text: string): boolean {
   const parts = datePattern.exec(text)
   if (parts === null) return false
   const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])]
-  return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= countDays(year, month)
+  return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
 /** A day in UTC: from its first moment to before the first of the next. */
@@ -39,11 +39,6 @@ export function readDateTime (text: string): string | undefined {
   const moment = new Date(utc - offset * 60_000).toISOString()
   // The offset can move it out of the four-digit years.
   return /^\d{4}-/.test(moment) && isDate(moment.slice(0, 10)) ? moment : undefined
-}
-
-function countDays (year: number, month: number): number {
-  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }
 
 /** A format of text: whether a text has it, and what a refusal says of one that has not. */
@@ -95,6 +90,9 @@ const formats: Readonly<Record<string, Format>> = {
 }
 
 export const formatNames: readonly string[] = Object.keys(formats)
+
+/** By name, for Ajv. */
+export const formatTests = Object.fromEntries(Object.entries(formats).map(([name, { test }]) => [name, test]))
 
 /** The format of this name; undefined where it is not known. */
 export function getFormat (name: string): Format | undefined {

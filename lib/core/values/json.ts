@@ -63,8 +63,7 @@ export function findJsonFlaws (value: unknown, maxDepth: number, enough = Infini
   }
 }
 
-/** What is wrong with a value that is nested too deep. */
-export function explainDepth (maxDepth: number): string {
+function explainDepth (maxDepth: number): string {
   return `must not be nested more than ${maxDepth} deep`
 }
 
@@ -89,6 +88,10 @@ export function escapePointer (name: string): string {
   return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
 }
 
+export function unescapePointer (part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
 /** Picks these members of an item, in this order, leaving out what is absent. */
 export function makePicker (members: readonly string[]): (item: Members) => Members {
   return item => {
@@ -108,18 +111,12 @@ export function makeListWriter (members: readonly string[]): (items: readonly Me
 }
 
 /** About how many characters these items hold, nested values included. */
-export function measureAll (items: readonly object[]): number {
+export function measureAll (items: object): number {
   let length = 0
-  for (const item of items) length += measure(item)
-  return length
-}
-
-function measure (members: object): number {
-  let length = 0
-  for (const name in members) {
-    const value = (members as Members)[name]
+  for (const name in items) {
+    const value = (items as Members)[name]
     if (typeof value === 'string') length += value.length
-    else if (typeof value === 'object' && value !== null) length += measure(value)
+    else if (typeof value === 'object' && value !== null) length += measureAll(value)
     // Numbers and names count too: a large nested value may have nothing else.
     length += 8
   }
@@ -134,54 +131,49 @@ export interface BodyLimits {
   readonly maxDepth: number
 }
 
-/** An object or a list that is open at a position of the text. */
-interface Level {
-  /** The names so far; undefined in a list. */
-  readonly names: Set<string> | undefined
-  /** The name or the number of the member that is being read. */
-  at: string | number
-}
-
-const codes = { quote: 0x22, comma: 0x2c, openList: 0x5b, escape: 0x5c, closeList: 0x5d, open: 0x7b, close: 0x7d }
-
 /**
  * What is wrong with a JSON text before it is parsed: too many members, or a name that is given twice, of which only
  * the last would be left. One pass that stops at the first flaw; whether it is JSON at all is left to the parser.
  */
 export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimits): MemberFlaw | undefined {
-  const levels: Level[] = []
+  // The objects and lists that are open: their names so far (undefined in a list), and the member that is being read.
+  const levels: { readonly names: Set<string> | undefined, at: string | number }[] = []
   let members = 0
   // Whether a member may begin here: after an opening bracket or a comma.
   let isBeginning = false
   for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (isBlank(code)) continue
-    if (code === codes.close || code === codes.closeList) {
+    const character = text[index] as string
+    if (character === ' ' || character === '\n' || character === '\r' || character === '\t') continue
+    if (character === '}' || character === ']') {
       levels.pop()
       isBeginning = false
       continue
     }
-    if (code === codes.comma) {
+    if (character === ',') {
       isBeginning = true
       continue
     }
-    const end = code === codes.quote ? findEndOfString(text, index) : index
-    if (end === -1) return undefined
+    const start = index
+    if (character === '"') index = findEndOfString(text, start)
+    if (index === -1) return undefined
     const level = isBeginning ? levels.at(-1) : undefined
-    isBeginning = false
+    isBeginning = character === '{' || character === '['
     if (level !== undefined) {
-      if (level.names !== undefined && code !== codes.quote) return undefined
+      if (level.names !== undefined && character !== '"') return undefined
       if (++members > maxMembers) return explainMembers(maxMembers)
-      if (!beginMember(level, text, index, end)) return { pointer: toPointer(levels), detail: 'is given twice' }
+      level.at = level.names === undefined ? Number(level.at) + 1 : readName(text.slice(start, index + 1))
+      if (level.names?.has(String(level.at)) === true) return locate('is given twice')
+      level.names?.add(String(level.at))
     }
-    if (code === codes.open || code === codes.openList) {
-      if (levels.length >= maxDepth) return { pointer: toPointer(levels), detail: explainDepth(maxDepth) }
-      levels.push(code === codes.open ? { names: new Set(), at: '' } : { names: undefined, at: -1 })
-      isBeginning = true
-    }
-    index = end
+    if (!isBeginning) continue
+    if (levels.length >= maxDepth) return locate(explainDepth(maxDepth))
+    levels.push({ names: character === '{' ? new Set() : undefined, at: -1 })
   }
   return undefined
+
+  function locate (detail: string): MemberFlaw {
+    return { pointer: levels.map(({ at }) => `/${escapePointer(String(at))}`).join(''), detail }
+  }
 }
 
 /** The flaw of a body with too many members. */
@@ -189,44 +181,25 @@ export function explainMembers (maxMembers: number): MemberFlaw {
   return { pointer: '', detail: `must have at most ${maxMembers} members, those of all levels together` }
 }
 
-// Returns whether its name is new.
-function beginMember (level: Level, text: string, start: number, end: number): boolean {
-  const { names } = level
-  if (names === undefined) {
-    level.at = level.at as number + 1
-    return true
-  }
-  const name = readName(text, start, end)
-  level.at = name
-  const count = names.size
-  return names.add(name).size > count
-}
-
-function readName (text: string, start: number, end: number): string {
-  const name = text.slice(start + 1, end)
+function readName (quoted: string): string {
+  const name = quoted.slice(1, -1)
   if (!name.includes('\\')) return name
   try {
-    return JSON.parse(text.slice(start, end + 1))
+    return JSON.parse(quoted)
   } catch {
     // Not JSON: the parser will refuse it.
     return name
   }
 }
 
-// The position of the closing quote; -1 if it is missing.
+// The position of the closing quote, before which there is no escape; -1 if it is missing.
 function findEndOfString (text: string, start: number): number {
-  for (let index = start + 1; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code === codes.quote) return index
-    if (code === codes.escape) index++
-  }
-  return -1
-}
-
-function isBlank (code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-function toPointer (levels: readonly Level[]): string {
-  return levels.map(({ at }) => `/${escapePointer(String(at))}`).join('')
+  let end = start
+  let escapes: number
+  do {
+    end = text.indexOf('"', end + 1)
+    escapes = 0
+    while (text[end - 1 - escapes] === '\\') escapes++
+  } while (escapes % 2 === 1)
+  return end
 }

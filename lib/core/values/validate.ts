@@ -1,8 +1,7 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
-import type { ErrorObject, FuncKeywordDefinition, ValidateFunction } from 'ajv'
+import type { TSchema } from '@sinclair/typebox'
+import type { ErrorObject, ValidateFunction } from 'ajv'
 import { Ajv } from 'ajv'
-import { formatNames, getFormat } from './formats.js'
+import { formatTests, getFormat } from './formats.js'
 import type { MemberFlaw } from './json.js'
 import { escapePointer } from './json.js'
 import { didYouMean } from './words.js'
@@ -10,25 +9,8 @@ import { didYouMean } from './words.js'
 /** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
-// Replaces Ajv's own, which ignores unknown formats.
-const format: FuncKeywordDefinition = {
-  keyword: 'format',
-  type: 'string',
-  schemaType: 'string',
-  errors: false,
-  compile (name: string, _schema, { opts }) {
-    // For schemas themselves, Ajv's own message says more.
-    if (opts.validateFormats === false) return () => true
-    const found = getFormat(name)
-    if (found !== undefined) return found.test
-    const hint = didYouMean(name, formatNames)
-    const known = `Known are ${formatNames.join(', ')}; for others, use pattern`
-    throw new Error(`the format "${name}" is not known.${hint} ${known}`)
-  }
-}
-
 // Our own instance: the host's settings (coercion, removal of members) must not reach our bodies.
-const ajv = new Ajv({ strict: false, verbose: true, allErrors: true }).removeKeyword('format').addKeyword(format)
+const ajv = new Ajv({ strict: false, verbose: true, allErrors: true, formats: formatTests })
 
 /**
  * Makes a strict validator: nothing is coerced, nothing is removed, no unknown member passes. It is compiled when it is
@@ -39,22 +21,6 @@ export function makeValidator (schema: TSchema): Validator {
   return value => {
     validate ??= ajv.compile({ ...schema })
     return validate(value) ? [] : toFlaws(validate.errors ?? [])
-  }
-}
-
-/** Returns all that is wrong with one member of an object, which may be missing. */
-export type MemberValidator = (name: string, value: unknown) => MemberFlaw[]
-
-/** Makes a validator of single members of an object. */
-export function makeMemberValidator ({ properties }: TObject): MemberValidator {
-  const validators = new Map<string, Validator>()
-  return (name, value) => {
-    const known = Object.hasOwn(properties, name) ? { [name]: properties[name] as TSchema } : {}
-    // One for all unknown names: there may be any number of them.
-    const key = Object.keys(known).join()
-    const validate = validators.get(key) ?? makeValidator(Type.Object(known, { additionalProperties: false }))
-    validators.set(key, validate)
-    return validate(value === undefined ? {} : { [name]: value })
   }
 }
 
@@ -82,9 +48,10 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
     // The allowed names of one object are listed once.
-    const list = listed.has(error.parentSchema) ? '' : listAllowed(allowed)
+    if (listed.has(error.parentSchema)) return { pointer, detail: `is unknown.${hint}` }
     listed.add(error.parentSchema)
-    return { pointer, detail: `is unknown.${hint}${list}` }
+    const list = allowed.length === 0 ? 'No members are allowed here' : `Allowed are ${allowed.join(', ')}`
+    return { pointer, detail: `is unknown.${hint} ${list}` }
   })
 }
 
@@ -104,26 +71,15 @@ function isNullOrElse (options: readonly TSchema[]): boolean {
 }
 
 function locate ({ instancePath, keyword, params }: ErrorObject): string {
-  const name = keyword === 'additionalProperties'
-    ? params.additionalProperty
-    : keyword === 'required' ? params.missingProperty : undefined
+  const name: string | undefined = keyword === 'required' ? params.missingProperty : params.additionalProperty
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
-}
-
-function describeUnion (options: readonly TSchema[]): string {
-  const listed = options.map(({ const: literal, enum: values, type }) => literal ?? values?.join(', ') ?? type)
-  return `must be one of ${listed.join(', ')}`
-}
-
-function listAllowed (allowed: readonly string[]): string {
-  return allowed.length === 0 ? ' No members are allowed here' : ` Allowed are ${allowed.join(', ')}`
 }
 
 function describe ({ keyword, schema, message }: ErrorObject): string {
   switch (keyword) {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
-    case 'anyOf': return describeUnion(schema as TSchema[])
+    case 'anyOf': return `must be one of ${(schema as TSchema[]).map(nameOption).join(', ')}`
     case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`
@@ -132,4 +88,8 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
     case 'maximum': return `must be at most ${schema}`
     default: return message ?? 'is not valid'
   }
+}
+
+function nameOption ({ const: literal, enum: values, type }: TSchema): unknown {
+  return literal ?? values?.join(', ') ?? type
 }

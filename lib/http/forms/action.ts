@@ -6,7 +6,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describeInUse, describeNothing, describeWriteProblems } from '../openapi/answers.js'
+import { describeNothing, describeWriteProblems } from '../openapi/answers.js'
 import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { describeId, describeNew, nameSchema } from '../openapi/schemas.js'
@@ -56,9 +56,7 @@ function makeEndpoint (mount: Mount, action: string, summary: string, schema: TO
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
         200: describeNothing('Done; there is no body', ...headers),
-        ...describeWriteProblems(
-          mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header'
-        )
+        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
       }
     })
   }

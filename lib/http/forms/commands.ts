@@ -7,9 +7,9 @@ import { nameRecord, readTarget } from '../../core/service/record.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
+  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions, writeConditions
 } from '../openapi/parameters.js'
-import { describeCommonRoute } from '../openapi/route.js'
+import { describeSharedRoute } from '../openapi/route.js'
 import { describeActions, describeCommand, describeId } from '../openapi/schemas.js'
 import type { EntryQuery, LoadedEntry } from '../reads/log.js'
 import { locateCommand, sendEntry } from '../reads/log.js'
@@ -58,7 +58,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         retire(reply, mount.retirement)
         return await put(request, reply)
       },
-      schema: describeCommonRoute(mount, 'commands', 'put-command', {
+      schema: describeSharedRoute(mount, 'all commands', 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
         description: `The member named like the family says what the command is for. ${commandRule}`,
         path: parameters,
@@ -75,11 +75,11 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
         const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
         return await answerRead([first as CommandRead, ...others], request, reply)
       },
-      schema: describeCommonRoute(mount, 'commands', 'read-command', {
+      schema: describeSharedRoute(mount, 'all commands', 'read-command', {
         summary: 'Read a command',
         description: 'Of whichever family: what was asked for, and what became of it.',
         path: parameters,
-        querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+        querystring: describeQuerystring(mount, 'log', 'one'),
         headers: describeRequestHeaders(...readConditions),
         response: describeResource(mount, 'one', 'The command', answer, 'gone')
       })

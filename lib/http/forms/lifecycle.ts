@@ -6,9 +6,7 @@ import { addArticle } from '../../core/values/words.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
 import { showItem } from '../mount.js'
-import {
-  describeAnswer, describeNothing, describePreconditions, describeProblems, describeTaken, redirected
-} from '../openapi/answers.js'
+import { describeAnswer, describeNothing, describeWriteProblems, redirected } from '../openapi/answers.js'
 import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute, describeRoute } from '../openapi/route.js'
 import { describeLinkedItem, describeNew } from '../openapi/schemas.js'
@@ -49,10 +47,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
           'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
         ),
         303: redirected,
-        ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
-          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'read-only'
-        )
+        ...describeWriteProblems(mount, createAction, 'cross-site', 'id-reused', 'invalid-header')
       }
     })
   })
@@ -87,11 +82,7 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       headers: describeRequestHeaders(...writeConditions),
       response: {
         204: describeNothing('It is gone'),
-        ...describeProblems(
-          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
-          'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',
-          'read-only', ...describePreconditions(mount)
-        )
+        ...describeWriteProblems(mount, operation.action)
       }
     })
   })

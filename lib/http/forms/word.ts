@@ -3,9 +3,7 @@ import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Exchange, Mount } from '../mount.js'
-import {
-  describeAnswer, describeInUse, describeItemAnswers, describeWriteProblems, minimal, redirected
-} from '../openapi/answers.js'
+import { describeAnswer, describeItemAnswers, describeWriteProblems, minimal, redirected } from '../openapi/answers.js'
 import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeCommand, describeParams, describeUnchanged } from '../openapi/schemas.js'
@@ -101,9 +99,7 @@ function describeNoun (mount: Mount, operation: NounOperation, params: Params): 
       201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...headers),
       204: minimal,
       303: redirected,
-      ...describeWriteProblems(
-        mount, ...describeInUse(mount, operation.action), 'cross-site', 'id-reused', 'invalid-header'
-      )
+      ...describeWriteProblems(mount, operation.action, 'cross-site', 'id-reused', 'invalid-header')
     }
   })
 }

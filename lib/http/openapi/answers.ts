@@ -7,27 +7,20 @@ import { canShow } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
 
-/** The headers of answers, each with what it says. */
-const headers = {
-  accept: 'The media types that are read here',
-  'accept-patch': 'The same in an answer to PATCH',
-  'accept-post': 'The same in an answer to POST',
-  'content-location': 'The address of what the answer shows',
+/** What headers of answers say, where HTTP does not define that. */
+const headerTexts: Readonly<Record<string, string>> = {
   etag: 'The revision in this representation, such as "7-json"',
-  'idempotent-replayed': 'true where an earlier answer is given again',
-  'last-modified': 'When it last changed',
-  link: 'The links of the page (RFC 8288)',
-  location: 'Where it is',
-  'preference-applied': 'What Prefer asked for, where that was done',
-  'retry-after': 'Seconds to wait before the same is sent again',
-  'www-authenticate': 'How to sign in, where the host says so'
+  'idempotent-replayed': 'true where an earlier answer is given again'
 }
 
-type HeaderName = keyof typeof headers
-
-function describeHeaders (names: readonly HeaderName[]): { headers?: Record<string, object> } {
+function describeHeaders (names: readonly string[]): { headers?: Record<string, object> } {
   if (names.length === 0) return {}
-  return { headers: Object.fromEntries(names.map(name => [name, { type: 'string', description: headers[name] }])) }
+  return {
+    headers: Object.fromEntries(names.map(name => {
+      const description = headerTexts[name]
+      return [name, description === undefined ? { type: 'string' } : { type: 'string', description }]
+    }))
+  }
 }
 
 /** An answer in every representation that can show it. */
@@ -36,7 +29,7 @@ export function describeAnswer (
   kind: 'one' | 'page',
   description: string,
   schema: TSchema,
-  ...names: readonly HeaderName[]
+  ...names: readonly string[]
 ): object {
   const isJson = ({ name }: Representation) => name === 'json'
   const able = representations.filter(representation => canShow(representation, kind))
@@ -47,7 +40,7 @@ export function describeAnswer (
 }
 
 /** An answer without a body, which its type says. */
-export function describeNothing (description: string, ...names: readonly HeaderName[]): object {
+export function describeNothing (description: string, ...names: readonly string[]): object {
   return { type: 'null', description, ...describeHeaders(names) }
 }
 
@@ -94,7 +87,7 @@ export function describeItemAnswers (mount: Mount): Record<string, object> {
   return {
     200: describeAnswer(mount, 'one', description, item, 'content-location', 'preference-applied'),
     204: minimal,
-    ...describeWriteProblems(mount)
+    ...describeWriteProblems(mount, '')
   }
 }
 
@@ -109,7 +102,7 @@ export function describeCommandAnswers (
     200: describeAnswer(mount, 'one', again, schema, 'preference-applied', 'idempotent-replayed'),
     201: describeAnswer(mount, 'one', 'The command, done', schema, 'location', 'preference-applied'),
     204: minimal,
-    ...describeWriteProblems(mount, 'id-reused', ...more)
+    ...describeWriteProblems(mount, '', 'id-reused', ...more)
   }
 }
 
@@ -117,7 +110,7 @@ export function describeCommandAnswers (
 const anywhere = ['unauthorized', 'forbidden', 'storage-unavailable', 'busy', 'timeout'] as const
 
 /** Headers of problems, by their status. */
-const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
+const headersOf: Readonly<Record<number, readonly string[]>> = {
   401: ['www-authenticate'],
   409: ['idempotent-replayed'],
   415: ['accept', 'accept-post', 'accept-patch'],
@@ -140,26 +133,26 @@ export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]):
   return { ...described, default: { description, ...describeHeaders(['retry-after']), content } }
 }
 
-const refusals = [
-  'invalid-query', 'invalid-body', 'malformed-json', 'bad-request', 'not-found', 'not-acceptable', 'read-only',
-  'wrong-state', 'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type'
+const ofWrites = [
+  'invalid-query', 'invalid-body', 'malformed-json', 'not-acceptable', 'read-only', 'constraint', 'body-too-large',
+  'unsupported-media-type'
 ] as const
+const ofCreations = ['taken'] as const
+const ofDeletions = ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'in-use'] as const
+const ofOperations =
+  ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
 
-/** The problems of every write of an item, and more. */
-export function describeWriteProblems (mount: Mount, ...more: readonly ProblemCode[]): Record<string, object> {
-  return describeProblems(mount, ...refusals, ...describeTaken(mount), ...describePreconditions(mount), ...more)
-}
-
-/** Where what is written must be unique. */
-export function describeTaken ({ family }: Mount): ['taken'] | [] {
-  return family.shape.unique === undefined ? [] : ['taken']
-}
-
-/** Where what is deleted may be referred to. */
-export function describeInUse ({ family: { lifecycle } }: Mount, action: string): ['in-use'] | [] {
-  return action === lifecycle?.deletion.operation.action ? ['in-use'] : []
-}
-
-export function describePreconditions ({ preconditions }: Mount): ['precondition-required'] | [] {
-  return preconditions === 'required' ? ['precondition-required'] : []
+/** The problems of a write, and more. @param action empty where it may be any operation */
+export function describeWriteProblems (
+  mount: Mount,
+  action: string,
+  ...more: readonly ProblemCode[]
+): Record<string, object> {
+  const { family: { lifecycle, shape: { unique } }, preconditions } = mount
+  const own = action === lifecycle?.createAction
+    ? ofCreations
+    : action === lifecycle?.deletion.operation.action ? ofDeletions : ofOperations
+  const possible = own.filter(code => (code !== 'taken' || unique !== undefined) &&
+    (code !== 'precondition-required' || preconditions === 'required'))
+  return describeProblems(mount, ...ofWrites, ...possible, ...more)
 }

@@ -39,59 +39,21 @@ export const jsonOrForm = ['application/json', 'application/x-www-form-urlencode
 export const commandIdParameter =
   Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-/** The list that a query is about: its grammar, and the members that the query can name. */
-export interface DescribedList {
-  readonly grammar: Grammar
-  readonly members: readonly string[]
+/** Which of the parameters of a list each kind of resource has. The filters are described once, for the whole list. */
+const settings = { page: /./, part: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
+
+/** The query parameters of a route that reads items of a family, or entries of its log. */
+export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: keyof typeof settings): TObject {
+  const grammar = list === 'items' ? mount.grammar : mount.logGrammar
+  const members = list === 'items' ? mount.family.members : Object.keys(CommandMembers.properties)
+  const known = Object.entries(describeSettings(mount, grammar, members.join(', ')))
+  const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
+  const all = kind === 'page' ? { ...parameters, ...describeFilters(grammar) } : parameters
+  return Type.Partial(Type.Object(all), { additionalProperties: false })
 }
 
-/** The items of a family. */
-export function listItems ({ grammar, family: { members } }: Mount): DescribedList {
-  return { grammar, members }
-}
-
-/** The entries of a log. */
-export function listEntries ({ logGrammar }: Mount): DescribedList {
-  return { grammar: logGrammar, members: Object.keys(CommandMembers.properties) }
-}
-
-/** The parameters of a page. */
-export function describePaging (mount: Mount, list: DescribedList): TObject {
-  return toQuery({ ...describeSettings(mount, list), ...describeFilters(list) })
-}
-
-/** Those of a part of a list. The filters of the whole, which hold there too, are described once. */
-export function describePartPaging (mount: Mount, list: DescribedList): TObject {
-  return toQuery(describeSettings(mount, list))
-}
-
-/** Those of a part without a total. */
-export function describeBarePaging (mount: Mount, list: DescribedList): TObject {
-  const { count, ...settings } = describeSettings(mount, list)
-  return toQuery(settings)
-}
-
-/** Those of one resource. */
-export function describeFieldsAndFormat (mount: Mount, list: DescribedList): TObject {
-  const { fields, expand, format } = describeSettings(mount, list)
-  return toQuery({ fields, ...expand && { expand }, format })
-}
-
-/** That of a resource without members to choose from. */
-export function describeFormat (mount: Mount): TObject {
-  const { format } = describeSettings(mount, listItems(mount))
-  return toQuery({ format })
-}
-
-function toQuery (parameters: Record<string, TSchema>): TObject {
-  const entries = Object.entries(parameters).map(([name, schema]) => [name, Type.Optional(schema)])
-  return Type.Object(Object.fromEntries(entries), { additionalProperties: false })
-}
-
-function describeSettings ({ representations }: Mount, { grammar, members }: DescribedList) {
-  const { limits, order, references } = grammar
-  const { pageSize, maxPageSize } = limits
-  const list = members.join(', ')
+function describeSettings ({ representations }: Mount, grammar: Grammar, list: string): Record<string, TSchema> {
+  const { limits: { pageSize, maxPageSize }, order, references } = grammar
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
     after: describeCursor('begins'),
@@ -105,9 +67,7 @@ function describeSettings ({ representations }: Mount, { grammar, members }: Des
       default: writeOrder(order),
       description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
     }),
-    fields: Type.String({
-      description: `Only these members, separated by commas; the others are not in the answer then: ${list}`
-    }),
+    fields: Type.String({ description: `Only these members, separated by commas: ${list}` }),
     ...references.length === 0 ? {} : { expand: describeExpand(references) },
     count: Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' }),
     format: Type.Unsafe<string>({
@@ -120,8 +80,7 @@ function describeSettings ({ representations }: Mount, { grammar, members }: Des
 
 function describeExpand (references: readonly string[]) {
   const pattern = `^(${references.join('|')})(,(${references.join('|')}))*$`
-  const description = 'In the place of these ids, the items that they refer to, as far as they can be seen; ' +
-    `separated by commas: ${references.join(', ')}`
+  const description = `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
   return Type.String({ pattern, description })
 }
 
@@ -129,7 +88,7 @@ function describeCursor (does: string) {
   return Type.String({ description: `Where the page ${does}, as the link to it has it; in place of page` })
 }
 
-function describeFilters ({ grammar: { filters, limits } }: DescribedList): Record<string, TSchema> {
+function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {
   const { maxValues, maxPatterns, maxPatternLength: maxLength } = limits
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op, description }] of filters) {

@@ -4,17 +4,23 @@ import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
 import { describeId } from './schemas.js'
 
-/** The ends of the tags that routes of a family have. */
-const tagEnds = { items: '', operations: ': operations', commands: ': commands' }
+/** The tags of routes: those of a family begin with its name, the others are of all families at a prefix. */
+const tags = {
+  items: (family: string) => family,
+  operations: (family: string) => `${family}: operations`,
+  commands: (family: string) => `${family}: commands`,
+  'all commands': () => 'commands',
+  home: () => 'home'
+}
 
-type Group = keyof typeof tagEnds
+type Group = keyof typeof tags
 
 /** The description of a route; `path` has the parameters of its path besides those of the prefix. */
 export type Description = Omit<RouteSchema, 'params' | 'tags'> & { readonly path?: TProperties }
 
 /** The description of a route of one mount, with an id that is unique over all mounts of an application. */
 export function describeRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
-  return complete(mount, `${mount.prefix}/${mount.version ?? ''}`, nameTag(mount, group), name, description)
+  return complete(mount, `${mount.prefix}/${mount.version ?? ''}`, group, name, description)
 }
 
 /** The same for a route below an item. */
@@ -24,22 +30,13 @@ export function describeItemRoute (mount: Mount, group: Group, name: string, des
 
 /** The same on a path without a version. */
 export function describeSharedRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
-  return complete(mount, mount.prefix, nameTag(mount, group), name, description)
-}
-
-/** The same where the families at one prefix share the route. */
-export function describeCommonRoute (mount: Mount, tag: string, name: string, description: Description): RouteSchema {
-  return complete(mount, mount.prefix, tag, name, description)
-}
-
-function nameTag ({ family: { name } }: Mount, group: Group): string {
-  return name + tagEnds[group]
+  return complete(mount, mount.prefix, group, name, description)
 }
 
 function complete (
-  { prefix }: Mount,
+  { prefix, family }: Mount,
   place: string,
-  tag: string,
+  group: Group,
   name: string,
   { path = {}, ...schema }: Description
 ): RouteSchema {
@@ -47,22 +44,18 @@ function complete (
   const ofPrefix = Array.from(prefix.matchAll(/(?<!:):(\w+)/g), ([, name]) =>
     [name, Type.String({ description: `The ${name} in the path` })])
   const params = { ...Object.fromEntries(ofPrefix), ...path }
-  const hasParams = Object.keys(params).length > 0
   return {
     operationId: makeOperationId(place, name),
-    tags: [tag],
+    tags: [tags[group](family.name)],
     ...schema,
-    ...(hasParams ? { params: Type.Object(params) } : {})
+    ...(Object.keys(params).length > 0 ? { params: Type.Object(params) } : {})
   }
 }
 
-// Nothing of the place is lost in it: listDeals_crm_v1.
+// With the whole place in it, as in listDeals_crm_v1. So that it is a name in a program, other characters become their
+// numbers; the usual one, the colon of a parameter, has none.
 function makeOperationId (place: string, name: string): string {
-  const words = place.split('/').filter(word => word !== '').map(word => word.replace(/[^A-Za-z0-9]/gu, escapeInId))
+  const words = place.split('/').filter(word => word !== '').map(word => word.replace(/[^A-Za-z0-9]/gu, character =>
+    character === ':' ? '__' : `__${character.codePointAt(0)?.toString(16)}`))
   return [name.replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase()), ...words].join('_')
-}
-
-// So that the id is a name in a program. The usual one, the colon of a parameter, has no number.
-function escapeInId (character: string): string {
-  return character === ':' ? '__' : `__${character.codePointAt(0)?.toString(16)}`
 }

@@ -1,7 +1,6 @@
 import type { TObject, TProperties, TSchema, TString } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import type { Family } from '../../core/family/family.js'
 import { CommandMembers } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import { problemCodes } from '../../core/problems.js'
@@ -55,10 +54,7 @@ export function describeId ({ family }: Mount): TSchema {
 
 /** An item as lists show it. */
 export function describeListedItem (mount: Mount): TSchema {
-  const { schema, references } = mount.family
-  const item = describeItem(mount, mount.family)
-  if (references.size === 0) return item
-  return Type.Union([item, nameSchema(mount, `Expanded${nameItem(mount)}`, expandMembers(mount, schema))])
+  return describeExpandable(mount, nameItem(mount), mount.family.schema)
 }
 
 /** An item as it is shown by itself after a write, with links. */
@@ -68,28 +64,25 @@ export function describeLinkedItem (mount: Mount): TSchema {
 
 /** The same where it is read. */
 export function describeReadItem (mount: Mount): TSchema {
-  const item = describeLinkedItem(mount)
-  if (mount.family.references.size === 0) return item
-  const expanded = expandMembers(mount, linkMembers(mount))
-  return Type.Union([item, nameSchema(mount, `ExpandedLinked${nameItem(mount)}`, expanded)])
-}
-
-function describeItem (mount: Mount, { singular, schema }: Family): TSchema {
-  return nameSchema(mount, toPascalCase(singular), schema)
+  return describeExpandable(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
 }
 
 function linkMembers (mount: Mount): TObject {
   return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
 }
 
-/** The same members with other items in the place of their ids, as `expand` asks. */
-function expandMembers (mount: Mount, { properties, required }: TObject): TObject {
-  const expanded: TProperties = { ...properties }
-  for (const [field, other] of mount.family.references) {
-    const either = Type.Unsafe({ anyOf: [properties[field], describeItem(mount, other)] })
-    expanded[field] = required?.includes(field) === true ? either : Type.Optional(either)
+/** These members or, where some refer to other items, the same with those instead of their ids, as `expand` asks. */
+function describeExpandable (mount: Mount, name: string, members: TObject): TSchema {
+  const { references } = mount.family
+  const item = nameSchema(mount, name, members)
+  if (references.size === 0) return item
+  const expanded: TProperties = { ...members.properties }
+  for (const [field, { singular, schema }] of references) {
+    const other = nameSchema(mount, toPascalCase(singular), schema)
+    const either = Type.Unsafe({ anyOf: [members.properties[field], other] })
+    expanded[field] = members.required?.includes(field) === true ? either : Type.Optional(either)
   }
-  return Type.Object(expanded)
+  return Type.Union([item, nameSchema(mount, `Expanded${name}`, Type.Object(expanded))])
 }
 
 /** The links of an item. */
@@ -110,12 +103,8 @@ export function describeItemLinks (mount: Mount): TSchema {
 /** The links of a page. */
 export function describePageLinks (mount: Mount): TSchema {
   const link = Type.String({ format: 'uri-reference' })
-  const next = Type.String({
-    format: 'uri-reference',
-    description: 'By key where the order is by id, and in a log, so that a crawl misses nothing and repeats nothing'
-  })
   return nameSchema(mount, 'PageLinks', Type.Object({
-    self: link, first: link, next: Type.Optional(next), prev: Type.Optional(link)
+    self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link)
   }))
 }
 

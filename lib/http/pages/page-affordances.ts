@@ -1,7 +1,7 @@
 import { findFilter } from '../../core/query/filters.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
+import { makePageUrl } from '../../core/query/grammar.js'
 import type { Parameter } from '../../core/query/query-string.js'
-import { makePageUrl } from '../../core/query/query-string.js'
 import type { Field, Id, Stored } from '../../core/storage/storage.js'
 import type { ActiveFilter, Crumb, Feedback, PageAffordances } from '../../representations/affordances.js'
 import { canShow, listKinds, showKind } from '../../representations/representation.js'

@@ -153,10 +153,10 @@ async function mountFamily (
     return [announceRetirement(endpoint, mount.retirement)]
   })
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
-  addSchemas(app, mount)
   const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
   mountEndpoints(app, endpoints, settings)
   mountHome(app, mount, settings, options.home)
+  addSchemas(app, mount)
   mountUnknown(app, mount)
 }
 

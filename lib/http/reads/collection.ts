@@ -12,7 +12,7 @@ import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describeAnswer, describePage, describeProblems } from '../openapi/answers.js'
-import { describeBarePaging, describePaging, describeValue, listItems } from '../openapi/parameters.js'
+import { describeQuerystring, describeValue } from '../openapi/parameters.js'
 import { describeRoute, describeSharedRoute } from '../openapi/route.js'
 import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -148,7 +148,7 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
     summary: `Read a page of ${family.name}`,
     description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
       `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
-    querystring: describePaging(mount, listItems(mount)),
+    querystring: describeQuerystring(mount, 'items', 'page'),
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeListedItem(mount)),
       ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
@@ -237,7 +237,7 @@ function describeQuery (mount: Mount, name: string, field: Field): Endpoint['sch
     summary: `List the ${family.name} by ${field.name}`,
     description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
     path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
-    querystring: describeBarePaging(mount, listItems(mount)),
+    querystring: describeQuerystring(mount, 'items', 'bare'),
     response: {
       200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
       ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')

@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import type { Reader } from '../../core/service/reader.js'
@@ -5,10 +6,14 @@ import { authorizeReader } from '../../core/service/reader.js'
 import type { Condition, Field } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
+import { describeAnswer, describeProblems } from '../openapi/answers.js'
+import { describeQuerystring } from '../openapi/parameters.js'
+import { describeSharedRoute } from '../openapi/route.js'
+import { describeLink, nameSchema } from '../openapi/schemas.js'
 import { listLinks } from '../pages/site.js'
 import { send } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
-import type { RouteSettings } from '../routes.js'
+import type { Endpoint, RouteSchema, RouteSettings } from '../routes.js'
 import { mountRoot, retire } from '../routes.js'
 import { toProblem } from '../to-problem.js'
 
@@ -25,7 +30,10 @@ export function mountHome (
 ): void {
   const { neighbours, prefix } = mount
   const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
-  if (wanted && !hasOwn) mountRoot(app, settings, (request, reply) => sendHome(mount, request, reply))
+  if (wanted && !hasOwn) {
+    const handler: Endpoint['handler'] = (request, reply) => sendHome(mount, request, reply)
+    mountRoot(app, settings, { schema: describeHome(mount), handler })
+  }
   neighbours.hasHome ||= wanted || hasOwn
 }
 
@@ -119,4 +127,32 @@ function writeFamily ({ href, states, ...family }: HomeFamily): object {
     ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }
+}
+
+function describeHome (mount: Mount): RouteSchema {
+  const counts = {
+    total: Type.Optional(Type.Integer({ minimum: 0 })),
+    atLeast: Type.Optional(Type.Integer({ description: 'Instead of total, where there are more' }))
+  }
+  const links = Type.Object({ list: describeLink(mount.prefix + mount.home) })
+  const state = Type.Object({ state: Type.String(), ...counts, links })
+  const family = Type.Object({
+    name: Type.String({ examples: [mount.family.name] }),
+    version: Type.Optional(Type.String()),
+    ...counts,
+    states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
+    links
+  })
+  const home = nameSchema(mount, 'Home', Type.Object({
+    families: Type.Array(family), links: Type.Object({ self: describeLink(`${mount.prefix}/`) })
+  }))
+  return describeSharedRoute(mount, 'home', 'read-home', {
+    summary: 'Read which families there are',
+    description: 'Those that the caller may list, with how many items each has, and how many in each state.',
+    querystring: describeQuerystring(mount, 'items', 'format'),
+    response: {
+      200: describeAnswer(mount, 'one', 'The families', home),
+      ...describeProblems(mount, 'invalid-query', 'not-acceptable')
+    }
+  })
 }

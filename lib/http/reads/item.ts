@@ -11,7 +11,7 @@ import { explainTags, judgeRead, makeEtag, writeHttpDate } from '../conditional.
 import type { Exchange, Mount } from '../mount.js'
 import { linkReferred, showItem } from '../mount.js'
 import { describeResource } from '../openapi/answers.js'
-import { describeFieldsAndFormat, describeRequestHeaders, listItems, readConditions } from '../openapi/parameters.js'
+import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeReadItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -169,7 +169,7 @@ function describeRead (mount: Mount): Endpoint['schema'] {
   return describeItemRoute(mount, 'items', `read-${family.singular}`, {
     summary: `Read one ${family.singular}`,
     description: 'With its validators: a client that has the current representation is told so by 304.',
-    querystring: describeFieldsAndFormat(mount, listItems(mount)),
+    querystring: describeQuerystring(mount, 'items', 'one'),
     headers: describeRequestHeaders(...readConditions),
     response: describeResource(mount, 'one', `The ${family.singular}`, describeReadItem(mount))
   })

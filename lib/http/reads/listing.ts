@@ -1,6 +1,5 @@
 import { invalidQuery, Problem } from '../../core/problems.js'
-import type { ParsedQuery } from '../../core/query/grammar.js'
-import type { PageLinks } from '../../core/query/query-string.js'
+import type { PageLinks, ParsedQuery } from '../../core/query/grammar.js'
 import type { Find, FoundPage } from '../../core/service/reader.js'
 import { findPage } from '../../core/service/reader.js'
 import type { Found, FoundText, Query, Stored } from '../../core/storage/storage.js'

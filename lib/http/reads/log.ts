@@ -13,8 +13,7 @@ import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeFieldsAndFormat, describePaging, describePartPaging, describeRequestHeaders, listEntries,
-  readConditions
+  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions
 } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
@@ -167,7 +166,7 @@ function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['sc
     summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
     description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
       `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-    querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
+    querystring: describeQuerystring(mount, 'log', operation === undefined ? 'page' : 'part'),
     response: {
       200: describePage(
         mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
@@ -185,7 +184,7 @@ function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['
       : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
     description: 'What was asked for, and what became of it.',
     path: { command: commandIdParameter },
-    querystring: describeFieldsAndFormat(mount, listEntries(mount)),
+    querystring: describeQuerystring(mount, 'log', 'one'),
     headers: describeRequestHeaders(...readConditions),
     response: describeResource(mount, 'one', 'The command', describeCommand(mount))
   })

@@ -7,7 +7,7 @@ import type { Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describeResource } from '../openapi/answers.js'
-import { describeFormat, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
+import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
 import { trailToItem } from '../pages/item-affordances.js'
@@ -108,7 +108,7 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
   return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
     summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
-    querystring: describeFormat(mount),
+    querystring: describeQuerystring(mount, 'items', 'format'),
     headers: describeRequestHeaders(...readConditions),
     response: describeResource(mount, 'page', 'The operations', operations)
   })

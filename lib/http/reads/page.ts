@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { listParts, placeAround } from '../../core/query/cursor.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { makePageMembers } from '../../core/query/query-string.js'
+import { makePageMembers } from '../../core/query/grammar.js'
 import type { Find, FoundPage } from '../../core/service/reader.js'
 import { findPage } from '../../core/service/reader.js'
 import type { FoundText, Query } from '../../core/storage/storage.js'
