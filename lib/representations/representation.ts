@@ -1,7 +1,6 @@
-import type { Field } from '../core/storage/storage.js'
 import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
-import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances, ShownKind, WrongState } from './affordances.js'
+import type { Crumb, Home, ItemAffordances, PageAffordances, WrongState } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
@@ -90,17 +89,6 @@ export interface Representation {
 /** Whether a representation can show this kind of view. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
-}
-
-/** What kinds of values the members have. */
-export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
-}
-
-/** What kind of value a field has, for people. An id is what it is called, and no number. */
-export function showKind ({ name, kind, values }: Pick<Field, 'name' | 'kind' | 'values'>): ShownKind {
-  if (values !== undefined) return 'choice'
-  return name === 'id' ? 'string' : kind
 }
 
 /** Writes one after the other, and lets other requests go on from time to time: what people enter can be long. */
