@@ -1,5 +1,5 @@
-/** The style of all pages: light or dark as the reader's system is; on a phone, each row of a list is a card. */
-export const style = `
+/** The style of problem pages, and of what every page has: light or dark as the reader's system is. */
+export const problemStyle = `
 :root {
   color-scheme: light dark; --ink: #1c2024; --faint: #5b6470; --line: #d5dae1; --paper: #fff;
   --panel: #f5f7f9; --accent: #0a58ca; --on-accent: #fff; --bad: #a61b2b; --bad-paper: #fdf0f1
@@ -11,6 +11,7 @@ export const style = `
   }
 }
 * { box-sizing: border-box }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
   margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; font: 1rem/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper); overflow-wrap: anywhere
@@ -23,27 +24,40 @@ a { color: var(--accent) }
 header a { text-decoration: none }
 header strong a { color: inherit }
 header > a:last-child { margin-left: auto }
-.families ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0; padding: 0; list-style: none }
-.families a[aria-current] { color: var(--ink); font-weight: 600 }
+nav ul, nav ol, .states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: 0; padding: 0; list-style: none }
 .trail { margin-top: .75rem; font-size: .875rem }
-.trail ol { display: flex; flex-wrap: wrap; margin: 0; padding: 0; list-style: none }
+.trail ol { gap: 0 }
 .trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
-a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible,
-textarea:focus-visible, summary:focus-visible, .wide:focus-visible {
-  outline: 3px solid var(--accent); outline-offset: 2px
-}
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.25rem 0 .75rem }
+.hint { color: var(--faint); font-size: .875rem; font-weight: 400; display: block }
+div.refused {
+  color: var(--bad); background: var(--bad-paper); border: 1px solid var(--bad); border-radius: .5rem;
+  padding: .75rem 1rem; margin: 1rem 0
+}
+div.refused p, div.refused ul { margin: 0 }
+div.refused p + p { margin-top: .5rem }
+div.refused ul { padding-left: 1.25rem }
+div.refused a { color: inherit }
+@media (max-width: 34rem) {
+  header > a:last-child { margin-left: 0 }
+}
+@media print {
+  form, .operations, .message, nav, footer { display: none }
+  body { max-width: none; padding: 0; color: #000; background: #fff }
+}
+`
+
+/** What all other pages add to it; on a phone, each row of a list is a card. */
+export const style = `
+.families a[aria-current] { color: var(--ink); font-weight: 600 }
 h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
-h3 { font-size: 1rem; margin: 0 0 .75rem }
 dl { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .35rem 1.5rem; margin: 0 }
-dt { color: var(--faint) }
+dt, .absent { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
 form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
 label { display: block; font-weight: 600 }
-.hint, .absent { color: var(--faint); font-weight: 400 }
-.hint { font-size: .875rem; display: block }
 .field { margin-bottom: .75rem }
 input, select, textarea {
   width: 100%; min-height: 2.5rem; font: inherit; color: inherit; background: var(--paper);
@@ -57,20 +71,8 @@ button {
   border: 1px solid var(--accent); border-radius: .3rem; padding: .4rem 1rem; cursor: pointer
 }
 button.danger { color: var(--bad); background: transparent; border-color: var(--bad) }
-.refused {
-  color: var(--bad); background: var(--bad-paper); border: 1px solid var(--bad); border-radius: .5rem;
-  padding: .75rem 1rem; margin: 1rem 0
-}
-.refused p, .refused ul { margin: 0 }
-.refused p + p { margin-top: .5rem }
-.refused ul { padding-left: 1.25rem }
-.refused a { color: inherit }
-.refused dl { color: var(--ink) }
+div.refused dl { color: var(--ink) }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
-@media (max-width: 34rem) {
-  header > a:last-child { margin-left: 0 }
-  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
-}
 .tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
 .tools > details { margin: 0 }
 .tools > details[open] { flex-basis: 100% }
@@ -83,14 +85,12 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 .tools > details[open] > summary { margin-bottom: .5rem }
 .tools > details[open] > summary::after { content: "▴" }
 .tools > .create > summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
-.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
-.filters {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem;
-  align-items: start
+.inputs, .filters, .home {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem
 }
-.filters .apply { grid-column: 1 / -1 }
-.filters .field { margin-bottom: 0 }
-.chips ul { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; padding: 0; list-style: none }
+.filters { grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); align-items: start }
+.filters .apply { grid-column: 1 / -1; margin-bottom: 0 }
+.chips { margin-bottom: 1rem }
 .chips a {
   display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .15rem .75rem;
   color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
@@ -100,14 +100,10 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
   padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
 }
 .chips span { color: var(--faint) }
-.home {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
-  margin: 0; padding: 0; list-style: none
-}
+.home { gap: 1rem; margin: 0; padding: 0; list-style: none }
 .home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 .home h2 { margin: 0 }
-.home p { margin: .25rem 0 0; color: var(--faint) }
-.states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: .75rem 0 0; padding: 0; list-style: none }
+.home p { margin: .25rem 0 .75rem; color: var(--faint) }
 .states .badge { background: var(--paper); color: inherit }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
@@ -119,7 +115,7 @@ th a { color: inherit; text-decoration: none }
 th a:hover { text-decoration: underline }
 th[aria-sort] a { color: var(--accent) }
 tbody tr:hover { background: var(--panel) }
-td { max-width: 22rem; overflow-wrap: anywhere }
+td { max-width: 22rem }
 td > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
@@ -138,25 +134,6 @@ nav.pages {
 nav.pages .size { color: var(--faint) }
 nav.pages .size + .size { margin-left: auto }
 nav.pages strong { color: var(--ink) }
-@media (max-width: 40rem) {
-  .wide { overflow-x: visible }
-  .wide thead {
-    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap
-  }
-  .wide table, .wide tbody { display: block }
-  .wide tbody tr {
-    display: block; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .75rem; margin-bottom: .75rem
-  }
-  .wide td {
-    display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .15rem 0; max-width: none;
-    text-align: end; white-space: normal
-  }
-  .wide td::before { content: attr(data-label); color: var(--faint); font-weight: 400; flex: none; max-width: 50% }
-  .wide td > div { min-width: 0 }
-  .wide td.title { text-align: start; font-size: 1.0625rem }
-  .wide td.title::before { content: none }
-  nav.pages .size + .size { margin-left: 0 }
-}
 .badge {
   display: inline-block; font-size: .875rem; font-weight: 500; line-height: 1.4; vertical-align: middle;
   white-space: nowrap; padding: .1rem .6rem;
@@ -176,8 +153,8 @@ nav.pages strong { color: var(--ink) }
 .request { margin: 1rem 0 0 }
 .request > summary { font-size: .875rem; padding: 0 }
 .curl {
-  display: block; font-size: .8125rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .15rem 0 .75rem;
-  padding: .5rem .75rem; background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
+  display: block; font-size: .8125rem; white-space: pre-wrap; margin: .15rem 0 .75rem; padding: .5rem .75rem;
+  background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
 }
 .confirm { margin-top: 1.5rem }
 .confirm a { margin-left: .75rem }
@@ -188,10 +165,7 @@ nav.pages strong { color: var(--ink) }
   content: ""; position: absolute; left: -1.62rem; top: .45rem; width: .65rem; height: .65rem; border-radius: 50%;
   background: var(--accent); border: 2px solid var(--paper)
 }
-.timeline .refused { color: inherit; background: none; border: 0; padding: 0 0 1rem; margin: 0 }
-.timeline .refused p { margin: 0 }
 .timeline .refused strong { color: var(--bad) }
-.timeline .refused a { color: var(--accent) }
 .timeline .refused::before { background: var(--bad) }
 .timeline .unchanged::before { background: var(--faint) }
 .timeline p { margin: 0 }
@@ -199,12 +173,28 @@ nav.pages strong { color: var(--ink) }
 .timeline dl + dl { margin-top: 0 }
 .timeline dd { max-height: 6rem; overflow-y: auto }
 .changes .before { color: var(--faint); text-decoration: line-through }
-@media (max-width: 34rem) {
+@media (max-width: 40rem) {
+  .wide { overflow-x: visible }
+  .wide thead {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap
+  }
+  .wide table, .wide tbody { display: block }
+  .wide tbody tr {
+    display: block; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .75rem; margin-bottom: .75rem
+  }
+  .wide td {
+    display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .15rem 0; max-width: none;
+    text-align: end; white-space: normal
+  }
+  .wide td::before { content: attr(data-label); color: var(--faint); font-weight: 400; flex: none; max-width: 50% }
+  .wide td > div { min-width: 0 }
+  .wide td.title { text-align: start; font-size: 1.0625rem }
+  .wide td.title::before { content: none }
+  nav.pages .size + .size { margin-left: 0 }
+  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
   .confirm a { display: block; margin: .5rem 0 0 }
 }
 @media print {
-  form, .operations, .message, nav, footer { display: none }
-  body { max-width: none; padding: 0; color: #000; background: #fff }
   .timeline dd { max-height: none }
 }
 `
