@@ -39,11 +39,7 @@ export interface Count {
 }
 
 /** A family as the home shows it. */
-export interface HomeFamily extends Count {
-  readonly name: string
-  readonly version?: string | undefined
-  /** Its list. */
-  readonly href: string
+export interface HomeFamily extends Count, Omit<SiteFamily, 'isCurrent'> {
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
 }
 
@@ -56,16 +52,23 @@ export interface Home {
 /** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, ShownKind>>
 
-/** What people can do with an item. */
-export interface ItemAffordances {
+/** What every page has, of an item or of a list. */
+interface Affordances {
   readonly site: Site
   readonly kinds: Kinds
-  /** The member by which people know the item. */
+  /** The member by which people know an item; in a list, it leads to the item. */
   readonly title: string
-  /** What the item belongs to. */
+  /** What the page belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
+}
+
+/** What people can do with an item. */
+export interface ItemAffordances extends Affordances {
   /** The state in a word. */
   readonly state?: string | undefined
   /** Members that the service itself gives, which matter to few people. */
@@ -78,25 +81,14 @@ export interface ItemAffordances {
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
   readonly entry?: LogEntry | undefined
-  readonly refused?: Refusal | undefined
-  /** What was just done. */
-  readonly feedback?: Feedback | undefined
   /** A question, which is shown instead of everything else. */
   readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
-export interface PageAffordances {
-  readonly site: Site
-  readonly kinds: Kinds
+export interface PageAffordances extends Affordances {
   /** The members that its rows show. */
   readonly columns: readonly string[]
-  /** The member that leads to the item. */
-  readonly title: string
-  /** What the page belongs to. */
-  readonly trail: readonly Crumb[]
-  /** The same, or all of it, in other representations. */
-  readonly others: readonly Link[]
   /** Its number; undefined where it is read from a cursor. */
   readonly page?: number | undefined
   /** The pages around it, as in the links of JSON. */
@@ -113,14 +105,11 @@ export interface PageAffordances {
   readonly active: readonly ActiveFilter[]
   readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
-  readonly kept: readonly (readonly [name: string, value: string])[]
+  readonly kept: Entries
   /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
-  readonly refused?: Refusal | undefined
-  /** What was just done. */
-  readonly feedback?: Feedback | undefined
   /** The items as entries of a log, where they are such. */
   readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
@@ -130,6 +119,9 @@ export interface PageAffordances {
   /** The address of the item that a member of it refers to; undefined where it refers to none. */
   readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
+
+/** Names, each with its text. */
+type Entries = readonly (readonly [name: string, value: string])[]
 
 /** A filter of a list as it is used. */
 export interface ActiveFilter {
@@ -150,7 +142,7 @@ export interface Refusal {
   /** The same, where it was for the state alone. */
   readonly wrongState?: WrongState | undefined
   /** What was entered, if the form it was entered in is no longer on the page. */
-  readonly entered: readonly (readonly [name: string, value: string])[]
+  readonly entered: Entries
 }
 
 /** A form that POSTs what a person enters. */
@@ -209,9 +201,7 @@ export interface ShownMember {
 }
 
 /** A member before and after a change; neither, where they were too long to be kept. */
-export interface ShownChange {
-  readonly name: string
-  readonly kind?: ShownKind | undefined
+export interface ShownChange extends Omit<ShownMember, 'value'> {
   readonly from?: unknown
   readonly to?: unknown
 }
@@ -277,16 +267,12 @@ export interface Confirmation {
   /** The others that change with it, as far as the caller may read them. */
   readonly others: readonly ChangedItem[]
   /** What is sent along, field by field. */
-  readonly entered: readonly (readonly [name: string, value: string])[]
+  readonly entered: Entries
 }
 
 /** An operation that cannot be done now, and why not. */
-export interface UnavailableOperation {
-  readonly name: string
-  /** As in a problem. */
+export interface UnavailableOperation extends Pick<LogEntry, 'name' | 'wrongState'> {
   readonly reason: string
-  /** The same, where it is for the state alone. */
-  readonly wrongState?: WrongState | undefined
 }
 
 /** A request of a program that does the same as the button of a form. */

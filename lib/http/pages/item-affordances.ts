@@ -5,6 +5,7 @@ import { intendToRead } from '../../core/service/caller.js'
 import type { Command, CommandRecord } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
 import type { LoadedOther } from '../../core/service/others.js'
+import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
 import type { Stored } from '../../core/storage/storage.js'
@@ -24,20 +25,17 @@ import { findSite, linkList, linkOthers, trailToItem } from './site.js'
 export interface ItemPage {
   /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** The name of the reader, as in the log, and what the grant offers. */
-  readonly principal: string | undefined
-  readonly offers: readonly string[] | undefined
-  /** The form that was refused. */
-  readonly refused?: RefusedForm | undefined
   /** What has just been done. */
   readonly feedback?: Feedback | undefined
 }
 
-/** What people can do with an item now. */
+/** What people can do with an item now. @param refused the form that was */
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { entries, principal, offers: named, refused, feedback }: ItemPage
+  { principal, offers: named }: Reader,
+  { entries, feedback }: ItemPage,
+  refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const { family } = mount
@@ -48,7 +46,7 @@ export async function affordItem (
   const operations = shown.filter(({ reason }) => reason === undefined)
     .map(offer => makeOperationForm(exchange, item, offer, refused))
   return {
-    ...await placeItem(exchange, item),
+    ...await startPage(exchange, self),
     state: family.state?.(item),
     operations,
     unavailable: shown.flatMap(offer => explainUnavailable(family, item, offer)),
@@ -75,11 +73,8 @@ function explainUnavailable (
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
 
-/** Where an item is, and of which members it is made. */
-async function placeItem (
-  exchange: Exchange,
-  { id }: Stored
-): Promise<Pick<ItemAffordances, 'site' | 'kinds' | 'title' | 'technical' | 'trail' | 'others'>> {
+/** What the page of an item has without anything to do. @param self the address of what it shows */
+async function startPage (exchange: Exchange, self: string): Promise<ItemAffordances> {
   const { mount, request } = exchange
   return {
     site: await findSite(exchange),
@@ -87,7 +82,9 @@ async function placeItem (
     title: mount.family.presentation.title,
     technical,
     trail: [linkList(mount, request)],
-    others: linkOthers(mount, 'one', ({ name }) => `${mount.urls.item(request, id)}?format=${name}`)
+    others: linkOthers(mount, 'one', ({ name }) => `${self}?format=${name}`),
+    operations: [],
+    unavailable: []
   }
 }
 
@@ -128,15 +125,12 @@ export async function affordEntry (
   const id = readTarget(mount.family, record)
   const log = { kind: 'log', href: `${mount.urls.item(request, id)}/commands`, name: 'commands' } as const
   return {
-    site: await findSite(exchange),
+    ...await startPage(exchange, self),
     kinds: listKinds(logFields),
     title: 'id',
     technical: [],
     trail: [...trailToItem(exchange, id, item), log],
-    others: linkOthers(mount, 'one', ({ name }) => `${self}?format=${name}`),
-    entry: { ...showEntry(exchange, record, undefined), href: self },
-    operations: [],
-    unavailable: []
+    entry: { ...showEntry(exchange, record, undefined), href: self }
   }
 }
 
@@ -161,10 +155,8 @@ export async function affordConfirmation (
     family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
   const shown = others.map(other => showOther(exchange, other, changed.get(other.name)))
   return {
-    ...await placeItem(exchange, item),
+    ...await startPage(exchange, self),
     trail: trailToItem(exchange, item.id, item),
-    operations: [],
-    unavailable: [],
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
       item: self,
