@@ -24,7 +24,8 @@ import { english } from './texts.js'
  */
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
-  const texts = replaceTexts(options.texts)
+  const replaced = Object.entries(options.texts ?? {}).filter(([, text]) => text !== undefined)
+  const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
   // Browsers read every line end as a line feed, and hash what they read.
   const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
   // A problem is small, and so is its page.
@@ -119,11 +120,7 @@ function checkOptions (options: HtmlOptions): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }
 
-/** The texts, with those of a host in place of ours. */
-function replaceTexts (own: Partial<Texts> = {}): Texts {
-  return { ...english, ...Object.fromEntries(Object.entries(own).filter(([, text]) => text !== undefined)) }
-}
-
+/** What a page is made of. */
 interface PageParts
   extends Partial<Pick<ItemAffordances, 'site' | 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
   readonly heading: string

@@ -113,7 +113,7 @@ function wrap (name: string, content: string): string {
 
 // A member of a nested value can have any name.
 function writeName (name: string): string {
-  return /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
+  return /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escape(name, /[&<>"\r\n\t]/g)}"`
 }
 
 const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
@@ -121,7 +121,7 @@ const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true
 function writeContent (value: unknown, entry: string): string {
   if (value === undefined) return ''
   if (Array.isArray(value)) return value.map(each => writeElement(entry, each, 'item')).join('')
-  return typeof value === 'object' ? writeMembers(value as Members, entry) : escapeText(String(value))
+  return typeof value === 'object' ? writeMembers(value as Members, entry) : escape(String(value))
 }
 
 function writeMembers (members: Members, entry: string): string {
@@ -131,12 +131,7 @@ function writeMembers (members: Members, entry: string): string {
 const references: Record<string, string> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
 
-// A bare carriage return would be read as a line feed.
-function escapeText (text: string): string {
-  return replaceUnsupported(text).replace(/[&<>"\r]/g, character => references[character] as string)
-}
-
-// In an attribute, line feeds and tabs would be read as spaces.
-function escapeAttribute (text: string): string {
-  return replaceUnsupported(text).replace(/[&<>"\r\n\t]/g, character => references[character] as string)
+// A bare carriage return would be read as a line feed; in an attribute, line feeds and tabs as spaces.
+function escape (text: string, special = /[&<>"\r]/g): string {
+  return replaceUnsupported(text).replace(special, character => references[character] as string)
 }
