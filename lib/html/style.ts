@@ -21,7 +21,7 @@ header {
   border-bottom: 1px solid var(--line); padding-bottom: .5rem
 }
 a { color: var(--accent) }
-header a { text-decoration: none }
+header a, th a { text-decoration: none }
 header strong a { color: inherit }
 header > a:last-child { margin-left: auto }
 nav ul, nav ol, .states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: 0; padding: 0; list-style: none }
@@ -54,7 +54,7 @@ h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
 dl { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .35rem 1.5rem; margin: 0 }
 dt, .absent { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
-form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+form, .home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
 label { display: block; font-weight: 600 }
@@ -90,19 +90,14 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 }
 .filters { grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); align-items: start }
 .filters .apply { grid-column: 1 / -1; margin-bottom: 0 }
-.chips { margin-bottom: 1rem }
-.chips a {
+.chips ul { align-items: baseline; margin-bottom: 1rem }
+.chips a:not(.clear) {
   display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .15rem .75rem;
   color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
 }
-.chips a:hover { border-color: var(--accent) }
-.chips a.clear {
-  padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
-}
 .chips span { color: var(--faint) }
 .home { gap: 1rem; margin: 0; padding: 0; list-style: none }
-.home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
-.home h2 { margin: 0 }
+.home h2, .message p, .timeline p { margin: 0 }
 .home p { margin: .25rem 0 .75rem; color: var(--faint) }
 .states .badge { background: var(--paper); color: inherit }
 .wide { overflow-x: auto }
@@ -111,8 +106,7 @@ table.few { width: auto; min-width: min(100%, 32rem) }
 th, td { text-align: start; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
 th:last-child, td:last-child { padding-right: 0 }
 th { white-space: nowrap; font-size: .875rem }
-th a { color: inherit; text-decoration: none }
-th a:hover { text-decoration: underline }
+th a { color: inherit }
 th[aria-sort] a { color: var(--accent) }
 tbody tr:hover { background: var(--panel) }
 td { max-width: 22rem }
@@ -143,7 +137,6 @@ nav.pages strong { color: var(--ink) }
   background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;
   padding: .75rem 1rem; margin: 1rem 0; font-weight: 600
 }
-.message p { margin: 0 }
 .message:focus, .refused:focus { outline: none }
 .operation { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 .5rem; max-width: 46rem }
 .operation > summary { padding: .6rem 1rem; font-weight: 600 }
@@ -168,7 +161,6 @@ nav.pages strong { color: var(--ink) }
 .timeline .refused strong { color: var(--bad) }
 .timeline .refused::before { background: var(--bad) }
 .timeline .unchanged::before { background: var(--faint) }
-.timeline p { margin: 0 }
 .timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
 .timeline dl + dl { margin-top: 0 }
 .timeline dd { max-height: 6rem; overflow-y: auto }
