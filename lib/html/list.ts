@@ -72,7 +72,7 @@ function renderChips (texts: Texts, { active, clear }: PageAffordances): Content
 ${active.map(filter => {
   const condition = texts.condition(texts.label(filter.field), filter.op, formatOperand(texts, filter))
   const text = filter.isAlternative ? texts.alternative(condition) : condition
-  // What is read aloud begins with what is seen.
+  // Screen readers begin with the text that is seen.
   const label = texts.removeFilter(text)
   return markup`<li><a href="${filter.href}" aria-label="${label}"><bdi>${text}</bdi> <span>×</span></a></li>
 `

@@ -192,9 +192,8 @@ nav.pages strong { color: var(--ink) }
 `
 
 /**
- * The little that a browser does better by itself: the reader's own time and numbers, no empty parameters in an
- * address. Everything works without it. As text, since what is compiled or bundled later would no longer be what the
- * policy has the hash of.
+ * Shows moments and numbers as the reader's system does, and keeps empty parameters out of addresses. Everything works
+ * without it. It is text, so that no compiler or bundler changes it: the policy has its hash.
  */
 export const script = `
 'use strict';

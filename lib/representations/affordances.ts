@@ -71,7 +71,7 @@ interface Affordances {
 export interface ItemAffordances extends Affordances {
   /** The state in a word. */
   readonly state?: string | undefined
-  /** Members that the service itself gives, which matter to few people. */
+  /** Members that the service sets, which matter to few people. */
   readonly technical: readonly string[]
   /** The operations that are allowed now, and the deletion. */
   readonly operations: readonly FormAffordance[]
@@ -224,7 +224,7 @@ export interface Feedback {
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
   readonly revision: number
-  /** That of the item now, where it is there. */
+  /** That of the item now, if it exists. */
   readonly current?: number | undefined
   /** The log of the item, where it was deleted. */
   readonly log?: string | undefined

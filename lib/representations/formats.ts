@@ -22,10 +22,7 @@ export const ndjson: Representation = {
   name: 'ndjson',
   extension: 'ndjson',
   mediaTypes: ['application/x-ndjson', 'application/ndjson'],
-  rows: {
-    head: () => '',
-    row: item => `${JSON.stringify(item)}\n`
-  }
+  rows: { head: () => '', row: item => `${JSON.stringify(item)}\n` }
 }
 
 function writeDocument (view: View): string {
@@ -41,7 +38,7 @@ export const csv: Representation = {
   extension: 'csv',
   mediaTypes: ['text/csv'],
   rows: {
-    head: members => writeLine(members),
+    head: writeLine,
     row: (item, members) => writeLine(members.map(member => toText(item[member])))
   }
 }
@@ -56,11 +53,11 @@ function toText (value: unknown): string {
   return typeof value === 'string' ? disarm(value) : String(value)
 }
 
-// Blanks and what is not seen at all, which some pass over; in one class, so that it takes linear time.
+// Blanks and invisible characters, which some spreadsheets skip; in one class, so that it takes linear time.
 const unseen = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
 const formula = '[=+\\-@＝＋－＠]'
 const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
-// Where cells are parted otherwise than here, and a quote inside of a cell counts as nothing.
+// For spreadsheets that separate cells by other characters, and ignore a quote inside of a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
 /** A spreadsheet would run text that begins like a formula; the apostrophe makes it text again. */

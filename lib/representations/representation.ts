@@ -42,7 +42,7 @@ export interface ProblemView {
   readonly document: Members
   /** The same, where it is for the state alone. */
   readonly wrongState?: WrongState | undefined
-  /** The log of what is not there any more. */
+  /** The log of an item that was deleted. */
   readonly log?: string | undefined
   /** Where people can go from here. */
   readonly onward: readonly Crumb[]
@@ -91,7 +91,7 @@ export function canShow (representation: Representation, kind: View['kind']): bo
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** Writes one after the other, and lets other requests go on from time to time: what people enter can be long. */
+/** Writes items one by one, and lets other requests run in between: what people enter can be long. */
 export async function writeInTurns<Item, Written> (
   items: readonly Item[],
   write: (item: Item, index: number) => Written
