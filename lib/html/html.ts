@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import type { Members } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import type { Crumb, ItemAffordances, Link, PageAffordances, Site } from '../representations/affordances.js'
+import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
 import { nameForm, renderProblem } from './form.js'
 import { describeResult, renderConfirmation, renderItem } from './item.js'
@@ -53,9 +53,12 @@ export function html (options: HtmlOptions = {}): Representation {
     },
     page: async view => {
       const affordances = await view.affordances?.()
+      // A log, or a part of it, belongs to an item.
+      const item = affordances?.timeline && affordances.trail.at(-1)
+      const short = item !== undefined && view.name === 'commands' ? texts.log : texts.label(view.name)
+      const heading = item === undefined ? short : texts.partOf(short, item.name)
       const content = await renderList(texts, view, affordances)
-      const around = affordances ?? await view.around?.()
-      return renderPage({ ...nameList(texts, view.name, affordances), content, ...around })
+      return renderPage({ heading, short, content, ...affordances ?? await view.around?.() })
     },
     problem: view => renderPage({
       heading: String(view.document.title),
@@ -73,18 +76,6 @@ function makePolicy ({ whole, problem }: Styles): string {
   const [main, small, code] = [whole, problem, script].map(text => createHash('sha256').update(text).digest('base64'))
   return `default-src 'none'; style-src 'sha256-${main}' 'sha256-${small}'; script-src 'sha256-${code}'; ` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}
-
-// A log, or a part of it, belongs to an item.
-function nameList (
-  texts: Texts,
-  name: string,
-  affordances: PageAffordances | undefined
-): { readonly heading: string, readonly short?: string } {
-  const item = affordances?.timeline && affordances.trail.at(-1)
-  if (item === undefined) return { heading: texts.label(name) }
-  const short = name === 'commands' ? texts.log : texts.label(name)
-  return { heading: texts.partOf(short, item.name), short }
 }
 
 function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
@@ -137,6 +128,7 @@ function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Sty
   return parts => {
     const { heading, short = heading, state, content, site = noSite, trail = [], others = [], isProblem } = parts
     const { home = site.home } = options
+    const top: Crumb[] = site.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
     const beginning = shorten(heading, maxTitle)
     const message = describeResult(texts, parts)
     const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
@@ -151,12 +143,13 @@ function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Sty
 <header><strong>${renderLink(home, title)}</strong>
 ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
-${renderTrail(texts, addHome(site, trail), short)}
+${renderTrail(texts, [...top, ...trail], short)}
 <main>
 <h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(texts, state)}`}</h1>
 ${content}
 </main>
-${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
+${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(({ href, title }, index) =>
+  markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</footer>
 `}${isProblem !== true && markup`<script>${code}</script>
 `}</body>
 </html>`
@@ -170,33 +163,21 @@ const noSite: Site = { families: [] }
 // Of a title, the beginning is enough.
 const maxTitle = 60
 
-function renderFamilies (texts: Texts, { families }: Site): Markup | undefined {
-  if (families.length === 0) return undefined
-  return markup`<nav class="families" aria-label="${texts.families}"><ul>
+function renderFamilies (texts: Texts, { families }: Site): Content {
+  return families.length > 0 && markup`<nav class="families" aria-label="${texts.families}"><ul>
 ${families.map(({ name, version, href, isCurrent }) => markup`<li><a href="${href}"${
   isCurrent && markup` aria-current="true"`}>${texts.family(texts.label(name), version)}</a></li>
 `)}</ul></nav>`
 }
 
-// The home is above everything that belongs to something.
-function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
-  return home === undefined ? trail : [{ kind: 'home', href: home, name: '' }, ...trail]
-}
-
-function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Markup | undefined {
-  if (trail.length === 0) return undefined
-  return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
+function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Content {
+  return trail.length > 0 && markup`<nav class="trail" aria-label="${texts.trail}"><ol>
 ${trail.map(crumb => markup`<li><a href="${crumb.href}"><bdi>${nameCrumb(texts, crumb)}</bdi></a></li>
 `)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
 }
 
 function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
-  if (kind === 'log') return texts.log
-  if (kind === 'home') return texts.home
+  if (kind === 'log' || kind === 'home') return texts[kind]
   return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
-}
-
-function renderOther ({ href, title }: Link, index: number): Markup {
-  return markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`
 }

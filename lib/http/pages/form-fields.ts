@@ -78,7 +78,7 @@ export function isText ({ kind }: Field): boolean {
 
 /** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
-  return fields.flatMap(field => listFilterInputs(field).map(({ name, bound }) => ({
+  return fields.filter(isText).flatMap(field => listFilterInputs(field).map(([name, bound]) => ({
     name,
     label: field.name,
     bound,
@@ -91,13 +91,12 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
   })))
 }
 
-function listFilterInputs (field: Field): Pick<FormField, 'name' | 'bound'>[] {
+function listFilterInputs (field: Field): (readonly [name: string, bound?: FormField['bound']])[] {
   const { name, kind } = field
-  if (kind === 'json') return []
-  if (!isOrdered(field)) return [{ name }]
+  if (!isOrdered(field)) return [[name]]
   // People do not know a part of an id by heart.
-  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, bound: 'has' }]
-  return [{ name: `min-${name}`, bound: 'from' }, { name: `max-${name}`, bound: 'to' }]
+  if (kind === 'string') return name === 'id' ? [] : [[`${name}.has`, 'has']]
+  return [[`min-${name}`, 'from'], [`max-${name}`, 'to']]
 }
 
 function findError (sent: Entered | undefined, name: string): string | undefined {

@@ -10,7 +10,7 @@ import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type {
-  ChangedItem, Feedback, FormAffordance, ItemAffordances, ShownChange, UnavailableOperation
+  ChangedItem, Feedback, FormAffordance, ItemAffordances, ShownChange
 } from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
@@ -43,13 +43,18 @@ export async function affordItem (
   // The forms of a page are sent to the nouns.
   const offers = mount.forms.has('noun') ? await findOffers(exchange, item, named) : []
   const shown = offers.filter(({ params }) => !params.isPartial || params.fields.some(isText))
+  const state = readState(family, item)
   const operations = shown.filter(({ reason }) => reason === undefined)
     .map(offer => makeOperationForm(exchange, item, offer, refused))
   return {
     ...await startPage(exchange, self),
     state: family.state?.(item),
     operations,
-    unavailable: shown.flatMap(offer => explainUnavailable(family, item, offer)),
+    unavailable: shown.flatMap(({ operation: { name: operation }, reason }) => {
+      const isForState = reason === explainState(operation, family, state)
+      const wrongState = isForState ? { operation, singular: family.singular, state, allowed: [] } : undefined
+      return reason === undefined ? [] : [{ name: operation, reason, wrongState }]
+    }),
     log: family.writable
       ? { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
       : undefined,
@@ -57,18 +62,6 @@ export async function affordItem (
     refused: refused &&
       explainRefusal(family, refused, operations.some(({ action }) => action === refused.action))
   }
-}
-
-function explainUnavailable (
-  family: Family,
-  item: Stored,
-  { operation: { name }, reason }: Offer
-): UnavailableOperation[] {
-  if (reason === undefined) return []
-  const state = readState(family, item)
-  const isForState = reason === explainState(name, family, state)
-  const wrongState = isForState ? { operation: name, singular: family.singular, state, allowed: [] } : undefined
-  return [{ name, reason, wrongState }]
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
