@@ -38,9 +38,7 @@ div.refused p, div.refused ul { margin: 0 }
 div.refused p + p { margin-top: .5rem }
 div.refused ul { padding-left: 1.25rem }
 div.refused a { color: inherit }
-@media (max-width: 34rem) {
-  header > a:last-child { margin-left: 0 }
-}
+@media (max-width: 34rem) { header > a:last-child { margin-left: 0 } }
 @media print {
   form, .operations, .message, nav, footer { display: none }
   body { max-width: none; padding: 0; color: #000; background: #fff }
@@ -163,7 +161,7 @@ nav.pages strong { color: var(--ink) }
 .timeline .unchanged::before { background: var(--faint) }
 .timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
 .timeline dl + dl { margin-top: 0 }
-.timeline dd { max-height: 6rem; overflow-y: auto }
+@media screen { .timeline dd { max-height: 6rem; overflow-y: auto } }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
   .wide { overflow-x: visible }
@@ -185,9 +183,6 @@ nav.pages strong { color: var(--ink) }
   nav.pages .size + .size { margin-left: 0 }
   dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
   .confirm a { display: block; margin: .5rem 0 0 }
-}
-@media print {
-  .timeline dd { max-height: none }
 }
 `
 
