@@ -81,13 +81,11 @@ export interface ItemAffordances extends Affordances {
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
   readonly entry?: LogEntry | undefined
-  /** A question, which is shown instead of everything else. */
   readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
 export interface PageAffordances extends Affordances {
-  /** The members that its rows show. */
   readonly columns: readonly string[]
   /** Its number; undefined where it is read from a cursor. */
   readonly page?: number | undefined
@@ -99,14 +97,12 @@ export interface PageAffordances extends Affordances {
   readonly pageSizes: readonly number[]
   /** Whether the page can have a total (`count=exact`). */
   readonly isCountable: boolean
-  /** Fields to filter by. */
   readonly filters: readonly FormField[]
   /** The active filters, and the list without any of them. */
   readonly active: readonly ActiveFilter[]
   readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
   readonly kept: Entries
-  /** Members to sort by. */
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
@@ -114,16 +110,15 @@ export interface PageAffordances extends Affordances {
   readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
-  /** The address of the item in this row. */
+  /** The address of the item in a row, and of the item that a member of it refers to, if it does. */
   address (index: number): string
-  /** The address of the item that a member of it refers to; undefined where it refers to none. */
   readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
 /** Names, each with its text. */
 type Entries = readonly (readonly [name: string, value: string])[]
 
-/** A filter of a list as it is used. */
+/** An active filter of a list; `href` is the list without it. */
 export interface ActiveFilter {
   readonly field: string
   readonly kind: ShownKind
@@ -132,7 +127,6 @@ export interface ActiveFilter {
   readonly value: string
   /** Whether it need not hold where another one does. */
   readonly isAlternative: boolean
-  /** The list without it. */
   readonly href: string
 }
 
@@ -149,15 +143,12 @@ export interface Refusal {
 export interface FormAffordance {
   /** Of the operation, `create` or `delete`. */
   readonly name: string
-  /** The singular of the family. */
   readonly singular: string
   /** Its summary in the definition. */
   readonly title?: string | undefined
-  /** Whether the person is asked first. */
+  /** Whether the person is asked first; if `final`, with the warning that it cannot be undone. */
   readonly danger?: boolean | undefined
-  /** Whether the person is asked first, and warned that it cannot be undone. */
   readonly final?: boolean | undefined
-  /** Whether this is what was refused. */
   readonly isRefused: boolean
   /** The same as a request of a program. */
   readonly request?: SampleRequest | undefined
@@ -186,7 +177,6 @@ export interface FormField {
   readonly value?: string | undefined
   /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
   readonly was?: string | undefined
-  /** What was wrong with it. */
   readonly error?: string | undefined
 }
 
@@ -219,7 +209,6 @@ export interface WrongState {
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
   readonly name: string
-  /** Of the item. */
   readonly singular: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
@@ -232,7 +221,6 @@ export interface Feedback {
 
 /** An entry of the log, for people. */
 export interface LogEntry extends Feedback {
-  /** Where it is. */
   readonly href: string
   readonly at: string
   readonly principal?: string | undefined
@@ -249,16 +237,13 @@ export interface LogEntry extends Feedback {
 /** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
-  /** What it is called. */
   readonly title: string
-  /** Where it is, as far as that is known. */
   readonly href?: string | undefined
   readonly changes: readonly ShownChange[]
 }
 
-/** A question before something is done. */
+/** A question before something is done, which is shown instead of everything else. */
 export interface Confirmation {
-  /** The form that does it. */
   readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
   /** Where the item is. */
   readonly item: string
