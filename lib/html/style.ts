@@ -64,7 +64,7 @@ input, select, textarea {
 textarea { min-height: 5rem }
 [aria-invalid] { border-color: var(--bad); border-width: 2px }
 .error { color: var(--bad); font-weight: 600; display: block }
-button {
+button, .tools > details > summary {
   min-height: 2.5rem; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent);
   border: 1px solid var(--accent); border-radius: .3rem; padding: .4rem 1rem; cursor: pointer
 }
@@ -74,15 +74,12 @@ footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
 .tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
 .tools > details { margin: 0 }
 .tools > details[open] { flex-basis: 100% }
-.tools > details > summary {
-  display: inline-block; list-style: none; min-height: 2.5rem; padding: .4rem 1rem; border-radius: .3rem;
-  border: 1px solid var(--faint); color: var(--ink); font-weight: 600
-}
+.tools > details > summary { display: inline-block; list-style: none }
+.tools > .filter > summary { color: var(--ink); background: none; border-color: var(--faint) }
 .tools > details > summary::-webkit-details-marker { display: none }
 .tools > details > summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
 .tools > details[open] > summary { margin-bottom: .5rem }
 .tools > details[open] > summary::after { content: "▴" }
-.tools > .create > summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
 .inputs, .filters, .home {
   display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem
 }
@@ -111,7 +108,6 @@ td { max-width: 22rem }
 td > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
-td a { text-decoration-thickness: 1px; text-underline-offset: .2em }
 td a:focus-visible { outline-offset: -3px }
 td.title { min-width: 8rem; font-weight: 600 }
 td.long { max-width: 10rem }

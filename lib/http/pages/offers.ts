@@ -19,16 +19,15 @@ export interface Offer {
 
 /** What the caller may do with an item, if its state allows it. @param named the actions that the grant names */
 export async function findOffers (
-  { mount, request }: Exchange,
+  exchange: Exchange,
   item: Stored,
   named: readonly string[] | undefined
 ): Promise<Offer[]> {
-  const { family } = mount
-  const caller = mount.caller(request)
+  const { mount: { family }, request } = exchange
   const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
   if (family.lifecycle !== undefined) all.push(family.lifecycle.deletion)
   const granted = await Promise.all(all.map(({ operation: { action } }) =>
-    named?.includes(action) ?? mayOffer({ mount, request }, action, item, caller)))
+    named?.includes(action) ?? mayOffer(exchange, action, item)))
   return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
     const reason = explainNow(family, operation as Operation<Members>, item, error => {
       request.log.error({ err: error, action: operation.action }, 'allowed failed for what is offered')
@@ -41,12 +40,12 @@ export async function findOffers (
 export async function mayOffer (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   action: string,
-  item?: Stored,
-  caller: Caller = mount.caller(request)
+  item?: Stored
 ): Promise<boolean> {
+  if (!mount.isGuarded) return true
   const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
   // Where `authorize` fails, it is offered: what is sent is judged again, with its parameters.
-  return !mount.isGuarded || await isGranted(request, caller, intent, item === undefined ? [] : [item], true)
+  return await isGranted(request, mount.caller(request), intent, item === undefined ? [] : [item], true)
 }
 
 /** Whether the caller may do this with these items. @param otherwise the answer where `authorize` itself fails */
