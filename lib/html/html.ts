@@ -3,15 +3,14 @@ import type { TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import type { Members } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import type { Crumb, Link, PageAffordances, Site } from '../representations/affordances.js'
+import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
-import { nameForm } from './form.js'
+import { nameForm, renderProblem } from './form.js'
 import { describeResult, renderConfirmation, renderItem } from './item.js'
 import { renderHome, renderList } from './list.js'
 import type { Content } from './markup.js'
 import { Markup, markup, renderBadge, renderLink, shorten } from './markup.js'
-import { renderProblem } from './refusal.js'
-import { script, style } from './style.js'
+import { problemStyle, script, style } from './style.js'
 import type { Texts } from './texts.js'
 import { english } from './texts.js'
 
@@ -25,76 +24,58 @@ import { english } from './texts.js'
  */
 export function html (options: HtmlOptions = {}): Representation {
   checkOptions(options)
+  const replaced = Object.entries(options.texts ?? {}).filter(([, text]) => text !== undefined)
+  const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
   // Browsers read every line end as a line feed, and hash what they read.
-  const css = (style + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  const texts = replaceTexts(options.texts)
-  const renderPage = makeLayout(options, texts, css, script)
+  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
+  // A problem is small, and so is its page.
+  const styles = { whole: finish(problemStyle + style), problem: finish(problemStyle) }
+  const renderPage = makeLayout(options, texts, styles)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(css, script), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': makePolicy(styles), 'referrer-policy': 'same-origin' },
     one: async view => {
-      if (view.home !== undefined) {
-        const { home } = view
+      const { home } = view
+      if (home !== undefined) {
         return renderPage({ heading: texts.home, content: renderHome(texts, home), site: home.site })
       }
       const affordances = await view.affordances?.()
       const title = makeHeading(texts, view.name, view.document, affordances?.title)
-      return renderPage(affordances?.confirm === undefined
-        ? {
-            heading: title,
-            state: affordances?.state,
-            message: affordances && describeResult(texts, affordances),
-            content: await renderItem(texts, view, affordances),
-            site: affordances?.site,
-            trail: affordances?.trail,
-            others: affordances?.others
-          }
-        : {
-            heading: texts.ask(nameForm(texts, affordances.confirm.form)),
-            content: renderConfirmation(texts, title, affordances.confirm),
-            site: affordances.site,
-            trail: affordances.trail
-          })
+      if (affordances?.confirm === undefined) {
+        return renderPage({ heading: title, content: await renderItem(texts, view, affordances), ...affordances })
+      }
+      const { site, trail, confirm } = affordances
+      const content = renderConfirmation(texts, title, confirm)
+      return renderPage({ heading: texts.ask(nameForm(texts, confirm.form)), content, site, trail })
     },
     page: async view => {
       const affordances = await view.affordances?.()
-      const around = affordances ?? await view.around?.()
-      return renderPage({
-        ...nameList(texts, view.name, affordances),
-        message: affordances && describeResult(texts, affordances),
-        content: await renderList(texts, view, affordances),
-        site: around?.site,
-        trail: around?.trail,
-        others: affordances?.others
-      })
+      // A log, or a part of it, belongs to an item.
+      const item = affordances?.timeline && affordances.trail.at(-1)
+      const short = item !== undefined && view.name === 'commands' ? texts.log : texts.label(view.name)
+      const heading = item === undefined ? short : texts.partOf(short, item.name)
+      const content = await renderList(texts, view, affordances)
+      return renderPage({ heading, short, content, ...affordances ?? await view.around?.() })
     },
     problem: view => renderPage({
       heading: String(view.document.title),
       content: renderProblem(texts, view),
-      trail: view.onward
+      trail: view.onward,
+      isProblem: true
     })
   }
 }
 
-function makePolicy (css: string, script: string): string {
-  const hash = (text: string) => createHash('sha256').update(text).digest('base64')
-  return `default-src 'none'; style-src 'sha256-${hash(css)}'; script-src 'sha256-${hash(script)}'; ` +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}
+/** The CSS of problem pages, and that of all others. */
+type Styles = Readonly<Record<'whole' | 'problem', string>>
 
-// A log, or a part of it, belongs to an item.
-function nameList (
-  texts: Texts,
-  name: string,
-  affordances: PageAffordances | undefined
-): { readonly heading: string, readonly short?: string } {
-  const item = affordances?.timeline && affordances.trail.at(-1)
-  if (item === undefined) return { heading: texts.label(name) }
-  const short = name === 'commands' ? texts.log : texts.label(name)
-  return { heading: texts.partOf(short, item.name), short }
+function makePolicy ({ whole, problem }: Styles): string {
+  const [main, small, code] = [whole, problem, script].map(text => createHash('sha256').update(text).digest('base64'))
+  return `default-src 'none'; style-src 'sha256-${main}' 'sha256-${small}'; script-src 'sha256-${code}'; ` +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
 function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
@@ -130,99 +111,73 @@ function checkOptions (options: HtmlOptions): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }
 
-/** The texts, with those of a host in place of ours. */
-function replaceTexts (own: Partial<Texts> = {}): Texts {
-  return { ...english, ...Object.fromEntries(Object.entries(own).filter(([, text]) => text !== undefined)) }
-}
-
-interface PageParts {
+/** What a page is made of. */
+interface PageParts
+  extends Partial<Pick<ItemAffordances, 'site' | 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
   readonly heading: string
   /** A shorter heading for the trail, which shows already what the page belongs to. */
-  readonly short?: string | undefined
-  /** The state of what it is about. */
-  readonly state?: string | undefined
-  /** What has just happened, for the title. */
-  readonly message?: string | undefined
+  readonly short?: string
   readonly content: Content
-  /** Where it leads besides. */
-  readonly site?: Site | undefined
-  /** What the page belongs to. */
-  readonly trail?: readonly Crumb[] | undefined
-  /** The same in other representations. */
-  readonly others?: readonly Link[] | undefined
+  /** It has less style, and no script. */
+  readonly isProblem?: boolean
 }
 
 /** Makes the function that puts content into a whole page. */
-function makeLayout (
-  options: HtmlOptions,
-  texts: Texts,
-  css: string,
-  script: string
-): (parts: PageParts) => string {
+function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Styles): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
-  const [style, code] = [new Markup(css), new Markup(script)]
   return parts => {
-    const { heading, short = heading, state, message, content, site = noSite, trail = [], others = [] } = parts
+    const { heading, short = heading, state, content, site = noSite, trail = [], others = [], isProblem } = parts
     const { home = site.home } = options
+    const top: Crumb[] = site.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
     const beginning = shorten(heading, maxTitle)
+    const message = describeResult(texts, parts)
     const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
     const page = markup`<html lang="${texts.lang}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${pageTitle}</title>
-<style>${style}</style>
+<style>${new Markup(isProblem === true ? problem : whole)}</style>
 </head>
 <body>
 <header><strong>${renderLink(home, title)}</strong>
 ${renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
-${renderTrail(texts, addHome(site, trail), short)}
+${renderTrail(texts, [...top, ...trail], short)}
 <main>
 <h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(texts, state)}`}</h1>
 ${content}
 </main>
-${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(renderOther)}</footer>
-`}<script>${code}</script>
-</body>
+${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(({ href, title }, index) =>
+  markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</footer>
+`}${isProblem !== true && markup`<script>${code}</script>
+`}</body>
 </html>`
     return `<!DOCTYPE html>\n${page.text}\n`
   }
 }
 
+const code = new Markup(script)
 const noSite: Site = { families: [] }
 
 // Of a title, the beginning is enough.
 const maxTitle = 60
 
-function renderFamilies (texts: Texts, { families }: Site): Markup | undefined {
-  if (families.length === 0) return undefined
-  return markup`<nav class="families" aria-label="${texts.families}"><ul>
+function renderFamilies (texts: Texts, { families }: Site): Content {
+  return families.length > 0 && markup`<nav class="families" aria-label="${texts.families}"><ul>
 ${families.map(({ name, version, href, isCurrent }) => markup`<li><a href="${href}"${
   isCurrent && markup` aria-current="true"`}>${texts.family(texts.label(name), version)}</a></li>
 `)}</ul></nav>`
 }
 
-// The home is above everything that belongs to something.
-function addHome ({ home }: Site, trail: readonly Crumb[]): readonly Crumb[] {
-  if (home === undefined || trail[0]?.kind === 'home') return trail
-  return [{ kind: 'home', href: home, name: '' }, ...trail]
-}
-
-function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Markup | undefined {
-  if (trail.length === 0) return undefined
-  return markup`<nav class="trail" aria-label="${texts.trail}"><ol>
+function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Content {
+  return trail.length > 0 && markup`<nav class="trail" aria-label="${texts.trail}"><ol>
 ${trail.map(crumb => markup`<li><a href="${crumb.href}"><bdi>${nameCrumb(texts, crumb)}</bdi></a></li>
 `)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
 }
 
 function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
-  if (kind === 'log') return texts.log
-  if (kind === 'home') return texts.home
+  if (kind === 'log' || kind === 'home') return texts[kind]
   return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
-}
-
-function renderOther ({ href, title }: Link, index: number): Markup {
-  return markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`
 }

@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
-  ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
+  Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
 } from '../representations/affordances.js'
 import type { OneView } from '../representations/representation.js'
 import { writeInTurns } from '../representations/representation.js'
-import { nameForm, renderOperation } from './form.js'
+import { formatReason, nameForm, renderOperation, renderRefusal } from './form.js'
 import type { Content, Markup } from './markup.js'
 import { markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
-import { formatReason, renderRefusal } from './refusal.js'
 import type { Texts } from './texts.js'
 
 /** Renders one resource: its members, what can be done with it now, and what was done. */
@@ -17,17 +16,17 @@ export async function renderItem (
   texts: Texts,
   { document, name: singular }: OneView,
   affordances: ItemAffordances | undefined
-): Promise<Markup> {
-  if (affordances === undefined) return markup`${renderMembers(texts, document, {})}`
+): Promise<Content> {
+  if (affordances === undefined) return renderMembers(texts, document, {})
   const { operations, unavailable, log, refused, kinds, technical, feedback, entry } = affordances
-  const isTechnical = ([name]: [string, unknown]) => technical.includes(name)
   const members = Object.entries(document).filter(([name]) => entry === undefined || !shownByEntry.includes(name))
-  const [plain, given] = [members.filter(member => !isTechnical(member)), members.filter(isTechnical)]
+  const select = (isTechnical: boolean) =>
+    Object.fromEntries(members.filter(([name]) => technical.includes(name) === isTechnical))
   return markup`${feedback && renderMessage(texts, feedback)}
 ${renderRefusal(texts, refused, operations)}
 ${entry && markup`${await renderTimeline(texts, [entry])}
 <h2>${texts.technical}</h2>`}
-${renderMembers(texts, Object.fromEntries(plain), kinds, entry?.href)}
+${renderMembers(texts, select(false), kinds, entry?.href)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
 ${operations.map(operation => renderOperation(texts, operation))}
@@ -37,10 +36,10 @@ ${renderPart(texts.unavailable, renderTerms(unavailable.map(({ name, reason, wro
 ${log && markup`<h2>${texts.log}</h2>
 ${await renderTimeline(texts, log.entries)}
 <p><a href="${log.href}">${texts.wholeLog}</a></p>`}
-${renderPart(texts.technical, renderMembers(texts, Object.fromEntries(given), kinds))}`
+${renderPart(texts.technical, renderMembers(texts, select(true), kinds))}`
 }
 
-// Better than as JSON.
+// Members that an entry shows better than as JSON.
 const shownByEntry = ['params', 'problem']
 
 // A page does not link to itself, and what is a member and a link is one thing.
@@ -68,7 +67,9 @@ export function renderConfirmation (
 ${warning !== undefined && markup`<p>${warning}</p>`}
 ${final === true && markup`<p><strong>${texts.final}</strong></p>`}
 ${renderPart(texts.whatChanges, renderChanges(texts, changes))}
-${others.map(other => renderOther(texts, other))}
+${others.map(({ singular, title, href, changes }) => markup`<h2>${texts.changesToo}</h2>
+<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
+${renderChanges(texts, changes)}`)}
 ${renderPart(texts.yourEntries, renderParams(texts, params))}
 <form method="post" action="${action}" class="confirm">
 ${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
@@ -82,12 +83,6 @@ function renderPart (heading: string, content: Content): Content {
 ${content}`
 }
 
-function renderOther (texts: Texts, { singular, title, href, changes }: ChangedItem): Markup {
-  return markup`<h2>${texts.changesToo}</h2>
-<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
-${renderChanges(texts, changes)}`
-}
-
 /** Renders entries of a log one after another: who did what, when, and what it changed. */
 export async function renderTimeline (texts: Texts, entries: readonly LogEntry[]): Promise<Markup> {
   return markup`<ol class="timeline">
@@ -98,16 +93,14 @@ function renderEntry (texts: Texts, entry: LogEntry): Markup {
   const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
   const { changes, params } = omitRepeated(entry)
   const by = principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`
+  const beside = about && texts.togetherWith(texts.item(texts.label(about.singular), about.id))
+  const item = about && markup` <bdi>${renderLink(about.href, beside)}</bdi>`
   return markup`<li class="${outcome}">
 <p class="what"><strong>${describeOutcome(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
-<p class="hint">${renderValue(texts, at, 'date-time')}${by}${about && renderAbout(texts, about)}</p>
+<p class="hint">${renderValue(texts, at, 'date-time')}${by}${item}</p>
 ${reason !== undefined && markup`<p dir="auto">${formatReason(texts, reason, wrongState)}</p>
 `}${renderChanges(texts, changes)}${renderParams(texts, params)}</li>
 `
-}
-
-function renderAbout (texts: Texts, { singular, id, href }: NonNullable<LogEntry['about']>): Markup {
-  return markup` <bdi>${renderLink(href, texts.togetherWith(texts.item(texts.label(singular), id)))}</bdi>`
 }
 
 type Described = Pick<LogEntry, 'changes' | 'params'>
@@ -120,7 +113,7 @@ function omitRepeated ({ changes, params }: Described): Described {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
     params: params.filter(param => !changes.some(({ name, to }) =>
-      to !== undefined && lastWord(name) === lastWord(param.name) && isDeepStrictEqual(to, readKept(param))))
+      to !== undefined && lastWord(name) === lastWord(param.name) && isDeepStrictEqual(to, readStored(param))))
   }
 }
 
@@ -128,8 +121,8 @@ function isKnown ({ from, to }: ShownChange): boolean {
   return from !== undefined || to !== undefined
 }
 
-// As an item keeps what was sent.
-function readKept ({ value, kind }: ShownMember): unknown {
+// As an item stores what was sent.
+function readStored ({ value, kind }: ShownMember): unknown {
   return kind === 'date-time' && typeof value === 'string' ? readDateTime(value) : value
 }
 
@@ -137,18 +130,15 @@ function lastWord (name: string): string | undefined {
   return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
 }
 
-// The entry itself has all of it.
+// The page of the entry has all of a text.
 const maxText = 1000
 
 function renderChanges (texts: Texts, changes: readonly ShownChange[]): Content {
-  return renderTerms(changes.map(change => [texts.label(change.name), renderChange(texts, change)]), 'changes')
-}
-
-function renderChange (texts: Texts, change: ShownChange): Content {
-  const { from, to, kind } = change
-  if (!isKnown(change)) return texts.changed
-  const show = (value: unknown) => renderShort(texts, value, kind, maxText)
-  return markup`<bdi class="before">${show(from)}</bdi> → <bdi>${show(to)}</bdi>`
+  return renderTerms(changes.map(change => {
+    const [from, to] = [change.from, change.to].map(value => renderShort(texts, value, change.kind, maxText))
+    const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
+    return [texts.label(change.name), isKnown(change) ? shown : texts.changed]
+  }), 'changes')
 }
 
 function renderParams (texts: Texts, params: readonly ShownMember[]): Content {
@@ -165,27 +155,23 @@ function describeOutcome (texts: Texts, feedback: Feedback): string {
   return name === 'delete' ? texts.deleted : texts.done(nameForm(texts, feedback))
 }
 
-/** The message on the page that follows. */
-function describeFeedback (texts: Texts, feedback: Feedback): string {
-  const { name, outcome, revision } = feedback
-  const done = describeOutcome(texts, feedback)
-  return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
-}
-
 /** What has just happened, for the title of a page; undefined where nothing has. */
 export function describeResult (
   texts: Texts,
   { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
 ): string | undefined {
   if (refused !== undefined) return texts.notDone
-  return feedback && describeFeedback(texts, feedback)
+  if (feedback === undefined) return undefined
+  const { name, outcome, revision } = feedback
+  const done = describeOutcome(texts, feedback)
+  return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
 }
 
-/** Renders the message. It has the focus, so that screen readers begin with it. */
+/** Renders the same as a message. It has the focus, so that screen readers begin with it. */
 export function renderMessage (texts: Texts, feedback: Feedback): Markup {
   const { revision, current = revision, log } = feedback
   return markup`<div class="message" role="status" tabindex="-1" autofocus>
-<p>${describeFeedback(texts, feedback)}${current > revision && ` ${texts.changedSince(current)}`}${
+<p>${describeResult(texts, { feedback })}${current > revision && ` ${texts.changedSince(current)}`}${
   log !== undefined && markup` <a href="${log}">${texts.logOfDeleted}</a>`}</p>
 </div>`
 }

@@ -1,15 +1,14 @@
 import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
-  ActiveFilter, Count, FormAffordance, Home, HomeFamily, Kinds, PageAffordances, ShownKind
+  ActiveFilter, Count, FormAffordance, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import type { PageView } from '../representations/representation.js'
 import { writeInTurns } from '../representations/representation.js'
-import { filterForm, nameForm, renderField, renderInputs, renderRequest } from './form.js'
+import { filterForm, nameForm, renderField, renderInputs, renderRefusal, renderRequest } from './form.js'
 import { renderMessage, renderTimeline } from './item.js'
 import type { Content, Markup } from './markup.js'
-import { formatBoolean, markup, renderBadge, renderShort } from './markup.js'
-import { renderRefusal } from './refusal.js'
+import { formatBoolean, markup, renderBadge, renderLink, renderShort } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders a page of a collection: a form for a new item, filters, rows, and the pages around it. */
@@ -18,36 +17,27 @@ export async function renderList (
   view: PageView,
   affordances: PageAffordances | undefined
 ): Promise<Markup> {
-  const { items, members: columns } = view
-  const table = { texts, caption: texts.label(view.name), items }
-  if (affordances === undefined) return await renderTable({ ...table, columns, kinds: {} })
-  const { create, filters, refused, feedback } = affordances
-  const forms = [{ name: 'filter', fields: filters }, ...(create === undefined ? [] : [create])]
-  const { total } = view.document as { total?: number }
-  const isEmpty = items.length === 0 && affordances.page === 1 && affordances.active.length === 0
+  if (affordances === undefined) return await renderTable(texts, view, {})
+  const { create, filters, refused, feedback, timeline } = affordances
+  const forms = [{ name: filterForm, fields: filters }, ...(create === undefined ? [] : [create])]
+  const isEmpty = view.items.length === 0
+  const isFirst = isEmpty && affordances.page === 1 && affordances.active.length === 0
   return markup`${feedback && renderMessage(texts, feedback)}
 ${renderRefusal(texts, refused, forms)}
 <div class="tools">
-${create && renderCreate(texts, create, view.singular, isEmpty)}
-${renderFilterForm(texts, affordances)}
+${create && renderCreate(texts, create, isFirst)}
+${filters.length > 0 && renderFilterForm(texts, affordances)}
 </div>
 ${renderChips(texts, affordances)}
-${await renderItems(table, affordances)}
-${renderPaging(texts, affordances, total)}`
-}
-
-async function renderItems (table: Omit<Table, 'kinds' | 'columns'>, affordances: PageAffordances): Promise<Markup> {
-  const { texts, items } = table
-  const { kinds, columns, timeline } = affordances
-  if (items.length === 0) return renderEmpty(table, affordances)
-  return timeline === undefined
-    ? await renderTable({ ...table, columns, kinds, affordances })
-    : await renderTimeline(texts, timeline)
+${isEmpty
+  ? renderEmpty(texts, view, affordances)
+  : timeline === undefined ? await renderTable(texts, view, affordances) : await renderTimeline(texts, timeline)}
+${renderPaging(texts, view, affordances)}`
 }
 
 // Open where there is nothing else to do, or something in it was wrong.
-function renderCreate (texts: Texts, form: FormAffordance, singular: string, isFirst: boolean): Markup {
-  const title = texts.create(texts.label(singular))
+function renderCreate (texts: Texts, form: FormAffordance, isFirst: boolean): Markup {
+  const title = texts.create(texts.label(form.singular))
   const isSent = form.fields.some(({ value, error }) => value !== undefined || error !== undefined)
   return markup`<details class="create"${(isFirst || isSent) && markup` open`}>
 <summary>${title}</summary>
@@ -61,52 +51,12 @@ ${form.request && renderRequest(texts, form.request)}
 </details>`
 }
 
-function renderEmpty (
-  { texts, caption }: Pick<Table, 'texts' | 'caption'>,
-  { page, clear, url }: PageAffordances
-): Markup {
-  const [text, href, onward] = page !== 1
-    ? [texts.emptyPage(caption), url({ page: undefined }), texts.firstPage]
-    : clear === undefined ? [texts.emptyList(caption)] : [texts.noMatches(caption), clear, texts.showAll]
-  return markup`<p class="empty">${text}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
-}
-
-function renderPaging (texts: Texts, affordances: PageAffordances, total: number | undefined): Markup {
-  const { page, prev, next, url, isCountable } = affordances
-  return markup`<nav class="pages" aria-label="${texts.pages}">
-${prev !== undefined && markup`<a rel="prev" href="${prev}">${texts.previous}</a>`}
-${page !== undefined && markup`<span>${texts.pageNumber(page)}</span>`}
-${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
-<span class="size">${total === undefined
-  ? isCountable && markup`<a href="${url({ count: 'exact' })}">${texts.count}</a>`
-  : texts.total(texts.number(total))}</span>
-<span class="size">${texts.perPage} ${affordances.pageSizes.map(size => renderSize(texts, affordances, size))}</span>
-</nav>`
-}
-
-function renderSize (texts: Texts, { pageSize, url }: PageAffordances, size: number): Markup {
-  const text = texts.number(size)
-  if (size === pageSize) return markup`<strong aria-current="true">${text}</strong> `
-  return markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${text}</a> `
-}
-
-/** Renders what narrows a list now, each with a way to do without it. */
-function renderChips (texts: Texts, { active, clear }: PageAffordances): Markup | undefined {
-  if (active.length === 0) return undefined
-  return markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
-${active.map(filter => renderChip(texts, filter))}<li><a class="clear" href="${clear}">${texts.clearFilter}</a></li>
-</ul></nav>`
-}
-
 /** Renders the fields to narrow a list by; they are sent as its query. */
-function renderFilterForm (texts: Texts, affordances: PageAffordances): Markup | undefined {
-  const { filters, kept } = affordances
-  if (filters.length === 0) return undefined
-  const action = affordances.url({}).replace(/\?.*$/s, '')
+function renderFilterForm (texts: Texts, { filters, kept, url }: PageAffordances): Markup {
   const isWrong = filters.some(({ error }) => error !== undefined)
   return markup`<details class="filter"${isWrong && markup` open`}>
 <summary>${texts.filter}</summary>
-<form method="get" action="${action}">
+<form method="get" action="${url({}).replace(/\?.*$/s, '')}">
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filters">
 ${filters.map(field => renderField(texts, field, filterForm))}
@@ -116,21 +66,21 @@ ${filters.map(field => renderField(texts, field, filterForm))}
 </details>`
 }
 
-// What is read aloud begins with what is seen.
-function renderChip (texts: Texts, filter: ActiveFilter): Markup {
-  const text = formatFilter(texts, filter)
+/** Renders the active filters, each with a link that removes it. */
+function renderChips (texts: Texts, { active, clear }: PageAffordances): Content {
+  return active.length > 0 && markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
+${active.map(filter => {
+  const condition = texts.condition(texts.label(filter.field), filter.op, formatOperand(texts, filter))
+  const text = filter.isAlternative ? texts.alternative(condition) : condition
+  // Screen readers begin with the text that is seen.
   const label = texts.removeFilter(text)
   return markup`<li><a href="${filter.href}" aria-label="${label}"><bdi>${text}</bdi> <span>×</span></a></li>
 `
+})}<li><a class="clear" href="${clear}">${texts.clearFilter}</a></li>
+</ul></nav>`
 }
 
-function formatFilter (texts: Texts, filter: ActiveFilter): string {
-  const { field, op, isAlternative } = filter
-  const text = texts.condition(texts.label(field), op, formatOperand(texts, filter))
-  return isAlternative ? texts.alternative(text) : text
-}
-
-// What is only a part of a value is shown as it was sent.
+// A part of a value is shown as it was sent.
 function formatOperand (texts: Texts, { kind, op, value }: ActiveFilter): string {
   if (op === 'regex' || op === 'has' || op === 'null') return value
   if (kind === 'boolean') return formatBoolean(texts, value === 'true')
@@ -138,87 +88,103 @@ function formatOperand (texts: Texts, { kind, op, value }: ActiveFilter): string
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? texts.date(value) : value
 }
 
-interface Table {
-  readonly texts: Texts
-  readonly caption: string
-  readonly items: readonly Members[]
-  readonly columns: readonly string[]
-  readonly kinds: Kinds
-  /** With them, columns can be sorted by and rows lead to their items. */
-  readonly affordances?: PageAffordances
+function renderEmpty (texts: Texts, { name }: PageView, { page, clear, url }: PageAffordances): Markup {
+  const plural = texts.label(name)
+  const [text, href, onward] = page !== 1
+    ? [texts.emptyPage(plural), url({ page: undefined }), texts.firstPage]
+    : clear === undefined ? [texts.emptyList(plural)] : [texts.noMatches(plural), clear, texts.showAll]
+  return markup`<p class="empty">${text}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
 }
+
+function renderPaging (texts: Texts, { document }: PageView, affordances: PageAffordances): Markup {
+  const { page, prev, next, url, isCountable, pageSize, pageSizes } = affordances
+  const { total } = document as { total?: number }
+  const sizes = pageSizes.map(size => size === pageSize
+    ? markup`<strong aria-current="true">${texts.number(size)}</strong> `
+    : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${texts.number(size)}</a> `)
+  return markup`<nav class="pages" aria-label="${texts.pages}">
+${prev !== undefined && markup`<a rel="prev" href="${prev}">${texts.previous}</a>`}
+${page !== undefined && markup`<span>${texts.pageNumber(page)}</span>`}
+${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
+<span class="size">${total === undefined
+  ? isCountable && markup`<a href="${url({ count: 'exact' })}">${texts.count}</a>`
+  : texts.total(texts.number(total))}</span>
+<span class="size">${texts.perPage} ${sizes}</span>
+</nav>`
+}
+
+/** What a table shows of its rows: with it, columns can be sorted by and rows lead to their items. */
+type Columns = Partial<PageAffordances>
 
 // So few would be far apart in the whole width.
 const fewColumns = 4
 
-// In a list the beginning is enough; all of it is on the item's own page.
-const maxText = 200
-
-async function renderTable (table: Table): Promise<Markup> {
-  const { caption, items, columns } = table
-  const rows = await writeInTurns(items, (item, index) => renderRow(table, item, index))
-  return markup`<section class="wide" aria-label="${caption}" tabindex="0">
+async function renderTable (texts: Texts, view: PageView, shown: Columns): Promise<Markup> {
+  const { columns = view.members } = shown
+  const rows = await writeInTurns(view.items, (item, index) => renderRow(texts, columns, shown, item, index))
+  return markup`<section class="wide" aria-label="${texts.label(view.name)}" tabindex="0">
 <table${columns.length <= fewColumns && markup` class="few"`}>
-<thead><tr>${columns.map(column => renderHeading(table, column))}</tr></thead>
+<thead><tr>${columns.map(column => renderHeading(texts, column, shown))}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>
 </section>`
 }
 
-// The title leads to the item; where it is not shown, the first cell does. Others lead to what they refer to.
-function renderRow ({ texts, columns, kinds, affordances }: Table, item: Members, index: number): Markup {
-  const leading = affordances !== undefined && columns.includes(affordances.title) ? affordances.title : columns[0]
-  const cells = columns.map(column => {
-    const value = item[column]
-    const isChoice = kinds[column] === 'choice' && typeof value === 'string'
-    const shown = isChoice ? renderBadge(texts, value) : renderShort(texts, value, kinds[column], maxText)
-    const href = column === leading ? affordances?.address(index) : affordances?.refer?.(index, column)
-    const content = href === undefined ? shown : renderVisibleLink(item, shown, value, href)
-    const className = chooseClass(value, kinds[column], column === leading)
-    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
-  })
-  return markup`<tr>${cells}</tr>
-`
-}
-
-// A text that is not visible cannot be clicked.
-function renderVisibleLink (item: Members, shown: Content, value: unknown, href: string): Markup {
-  const isSeen = value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
-  return markup`<a href="${href}">${isSeen || item.id === undefined ? shown : String(item.id)}</a>`
-}
-
 // The first click sorts upwards, the second downwards.
-function renderHeading ({ texts, kinds, affordances }: Table, column: string): Markup {
+function renderHeading (texts: Texts, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
   const label = texts.label(column)
-  const isNumber = kinds[column] === 'integer' || kinds[column] === 'number'
-  const className = isNumber && markup` class="number"`
-  if (affordances === undefined || !affordances.sortable.includes(column)) {
-    return markup`<th scope="col"${className}>${label}</th>`
-  }
-  const { sort } = affordances
+  const className = isNumber(kinds[column]) && markup` class="number"`
+  if (!sortable.includes(column)) return markup`<th scope="col"${className}>${label}</th>`
   const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
-  const href = affordances.url({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
+  const href = url?.({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
   const sorted = order !== undefined && markup` aria-sort="${order}"`
   const arrow = order !== undefined && (order === 'ascending' ? ' ↑' : ' ↓')
   return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
 }
 
-function chooseClass (value: unknown, kind: ShownKind | undefined, isTitle: boolean): string {
-  if (isTitle) return 'title'
-  if (kind === 'integer' || kind === 'number') return 'number'
+// In a list, the beginning of a text is enough; the page of the item has all of it.
+const maxText = 200
+
+// The title leads to the item; where it is not shown, the first cell does. Others lead to what they refer to.
+function renderRow (
+  texts: Texts,
+  columns: readonly string[],
+  { kinds = {}, title = '', address, refer }: Columns,
+  item: Members,
+  index: number
+): Markup {
+  const leading = columns.includes(title) ? title : columns[0]
+  return markup`<tr>${columns.map(column => {
+    const value = item[column]
+    const kind = kinds[column]
+    const isChoice = kind === 'choice' && typeof value === 'string'
+    const shown = isChoice ? renderBadge(texts, value) : renderShort(texts, value, kind, maxText)
+    const href = column === leading ? address?.(index) : refer?.(index, column)
+    // A text that is not visible cannot be clicked.
+    const isSeen = href === undefined || item.id === undefined || /[^\s\p{C}]/u.test(String(value ?? ''))
+    const content = renderLink(href, isSeen ? shown : String(item.id))
+    const className = column === leading ? 'title' : chooseClass(value, kind)
+    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
+  })}</tr>
+`
+}
+
+function chooseClass (value: unknown, kind: ShownKind | undefined): string {
+  if (isNumber(kind)) return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'
   // Such as an id: its beginning is enough here.
   return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : 'text'
 }
 
+function isNumber (kind: ShownKind | undefined): boolean {
+  return kind === 'integer' || kind === 'number'
+}
+
 /** Renders the families at a prefix, with what is known of how many items they have. */
 export function renderHome (texts: Texts, { families }: Home): Markup {
   return markup`<ul class="home">
-${families.map(family => renderFamily(texts, family))}</ul>`
-}
-
-function renderFamily (texts: Texts, family: HomeFamily): Markup {
+${families.map(family => {
   const { name, version, href, states = [] } = family
   const count = formatCount(texts, family)
   return markup`<li>
@@ -230,6 +196,7 @@ ${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each
 `)}</ul>
 `}</li>
 `
+})}</ul>`
 }
 
 function formatCount (texts: Texts, { total, atLeast }: Count): string | undefined {

@@ -37,7 +37,7 @@ function render (value: Content): string {
   return text
 }
 
-// What means something in HTML, and what it forbids: control characters, halves of pairs, what is no character.
+// What has a meaning in HTML, and what it forbids: control characters, halves of pairs, noncharacters.
 // eslint-disable-next-line no-control-regex
 const special = /[&<>"'\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\p{Noncharacter_Code_Point}]/gu
 
@@ -48,14 +48,18 @@ const references: Readonly<Record<string, string>> =
 export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
   if (typeof value === 'boolean') return formatBoolean(texts, value)
-  if (typeof value === 'number') return renderNumber(texts, value, kind)
   if (typeof value === 'object') return renderObject(texts, value)
+  // The script writes what is counted or measured as the reader's system does.
+  if (typeof value === 'number' && (kind === 'integer' || kind === 'number')) {
+    return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
+  }
   const text = String(value)
   if (kind === 'choice') return texts.choice(text)
   if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
-  // What was sent may be of another zone.
+  // A moment that was sent may be of another zone. It is shown to the minute; the title has it exactly.
   const moment = kind === 'date-time' ? readDateTime(text) : undefined
-  return moment === undefined ? text : renderMoment(texts, moment)
+  if (moment === undefined) return text
+  return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
 }
 
 /** The same, with no more than the beginning of a long text. */
@@ -64,18 +68,7 @@ export function renderShort (texts: Texts, value: unknown, kind: ShownKind | und
   return typeof shown === 'string' ? shorten(shown, maxLength) : shown
 }
 
-// To the minute; the title has it exactly.
-function renderMoment (texts: Texts, moment: string): Markup {
-  return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
-}
-
-// What is counted or measured, a script writes as the reader's system does.
-function renderNumber (texts: Texts, value: number, kind: ShownKind | undefined): Content {
-  if (kind !== 'integer' && kind !== 'number') return String(value)
-  return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
-}
-
-// One member after another if they are plain; what is deeper is for programs.
+// Plain members one after another; nested ones are for programs.
 function renderObject (texts: Texts, value: object): Content {
   const entries = Object.entries(value)
   if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
@@ -110,6 +103,6 @@ ${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content
 /** The beginning of a long text. */
 export function shorten (text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
-  // Of a long one, no more is taken apart than may be shown.
+  // By code points, and of a long text only as many as may be shown.
   return `${[...text.slice(0, 2 * maxLength)].slice(0, maxLength - 1).join('')}…`
 }

@@ -1,5 +1,5 @@
-/** The style of all pages: light or dark as the reader's system is; on a phone, each row of a list is a card. */
-export const style = `
+/** The style of problem pages, and of what every page has: light or dark as the reader's system is. */
+export const problemStyle = `
 :root {
   color-scheme: light dark; --ink: #1c2024; --faint: #5b6470; --line: #d5dae1; --paper: #fff;
   --panel: #f5f7f9; --accent: #0a58ca; --on-accent: #fff; --bad: #a61b2b; --bad-paper: #fdf0f1
@@ -11,6 +11,7 @@ export const style = `
   }
 }
 * { box-sizing: border-box }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
   margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; font: 1rem/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper); overflow-wrap: anywhere
@@ -20,30 +21,41 @@ header {
   border-bottom: 1px solid var(--line); padding-bottom: .5rem
 }
 a { color: var(--accent) }
-header a { text-decoration: none }
+header a, th a { text-decoration: none }
 header strong a { color: inherit }
 header > a:last-child { margin-left: auto }
-.families ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0; padding: 0; list-style: none }
-.families a[aria-current] { color: var(--ink); font-weight: 600 }
+nav ul, nav ol, .states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: 0; padding: 0; list-style: none }
 .trail { margin-top: .75rem; font-size: .875rem }
-.trail ol { display: flex; flex-wrap: wrap; margin: 0; padding: 0; list-style: none }
+.trail ol { gap: 0 }
 .trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
-a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible,
-textarea:focus-visible, summary:focus-visible, .wide:focus-visible {
-  outline: 3px solid var(--accent); outline-offset: 2px
-}
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.25rem 0 .75rem }
+.hint { color: var(--faint); font-size: .875rem; font-weight: 400; display: block }
+div.refused {
+  color: var(--bad); background: var(--bad-paper); border: 1px solid var(--bad); border-radius: .5rem;
+  padding: .75rem 1rem; margin: 1rem 0
+}
+div.refused p, div.refused ul { margin: 0 }
+div.refused p + p { margin-top: .5rem }
+div.refused ul { padding-left: 1.25rem }
+div.refused a { color: inherit }
+@media (max-width: 34rem) { header > a:last-child { margin-left: 0 } }
+@media print {
+  form, .operations, .message, nav, footer { display: none }
+  body { max-width: none; padding: 0; color: #000; background: #fff }
+}
+`
+
+/** What all other pages add to it; on a phone, each row of a list is a card. */
+export const style = `
+.families a[aria-current] { color: var(--ink); font-weight: 600 }
 h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
-h3 { font-size: 1rem; margin: 0 0 .75rem }
 dl { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .35rem 1.5rem; margin: 0 }
-dt { color: var(--faint) }
+dt, .absent { color: var(--faint) }
 dd { margin: 0; white-space: pre-wrap }
-form { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
+form, .home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
 details { margin: 1rem 0 }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
 label { display: block; font-weight: 600 }
-.hint, .absent { color: var(--faint); font-weight: 400 }
-.hint { font-size: .875rem; display: block }
 .field { margin-bottom: .75rem }
 input, select, textarea {
   width: 100%; min-height: 2.5rem; font: inherit; color: inherit; background: var(--paper);
@@ -52,62 +64,36 @@ input, select, textarea {
 textarea { min-height: 5rem }
 [aria-invalid] { border-color: var(--bad); border-width: 2px }
 .error { color: var(--bad); font-weight: 600; display: block }
-button {
+button, .tools > details > summary {
   min-height: 2.5rem; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent);
   border: 1px solid var(--accent); border-radius: .3rem; padding: .4rem 1rem; cursor: pointer
 }
 button.danger { color: var(--bad); background: transparent; border-color: var(--bad) }
-.refused {
-  color: var(--bad); background: var(--bad-paper); border: 1px solid var(--bad); border-radius: .5rem;
-  padding: .75rem 1rem; margin: 1rem 0
-}
-.refused p, .refused ul { margin: 0 }
-.refused p + p { margin-top: .5rem }
-.refused ul { padding-left: 1.25rem }
-.refused a { color: inherit }
-.refused dl { color: var(--ink) }
+div.refused dl { color: var(--ink) }
 footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
-@media (max-width: 34rem) {
-  header > a:last-child { margin-left: 0 }
-  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
-}
 .tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
 .tools > details { margin: 0 }
 .tools > details[open] { flex-basis: 100% }
-.tools > details > summary {
-  display: inline-block; list-style: none; min-height: 2.5rem; padding: .4rem 1rem; border-radius: .3rem;
-  border: 1px solid var(--faint); color: var(--ink); font-weight: 600
-}
+.tools > details > summary { display: inline-block; list-style: none }
+.tools > .filter > summary { color: var(--ink); background: none; border-color: var(--faint) }
 .tools > details > summary::-webkit-details-marker { display: none }
 .tools > details > summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
 .tools > details[open] > summary { margin-bottom: .5rem }
 .tools > details[open] > summary::after { content: "▴" }
-.tools > .create > summary { color: var(--on-accent); background: var(--accent); border-color: var(--accent) }
-.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
-.filters {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); gap: .75rem;
-  align-items: start
+.inputs, .filters, .home {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem
 }
-.filters .apply { grid-column: 1 / -1 }
-.filters .field { margin-bottom: 0 }
-.chips ul { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem; padding: 0; list-style: none }
-.chips a {
+.filters { grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); align-items: start }
+.filters .apply { grid-column: 1 / -1; margin-bottom: 0 }
+.chips ul { align-items: baseline; margin-bottom: 1rem }
+.chips a:not(.clear) {
   display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .15rem .75rem;
   color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
 }
-.chips a:hover { border-color: var(--accent) }
-.chips a.clear {
-  padding-inline: .25rem; border-color: transparent; background: none; color: var(--accent); text-decoration: underline
-}
 .chips span { color: var(--faint) }
-.home {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
-  margin: 0; padding: 0; list-style: none
-}
-.home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
-.home h2 { margin: 0 }
-.home p { margin: .25rem 0 0; color: var(--faint) }
-.states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: .75rem 0 0; padding: 0; list-style: none }
+.home { gap: 1rem; margin: 0; padding: 0; list-style: none }
+.home h2, .message p, .timeline p { margin: 0 }
+.home p { margin: .25rem 0 .75rem; color: var(--faint) }
 .states .badge { background: var(--paper); color: inherit }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
@@ -115,15 +101,13 @@ table.few { width: auto; min-width: min(100%, 32rem) }
 th, td { text-align: start; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
 th:last-child, td:last-child { padding-right: 0 }
 th { white-space: nowrap; font-size: .875rem }
-th a { color: inherit; text-decoration: none }
-th a:hover { text-decoration: underline }
+th a { color: inherit }
 th[aria-sort] a { color: var(--accent) }
 tbody tr:hover { background: var(--panel) }
-td { max-width: 22rem; overflow-wrap: anywhere }
+td { max-width: 22rem }
 td > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
-td a { text-decoration-thickness: 1px; text-underline-offset: .2em }
 td a:focus-visible { outline-offset: -3px }
 td.title { min-width: 8rem; font-weight: 600 }
 td.long { max-width: 10rem }
@@ -138,6 +122,43 @@ nav.pages {
 nav.pages .size { color: var(--faint) }
 nav.pages .size + .size { margin-left: auto }
 nav.pages strong { color: var(--ink) }
+.badge {
+  display: inline-block; font-size: .875rem; font-weight: 500; line-height: 1.4; vertical-align: middle;
+  white-space: nowrap; padding: .1rem .6rem;
+  background: var(--panel); border: 1px solid var(--line); border-radius: 1rem
+}
+.message {
+  background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;
+  padding: .75rem 1rem; margin: 1rem 0; font-weight: 600
+}
+.message:focus, .refused:focus { outline: none }
+.operation { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 .5rem; max-width: 46rem }
+.operation > summary { padding: .6rem 1rem; font-weight: 600 }
+.operation.danger > summary { color: var(--bad) }
+.operation > form { border: 0; border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem }
+.operation > form > .hint { margin: 0 0 .75rem }
+.request { margin: 1rem 0 0 }
+.request > summary { font-size: .875rem; padding: 0 }
+.curl {
+  display: block; font-size: .8125rem; white-space: pre-wrap; margin: .15rem 0 .75rem; padding: .5rem .75rem;
+  background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
+}
+.confirm { margin-top: 1.5rem }
+.confirm a { margin-left: .75rem }
+.timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
+.timeline + h2 { margin-top: 1.25rem }
+.timeline li { position: relative; padding-bottom: 1rem }
+.timeline li::before {
+  content: ""; position: absolute; left: -1.62rem; top: .45rem; width: .65rem; height: .65rem; border-radius: 50%;
+  background: var(--accent); border: 2px solid var(--paper)
+}
+.timeline .refused strong { color: var(--bad) }
+.timeline .refused::before { background: var(--bad) }
+.timeline .unchanged::before { background: var(--faint) }
+.timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
+.timeline dl + dl { margin-top: 0 }
+@media screen { .timeline dd { max-height: 6rem; overflow-y: auto } }
+.changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
   .wide { overflow-x: visible }
   .wide thead {
@@ -156,63 +177,14 @@ nav.pages strong { color: var(--ink) }
   .wide td.title { text-align: start; font-size: 1.0625rem }
   .wide td.title::before { content: none }
   nav.pages .size + .size { margin-left: 0 }
-}
-.badge {
-  display: inline-block; font-size: .875rem; font-weight: 500; line-height: 1.4; vertical-align: middle;
-  white-space: nowrap; padding: .1rem .6rem;
-  background: var(--panel); border: 1px solid var(--line); border-radius: 1rem
-}
-.message {
-  background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;
-  padding: .75rem 1rem; margin: 1rem 0; font-weight: 600
-}
-.message p { margin: 0 }
-.message:focus, .refused:focus { outline: none }
-.operation { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 .5rem; max-width: 46rem }
-.operation > summary { padding: .6rem 1rem; font-weight: 600 }
-.operation.danger > summary { color: var(--bad) }
-.operation > form { border: 0; border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem }
-.operation > form > .hint { margin: 0 0 .75rem }
-.request { margin: 1rem 0 0 }
-.request > summary { font-size: .875rem; padding: 0 }
-.curl {
-  display: block; font-size: .8125rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .15rem 0 .75rem;
-  padding: .5rem .75rem; background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
-}
-.confirm { margin-top: 1.5rem }
-.confirm a { margin-left: .75rem }
-.timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
-.timeline + h2 { margin-top: 1.25rem }
-.timeline li { position: relative; padding-bottom: 1rem }
-.timeline li::before {
-  content: ""; position: absolute; left: -1.62rem; top: .45rem; width: .65rem; height: .65rem; border-radius: 50%;
-  background: var(--accent); border: 2px solid var(--paper)
-}
-.timeline .refused { color: inherit; background: none; border: 0; padding: 0 0 1rem; margin: 0 }
-.timeline .refused p { margin: 0 }
-.timeline .refused strong { color: var(--bad) }
-.timeline .refused a { color: var(--accent) }
-.timeline .refused::before { background: var(--bad) }
-.timeline .unchanged::before { background: var(--faint) }
-.timeline p { margin: 0 }
-.timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
-.timeline dl + dl { margin-top: 0 }
-.timeline dd { max-height: 6rem; overflow-y: auto }
-.changes .before { color: var(--faint); text-decoration: line-through }
-@media (max-width: 34rem) {
+  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
   .confirm a { display: block; margin: .5rem 0 0 }
-}
-@media print {
-  form, .operations, .message, nav, footer { display: none }
-  body { max-width: none; padding: 0; color: #000; background: #fff }
-  .timeline dd { max-height: none }
 }
 `
 
 /**
- * The little that a browser does better by itself: the reader's own time and numbers, no empty parameters in an
- * address. Everything works without it. As text, since what is compiled or bundled later would no longer be what the
- * policy has the hash of.
+ * Shows moments and numbers as the reader's system does, and keeps empty parameters out of addresses. Everything works
+ * without it. It is text, so that no compiler or bundler changes it: the policy has its hash.
  */
 export const script = `
 'use strict';

@@ -2,25 +2,16 @@ import type { FieldCondition } from '../core/storage/storage.js'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-// Which only programs have to know.
+// The range of integers, which only programs have to know.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
 
-// As many digits as the number has.
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 20 })
 
-const conditions: Readonly<Record<FieldCondition['op'], (label: string, value: string) => string>> = {
-  eq: (label, value) => `${label}: ${value}`,
-  ne: (label, value) => `${label} is not ${value}`,
-  gt: (label, value) => `${label} above ${value}`,
-  gte: (label, value) => `${label} from ${value}`,
-  lt: (label, value) => `${label} below ${value}`,
-  lte: (label, value) => `${label} to ${value}`,
-  regex: (label, value) => `${label} matches ${value}`,
-  has: (label, value) => `${label} has ${value}`,
-  null: (label, value) => value === 'true' ? `${label} is missing` : `${label} is there`
+const relations: Readonly<Record<Exclude<FieldCondition['op'], 'null'>, string>> = {
+  eq: ':', ne: ' is not', gt: ' above', gte: ' from', lt: ' below', lte: ' to', regex: ' matches', has: ' has'
 }
 
-// inProgress, in_progress; what has other letters, or hyphens, is written as it is meant.
+// inProgress, in_progress; a word with other letters, or hyphens, is shown as it is.
 const isIdentifier = /^[a-z]+(_[a-z]+|[A-Z][a-z]+)+$/
 
 /** The words of pages. Functions are given names as labels, and operations as the text of their buttons. */
@@ -29,7 +20,6 @@ export const english = {
   lang: 'en',
 
   // Names and values.
-
   /** A field, an operation or a family as people read it: createdAt -> Created at. */
   label,
   /** `2026-03-31` */
@@ -45,7 +35,6 @@ export const english = {
   absent: 'none',
 
   // Around every page.
-
   /** The title of a page in the browser. */
   pageTitle: (heading: string, application: string): string => `${heading} - ${application}`,
   /** The name of the application where the host gives none. */
@@ -64,12 +53,13 @@ export const english = {
   otherFormats: 'This as ',
 
   // Lists.
-
   filter: 'Filter',
   applyFilter: 'Apply',
   /** What the active filters are called together, one of them, and one that is an alternative. */
   activeFilters: 'Filters',
-  condition: (label: string, op: FieldCondition['op'], value: string): string => conditions[op](label, value),
+  condition: (label: string, op: FieldCondition['op'], value: string): string => op === 'null'
+    ? `${label} is ${value === 'true' ? 'missing' : 'there'}`
+    : `${label}${relations[op]} ${value}`,
   alternative: (condition: string): string => `or ${lowerFirst(condition)}`,
   removeFilter: (condition: string): string => `${condition} × Remove this filter`,
   clearFilter: 'Clear all',
@@ -98,7 +88,6 @@ export const english = {
   create: (singular: string): string => `New ${lowerFirst(singular)}`,
 
   // Forms.
-
   /** What a button does: Cancel, Deal -> Cancel the deal. */
   submit: (operation: string, singular: string): string =>
     operation.includes(' ') ? operation : `${operation} the ${lowerFirst(singular)}`,
@@ -110,7 +99,6 @@ export const english = {
   asRequestHint: 'This does the same as the button. The values are examples.',
 
   // Items.
-
   item: (singular: string, title: string | undefined): string =>
     title === undefined ? singular : `${singular} ${title}`,
   /** The headings of the operations that are allowed now, and of those that are not. */
@@ -119,8 +107,7 @@ export const english = {
   /** The heading of the members that the service gives. */
   technical: 'Details',
 
-  // What was done: the message on the page that follows.
-
+  // The message on the page after a form was sent.
   created: 'Created.',
   deleted: 'Deleted.',
   done: (operation: string): string => `Done: ${lowerFirst(operation)}.`,
@@ -129,8 +116,7 @@ export const english = {
   /** Where the item was changed again since. */
   changedSince: (revision: number): string => `It has been changed since, and is at revision ${revision}.`,
 
-  // What is asked before.
-
+  // The question before a dangerous operation.
   ask: (operation: string): string => `${operation}?`,
   final: 'This cannot be undone.',
   leave: 'No, leave it as it is',
@@ -141,7 +127,6 @@ export const english = {
   willBeGone: (singular: string): string => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
 
   // The log.
-
   log: 'Log',
   /** A log, or a part of it such as its holds, and the item that it belongs to. */
   partOf: (part: string, item: string): string => `${part} of ${item}`,
@@ -154,8 +139,7 @@ export const english = {
   /** For a member whose values were too long to be kept. */
   changed: 'changed',
 
-  // What was refused. The detail is the problem's, as in every representation.
-
+  // Refusals. The detail is the problem's, as in every representation.
   status: (status: number): string => `Status ${status}`,
   /** In the title of a page whose form was refused. */
   notDone: 'Not done.',

@@ -39,11 +39,7 @@ export interface Count {
 }
 
 /** A family as the home shows it. */
-export interface HomeFamily extends Count {
-  readonly name: string
-  readonly version?: string | undefined
-  /** Its list. */
-  readonly href: string
+export interface HomeFamily extends Count, Omit<SiteFamily, 'isCurrent'> {
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
 }
 
@@ -56,19 +52,26 @@ export interface Home {
 /** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, ShownKind>>
 
-/** What people can do with an item. */
-export interface ItemAffordances {
+/** What every page has, of an item or of a list. */
+interface Affordances {
   readonly site: Site
   readonly kinds: Kinds
-  /** The member by which people know the item. */
+  /** The member by which people know an item; in a list, it leads to the item. */
   readonly title: string
-  /** What the item belongs to. */
+  /** What the page belongs to. */
   readonly trail: readonly Crumb[]
   /** The same in other representations. */
   readonly others: readonly Link[]
+  readonly refused?: Refusal | undefined
+  /** What was just done. */
+  readonly feedback?: Feedback | undefined
+}
+
+/** What people can do with an item. */
+export interface ItemAffordances extends Affordances {
   /** The state in a word. */
   readonly state?: string | undefined
-  /** Members that the service itself gives, which matter to few people. */
+  /** Members that the service sets, which matter to few people. */
   readonly technical: readonly string[]
   /** The operations that are allowed now, and the deletion. */
   readonly operations: readonly FormAffordance[]
@@ -78,25 +81,12 @@ export interface ItemAffordances {
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
   /** Where it is itself an entry of a log: the same for people. */
   readonly entry?: LogEntry | undefined
-  readonly refused?: Refusal | undefined
-  /** What was just done. */
-  readonly feedback?: Feedback | undefined
-  /** A question, which is shown instead of everything else. */
   readonly confirm?: Confirmation | undefined
 }
 
 /** What people can do with a page. */
-export interface PageAffordances {
-  readonly site: Site
-  readonly kinds: Kinds
-  /** The members that its rows show. */
+export interface PageAffordances extends Affordances {
   readonly columns: readonly string[]
-  /** The member that leads to the item. */
-  readonly title: string
-  /** What the page belongs to. */
-  readonly trail: readonly Crumb[]
-  /** The same, or all of it, in other representations. */
-  readonly others: readonly Link[]
   /** Its number; undefined where it is read from a cursor. */
   readonly page?: number | undefined
   /** The pages around it, as in the links of JSON. */
@@ -107,31 +97,28 @@ export interface PageAffordances {
   readonly pageSizes: readonly number[]
   /** Whether the page can have a total (`count=exact`). */
   readonly isCountable: boolean
-  /** Fields to filter by. */
   readonly filters: readonly FormField[]
   /** The active filters, and the list without any of them. */
   readonly active: readonly ActiveFilter[]
   readonly clear?: string | undefined
   /** Parameters that stay when other filters are chosen. */
-  readonly kept: readonly (readonly [name: string, value: string])[]
-  /** Members to sort by. */
+  readonly kept: Entries
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
-  readonly refused?: Refusal | undefined
-  /** What was just done. */
-  readonly feedback?: Feedback | undefined
   /** The items as entries of a log, where they are such. */
   readonly timeline?: readonly LogEntry[] | undefined
   /** The page with other values of some parameters; undefined takes one away. */
   url (changes: Readonly<Record<string, string | undefined>>): string
-  /** The address of the item in this row. */
+  /** The address of the item in a row, and of the item that a member of it refers to, if it does. */
   address (index: number): string
-  /** The address of the item that a member of it refers to; undefined where it refers to none. */
   readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
-/** A filter of a list as it is used. */
+/** Names, each with its text. */
+type Entries = readonly (readonly [name: string, value: string])[]
+
+/** An active filter of a list; `href` is the list without it. */
 export interface ActiveFilter {
   readonly field: string
   readonly kind: ShownKind
@@ -140,7 +127,6 @@ export interface ActiveFilter {
   readonly value: string
   /** Whether it need not hold where another one does. */
   readonly isAlternative: boolean
-  /** The list without it. */
   readonly href: string
 }
 
@@ -150,22 +136,19 @@ export interface Refusal {
   /** The same, where it was for the state alone. */
   readonly wrongState?: WrongState | undefined
   /** What was entered, if the form it was entered in is no longer on the page. */
-  readonly entered: readonly (readonly [name: string, value: string])[]
+  readonly entered: Entries
 }
 
 /** A form that POSTs what a person enters. */
 export interface FormAffordance {
   /** Of the operation, `create` or `delete`. */
   readonly name: string
-  /** The singular of the family. */
   readonly singular: string
   /** Its summary in the definition. */
   readonly title?: string | undefined
-  /** Whether the person is asked first. */
+  /** Whether the person is asked first; if `final`, with the warning that it cannot be undone. */
   readonly danger?: boolean | undefined
-  /** Whether the person is asked first, and warned that it cannot be undone. */
   readonly final?: boolean | undefined
-  /** Whether this is what was refused. */
   readonly isRefused: boolean
   /** The same as a request of a program. */
   readonly request?: SampleRequest | undefined
@@ -194,7 +177,6 @@ export interface FormField {
   readonly value?: string | undefined
   /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
   readonly was?: string | undefined
-  /** What was wrong with it. */
   readonly error?: string | undefined
 }
 
@@ -209,9 +191,7 @@ export interface ShownMember {
 }
 
 /** A member before and after a change; neither, where they were too long to be kept. */
-export interface ShownChange {
-  readonly name: string
-  readonly kind?: ShownKind | undefined
+export interface ShownChange extends Omit<ShownMember, 'value'> {
   readonly from?: unknown
   readonly to?: unknown
 }
@@ -229,12 +209,11 @@ export interface WrongState {
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
   readonly name: string
-  /** Of the item. */
   readonly singular: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** That of the item after it. */
   readonly revision: number
-  /** That of the item now, where it is there. */
+  /** That of the item now, if it exists. */
   readonly current?: number | undefined
   /** The log of the item, where it was deleted. */
   readonly log?: string | undefined
@@ -242,7 +221,6 @@ export interface Feedback {
 
 /** An entry of the log, for people. */
 export interface LogEntry extends Feedback {
-  /** Where it is. */
   readonly href: string
   readonly at: string
   readonly principal?: string | undefined
@@ -259,16 +237,13 @@ export interface LogEntry extends Feedback {
 /** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
-  /** What it is called. */
   readonly title: string
-  /** Where it is, as far as that is known. */
   readonly href?: string | undefined
   readonly changes: readonly ShownChange[]
 }
 
-/** A question before something is done. */
+/** A question before something is done, which is shown instead of everything else. */
 export interface Confirmation {
-  /** The form that does it. */
   readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
   /** Where the item is. */
   readonly item: string
@@ -277,16 +252,12 @@ export interface Confirmation {
   /** The others that change with it, as far as the caller may read them. */
   readonly others: readonly ChangedItem[]
   /** What is sent along, field by field. */
-  readonly entered: readonly (readonly [name: string, value: string])[]
+  readonly entered: Entries
 }
 
 /** An operation that cannot be done now, and why not. */
-export interface UnavailableOperation {
-  readonly name: string
-  /** As in a problem. */
+export interface UnavailableOperation extends Pick<LogEntry, 'name' | 'wrongState'> {
   readonly reason: string
-  /** The same, where it is for the state alone. */
-  readonly wrongState?: WrongState | undefined
 }
 
 /** A request of a program that does the same as the button of a form. */

@@ -22,10 +22,7 @@ export const ndjson: Representation = {
   name: 'ndjson',
   extension: 'ndjson',
   mediaTypes: ['application/x-ndjson', 'application/ndjson'],
-  rows: {
-    head: () => '',
-    row: item => `${JSON.stringify(item)}\n`
-  }
+  rows: { head: () => '', row: item => `${JSON.stringify(item)}\n` }
 }
 
 function writeDocument (view: View): string {
@@ -41,7 +38,7 @@ export const csv: Representation = {
   extension: 'csv',
   mediaTypes: ['text/csv'],
   rows: {
-    head: members => writeLine(members),
+    head: writeLine,
     row: (item, members) => writeLine(members.map(member => toText(item[member])))
   }
 }
@@ -56,11 +53,11 @@ function toText (value: unknown): string {
   return typeof value === 'string' ? disarm(value) : String(value)
 }
 
-// Blanks and what is not seen at all, which some pass over; in one class, so that it takes linear time.
+// Blanks and invisible characters, which some spreadsheets skip; in one class, so that it takes linear time.
 const unseen = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
 const formula = '[=+\\-@＝＋－＠]'
 const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
-// Where cells are parted otherwise than here, and a quote inside of a cell counts as nothing.
+// For spreadsheets that separate cells by other characters, and ignore a quote inside of a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
 /** A spreadsheet would run text that begins like a formula; the apostrophe makes it text again. */
@@ -113,7 +110,7 @@ function wrap (name: string, content: string): string {
 
 // A member of a nested value can have any name.
 function writeName (name: string): string {
-  return /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escapeAttribute(name)}"`
+  return /^[A-Za-z_][\w.-]*$/.test(name) ? name : `member name="${escape(name, /[&<>"\r\n\t]/g)}"`
 }
 
 const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
@@ -121,7 +118,7 @@ const nil = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true
 function writeContent (value: unknown, entry: string): string {
   if (value === undefined) return ''
   if (Array.isArray(value)) return value.map(each => writeElement(entry, each, 'item')).join('')
-  return typeof value === 'object' ? writeMembers(value as Members, entry) : escapeText(String(value))
+  return typeof value === 'object' ? writeMembers(value as Members, entry) : escape(String(value))
 }
 
 function writeMembers (members: Members, entry: string): string {
@@ -131,12 +128,7 @@ function writeMembers (members: Members, entry: string): string {
 const references: Record<string, string> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
 
-// A bare carriage return would be read as a line feed.
-function escapeText (text: string): string {
-  return replaceUnsupported(text).replace(/[&<>"\r]/g, character => references[character] as string)
-}
-
-// In an attribute, line feeds and tabs would be read as spaces.
-function escapeAttribute (text: string): string {
-  return replaceUnsupported(text).replace(/[&<>"\r\n\t]/g, character => references[character] as string)
+// A bare carriage return would be read as a line feed; in an attribute, line feeds and tabs as spaces.
+function escape (text: string, special = /[&<>"\r]/g): string {
+  return replaceUnsupported(text).replace(special, character => references[character] as string)
 }

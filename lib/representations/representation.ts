@@ -1,7 +1,6 @@
-import type { Field } from '../core/storage/storage.js'
 import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
-import type { Crumb, Home, ItemAffordances, Kinds, PageAffordances, ShownKind, WrongState } from './affordances.js'
+import type { Crumb, Home, ItemAffordances, PageAffordances, WrongState } from './affordances.js'
 
 /** One resource or one problem, or a page of resources, about to be shown. */
 export type View = OneView | PageView | ProblemView
@@ -43,7 +42,7 @@ export interface ProblemView {
   readonly document: Members
   /** The same, where it is for the state alone. */
   readonly wrongState?: WrongState | undefined
-  /** The log of what is not there any more. */
+  /** The log of an item that was deleted. */
   readonly log?: string | undefined
   /** Where people can go from here. */
   readonly onward: readonly Crumb[]
@@ -92,18 +91,7 @@ export function canShow (representation: Representation, kind: View['kind']): bo
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** What kinds of values the members have. */
-export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
-}
-
-/** What kind of value a field has, for people. An id is what it is called, and no number. */
-export function showKind ({ name, kind, values }: Pick<Field, 'name' | 'kind' | 'values'>): ShownKind {
-  if (values !== undefined) return 'choice'
-  return name === 'id' ? 'string' : kind
-}
-
-/** Writes one after the other, and lets other requests go on from time to time: what people enter can be long. */
+/** Writes items one by one, and lets other requests run in between: what people enter can be long. */
 export async function writeInTurns<Item, Written> (
   items: readonly Item[],
   write: (item: Item, index: number) => Written

@@ -70,9 +70,7 @@ t.test('a body of which all is wrong is refused in few words, wherever it is sen
     }
     for (const accept of ['text/html', 'application/xml']) {
       const headers = { 'content-type': json, accept }
-      const answer = await app.inject({ method: 'POST', url: home, payload, headers })
-      // Every page has the same style and script.
-      const body = answer.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
+      const { body } = await app.inject({ method: 'POST', url: home, payload, headers })
       t.ok(body.length < small, `${name}: ${accept}, ${body.length} bytes`)
     }
   }

@@ -238,7 +238,8 @@ t.test('words of an enumeration can be said otherwise, wherever they stand', asy
       [`/jobs/${id}`, badge('in_progress'), `<dd dir="auto">${said(prefix, 'in_progress')}</dd>`, option('onHold'),
         `<bdi class="before">${said(prefix, 'onHold')}</bdi> → <bdi>${said(prefix, 'in_progress')}</bdi>`],
       ['/jobs?status=onHold', `<bdi>Status: ${said(prefix, 'onHold')}</bdi>`, option('e-mail')],
-      ['/jobs', badge('EUR-1'), badge('e-mail'), badge('in_progress')]
+      ['/jobs', badge('EUR-1'), badge('e-mail'), badge('in_progress')],
+      ['/', badge('onHold')]
     ] as const) {
       const body = await see(app, prefix + url)
       for (const part of parts) t.ok(body.includes(part), `${prefix}${url}: ${part}`)

@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
+import type { Family } from '../../core/family/family.js'
 import { declaresNull, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import type { Flaw, Problem } from '../../core/problems.js'
@@ -62,7 +63,7 @@ function makeField (
     minimum,
     maxLength,
     values: isListed ? values : [...values, was],
-    // What is left empty is null, where that can be.
+    // A field that is left empty is null, where it may be.
     required: was === undefined ? !optional && !nullable : was !== '' && !takesEmpty && !declaresNull(schema),
     value: sent?.entered.get(name) ?? was,
     was,
@@ -77,11 +78,11 @@ export function isText ({ kind }: Field): boolean {
 
 /** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
-  return fields.flatMap(field => listFilterInputs(field).map(({ name, bound }) => ({
+  return fields.filter(isText).flatMap(field => listFilterInputs(field).map(([name, bound]) => ({
     name,
     label: field.name,
     bound,
-    // A moment is asked for by its day.
+    // A moment is filtered by its day.
     kind: field.kind === 'date-time' ? 'date' : field.kind,
     required: false,
     values: field.values,
@@ -90,13 +91,12 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
   })))
 }
 
-function listFilterInputs (field: Field): Pick<FormField, 'name' | 'bound'>[] {
+function listFilterInputs (field: Field): (readonly [name: string, bound?: FormField['bound']])[] {
   const { name, kind } = field
-  if (kind === 'json') return []
-  if (!isOrdered(field)) return [{ name }]
-  // No one knows a part of an id by heart.
-  if (kind === 'string') return name === 'id' ? [] : [{ name: `${name}.has`, bound: 'has' }]
-  return [{ name: `min-${name}`, bound: 'from' }, { name: `max-${name}`, bound: 'to' }]
+  if (!isOrdered(field)) return [[name]]
+  // People do not know a part of an id by heart.
+  if (kind === 'string') return name === 'id' ? [] : [[`${name}.has`, 'has']]
+  return [[`min-${name}`, 'from'], [`max-${name}`, 'to']]
 }
 
 function findError (sent: Entered | undefined, name: string): string | undefined {
@@ -106,23 +106,16 @@ function findError (sent: Entered | undefined, name: string): string | undefined
   return error?.startsWith(`${name} `) === true ? error.slice(name.length + 1) : error
 }
 
-/** Why a form was refused. @param forms those of the page; undefined where the one that was sent is always there */
-export function explainRefusal (
-  { family }: Mount,
-  refused: RefusedForm | undefined,
-  forms?: readonly FormAffordance[]
-): Refusal | undefined {
-  if (refused === undefined) return undefined
-  const { action, problem, entered } = refused
-  const isThere = forms === undefined || forms.some(form => form.action === action)
+/** Why a form was refused. @param isShown whether the page still has the form, with what was entered */
+export function explainRefusal (family: Family, { problem, entered }: RefusedForm, isShown: boolean): Refusal {
   return {
     problem: problem.document(),
     wrongState: readWrongState(family, problem.code, problem.message, problem.members),
-    entered: isThere ? [] : [...entered]
+    entered: isShown ? [] : [...entered]
   }
 }
 
-// No one copies more than this from a page.
+// Longer requests are not for copying from a page.
 const maxSample = 5000
 
 /**
@@ -132,26 +125,16 @@ const maxSample = 5000
 export function makeSampleRequest (
   { preconditions }: Mount,
   { method, href: url }: OperationAddress,
-  params: Params,
-  item: Stored | undefined
+  { schema, fields, isPartial, read }: Params,
+  item?: Stored
 ): SampleRequest | undefined {
-  const read = params.read(listSampleMembers(params, item))
-  if ('flaws' in read || measureAll([read.params]) > maxSample) return undefined
+  const isSent = isPartial ? isText : ({ optional }: Field) => !optional
+  const sample = read(Object.fromEntries(fields.filter(isSent).map(({ name }) =>
+    [name, isPartial ? item?.[name] : makeExample(schema.properties[name] as TSchema)])))
+  if ('flaws' in sample || measureAll([sample.params]) > maxSample) return undefined
   const headers: Record<string, string> = {}
-  const hasBody = Object.keys(read.params).length > 0
+  const hasBody = Object.keys(sample.params).length > 0
   if (hasBody) headers['content-type'] = 'application/json'
   if (item !== undefined && preconditions === 'required') headers['if-match'] = `"${item.revision}"`
-  return { method, url, headers, body: hasBody ? read.params : undefined }
-}
-
-function listSampleMembers ({ schema, fields, isPartial }: Params, item: Members | undefined): Members {
-  const members: Record<string, unknown> = {}
-  for (const field of fields) {
-    const { name, optional } = field
-    const value = isPartial
-      ? isText(field) ? item?.[name] : undefined
-      : optional ? undefined : makeExample(schema.properties[name] as TSchema)
-    if (value !== undefined) members[name] = value
-  }
-  return members
+  return { method, url, headers, body: hasBody ? sample.params : undefined }
 }

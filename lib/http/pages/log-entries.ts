@@ -1,16 +1,15 @@
 import type { Family } from '../../core/family/family.js'
-import type { Changes, Params } from '../../core/family/params.js'
+import type { Changes } from '../../core/family/params.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import type { InState } from '../../core/service/refusal.js'
-import { explainInState, explainState, readState } from '../../core/service/refusal.js'
+import { explainInState } from '../../core/service/refusal.js'
 import type { Field, Order, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type {
-  Feedback, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
+  Feedback, Kinds, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
-import { showKind } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
 
 const shownChanges = 10
@@ -41,52 +40,46 @@ const newestFirst: Order[] = ['revision', 'createdAt', 'id'].map(field => ({ fie
 
 /** An entry of the log, for people. @param noun of the part of the log in which it is seen */
 export function showEntry (
-  exchange: Exchange,
+  { mount, request }: Exchange,
   record: CommandRecord,
   principal: string | undefined,
   noun?: string
 ): LogEntry {
-  const { mount: { family, urls }, request } = exchange
-  const { params = {}, changes = {}, createdAt, problem } = record
+  const { family, urls } = mount
+  const { action, params = {}, changes = {}, about, createdAt, problem } = record
+  const there = about && (about.family === family.name ? mount : mount.neighbours.find(about.family, mount))
   return {
     ...makeFeedback(family, record),
     href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
     at: createdAt,
     principal: record.principal,
-    about: record.about && showAbout(exchange, record.about),
-    params: showParams(family, record.action, params),
+    about: about && {
+      singular: there?.family.singular ?? about.family,
+      id: String(about.id),
+      href: there?.urls.item(request, about.id)
+    },
+    params: showParams(family, action, params),
     changes: showChanges(family, changes),
     reason: problem?.detail,
     wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
   }
 }
 
-function showAbout (
-  { mount, request }: Exchange,
-  { family, id }: NonNullable<CommandRecord['about']>
-): NonNullable<LogEntry['about']> {
-  const there = family === mount.family.name ? mount : mount.neighbours.find(family, mount)
-  return { singular: there?.family.singular ?? family, id: String(id), href: there?.urls.item(request, id) }
-}
-
 /** What was done by a command. */
-export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
-  const { lifecycle, operations, singular } = family
-  const operation = operations.get(action)?.operation
-  const own = action === lifecycle?.createAction
+export function makeFeedback (
+  { lifecycle, operations, singular }: Family,
+  { action, outcome, revision }: CommandRecord
+): Feedback {
+  const name = action === lifecycle?.createAction
     ? 'create'
-    : action === lifecycle?.deletion.operation.action ? 'delete' : undefined
-  return { name: own ?? operation?.name ?? action, singular, outcome, revision }
+    : action === lifecycle?.deletion.operation.action ? 'delete' : operations.get(action)?.operation.name ?? action
+  return { name, singular, outcome, revision }
 }
 
-/** What was sent with a command, in words. */
-export function showParams (family: Family, action: string, params: Members): ShownMember[] {
-  const fields = findParams(family, action)?.fields ?? []
-  return Object.entries(params).map(([name, value]) => ({ name, value, kind: findKind(fields, name) }))
-}
-
-function findParams ({ lifecycle, operations }: Family, action: string): Params | undefined {
-  return action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
+/** The parameters of a command. */
+export function showParams ({ lifecycle, operations }: Family, action: string, params: Members): ShownMember[] {
+  const declared = action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
+  return Object.entries(params).map(([name, value]) => ({ name, value, kind: findKind(declared?.fields ?? [], name) }))
 }
 
 export function showChanges ({ ownFields }: Family, changes: Changes): ShownChange[] {
@@ -96,6 +89,17 @@ export function showChanges ({ ownFields }: Family, changes: Changes): ShownChan
 function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
   const field = fields.find(field => field.name === name)
   return field && showKind(field)
+}
+
+/** The kind of value of a field, for people. An id is a name, and not a number. */
+export function showKind ({ name, kind, values }: Field): ShownKind {
+  if (values !== undefined) return 'choice'
+  return name === 'id' ? 'string' : kind
+}
+
+/** The kinds of values of the members. */
+export function listKinds (fields: readonly Field[]): Kinds {
+  return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
 }
 
 /** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
@@ -108,11 +112,4 @@ export function readWrongState (
   if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
   const known = members as unknown as InState
   return detail === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
-}
-
-/** The same of an operation that was not asked for yet. */
-export function findWrongState (family: Family, item: Members, name: string, reason: string): WrongState | undefined {
-  const { singular } = family
-  const state = readState(family, item)
-  return reason === explainState(name, family, state) ? { operation: name, singular, state, allowed: [] } : undefined
 }

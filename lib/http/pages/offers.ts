@@ -1,6 +1,7 @@
+import type { FastifyRequest } from 'fastify'
 import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
-import type { Caller } from '../../core/service/caller.js'
+import type { Caller, Intent } from '../../core/service/caller.js'
 import { explainNow } from '../../core/service/refusal.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
@@ -16,52 +17,53 @@ export interface Offer {
   readonly reason: string | undefined
 }
 
-/** Everything that could be done with an item, and whether its state allows it now. */
-export function listOffers ({ mount: { family }, request }: Exchange, item: Stored): Offer[] {
-  const report = (action: string) => (error: unknown) => {
-    request.log.error({ err: error, action }, 'allowed failed for what is offered')
-  }
-  const offers: Offer[] = [...family.operations.values()].map(({ operation, params }) =>
-    ({ operation, params, reason: explainNow(family, operation, item, report(operation.action)) }))
-  if (family.lifecycle !== undefined) offers.push({ ...family.lifecycle.deletion, reason: undefined })
-  return offers
-}
-
-/** Of these, what the caller may do. @param named the actions that the grant names, if it does */
-export async function keepGranted (
+/** What the caller may do with an item, if its state allows it. @param named the actions that the grant names */
+export async function findOffers (
   exchange: Exchange,
   item: Stored,
-  offers: readonly Offer[],
   named: readonly string[] | undefined
 ): Promise<Offer[]> {
-  if (named !== undefined) return offers.filter(({ operation }) => named.includes(operation.action))
-  const caller = exchange.mount.caller(exchange.request)
-  const granted = await Promise.all(offers.map(({ operation }) => mayOffer(exchange, operation.action, item, caller)))
-  return offers.filter((_, index) => granted[index])
+  const { mount: { family }, request } = exchange
+  const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
+  if (family.lifecycle !== undefined) all.push(family.lifecycle.deletion)
+  const granted = await Promise.all(all.map(({ operation: { action } }) =>
+    named?.includes(action) ?? mayOffer(exchange, action, item)))
+  return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
+    const reason = explainNow(family, operation as Operation<Members>, item, error => {
+      request.log.error({ err: error, action: operation.action }, 'allowed failed for what is offered')
+    })
+    return { operation, params, reason }
+  })
 }
 
-/**
- * Whether a page offers an action to its reader. Where `authorize` fails rather than refuses, it does: what is sent is
- * judged again, with its parameters.
- *
- * @param item undefined for a creation or a list
- */
+/** Whether a page offers an action to its reader. @param item undefined for a creation or a list */
 export async function mayOffer (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   action: string,
-  item?: Stored,
-  caller: Caller = mount.caller(request)
+  item?: Stored
 ): Promise<boolean> {
   if (!mount.isGuarded) return true
+  const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
+  // Where `authorize` fails, it is offered: what is sent is judged again, with its parameters.
+  return await isGranted(request, mount.caller(request), intent, item === undefined ? [] : [item], true)
+}
+
+/** Whether the caller may do this with these items. @param otherwise the answer where `authorize` itself fails */
+export async function isGranted (
+  request: FastifyRequest,
+  caller: Caller,
+  intent: Intent,
+  items: readonly Stored[],
+  otherwise: boolean
+): Promise<boolean> {
   try {
-    const { where = [] } =
-      await caller.authorize({ family: mount.family.name, action, id: item?.id, params: {}, tentative: true })
-    return item === undefined || where.length === 0 || matcher(where)(item)
+    const { where = [] } = await caller.authorize(intent)
+    return items.every(matcher(where))
   } catch (error) {
     const { statusCode, cause } = toProblem(error)
     if (statusCode < 500) return false
-    request.log.error({ err: cause ?? error, action }, 'authorize failed for what a page offers')
-    return true
+    request.log.error({ err: cause ?? error, action: intent.action }, 'authorize failed for what a page shows')
+    return otherwise
   }
 }
 

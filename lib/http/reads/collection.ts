@@ -18,6 +18,7 @@ import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
+import { linkList } from '../pages/site.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
 import type { Listing } from './listing.js'
@@ -199,12 +200,11 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
         isBare: true,
         afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
           grammar,
-          fields: family.fields,
           columns: family.presentation.list,
           title: family.presentation.title,
           isCountable: false,
           links,
-          trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
+          trail: [linkList(mount, exchange.request)],
           address: index => urls.item(exchange.request, items[index]?.id as Id)
         })
       }, where)

@@ -84,7 +84,7 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
         name: family.singular,
         document: chooseMembers(exchange, fields, item, expanded),
         affordances: async () => question === undefined
-          ? await affordItem(exchange, item, page ?? await loadItemPage(family, loading, item))
+          ? await affordItem(exchange, item, loading.reader, page ?? await loadItemPage(family, loading, item), refused)
           : affordConfirmation(exchange, item, question)
       }
       if (question !== undefined) return send(exchange, view)
@@ -101,16 +101,15 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
 
 async function loadItemPage (
   family: Family,
-  { reader, query: { command, refused } }: Loading<ItemQuery>,
+  { reader, query: { command } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
-  const { principal, offers } = reader
-  if (!family.writable) return { entries: [], principal, offers, refused }
+  if (!family.writable) return { entries: [] }
   const [entries, told] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, principal, offers, refused, feedback: told && makeFeedback(family, told) }
+  return { entries, feedback: told && makeFeedback(family, told) }
 }
 
 function isRefused ({ outcome }: CommandRecord): boolean {

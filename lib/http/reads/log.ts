@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
-import { CommandMembers, logFields } from '../../core/family/fields.js'
+import { CommandMembers } from '../../core/family/fields.js'
 import { notFound } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -17,9 +17,10 @@ import {
 } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
-import { affordEntry, trailToItem } from '../pages/item-affordances.js'
+import { affordEntry } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
+import { trailToItem } from '../pages/site.js'
 import type { Endpoint } from '../routes.js'
 import { locateBelowItem, readItemId } from '../urls.js'
 import { sendOne } from './item.js'
@@ -79,7 +80,6 @@ async function loadLog (
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
       grammar: mount.logGrammar,
-      fields: logFields,
       columns: members,
       title: 'id',
       isCountable: true,

@@ -10,10 +10,9 @@ import { describeResource } from '../openapi/answers.js'
 import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
-import { trailToItem } from '../pages/item-affordances.js'
 import type { Offer } from '../pages/offers.js'
-import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
-import { findSite } from '../pages/site.js'
+import { findAddress, findOffers } from '../pages/offers.js'
+import { findSite, trailToItem } from '../pages/site.js'
 import { sendText } from '../reply.js'
 import { refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -57,7 +56,7 @@ function operationsRead (mount: Mount): Read<undefined, OfferedItem> {
 
 async function sendOperations (exchange: Exchange, { item, offers: named }: OfferedItem): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
-  const offers = await keepGranted(exchange, item, listOffers(exchange, item), named)
+  const offers = await findOffers(exchange, item, named)
   const self = urls.item(request, item.id)
   const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
