@@ -279,9 +279,9 @@ function writeShared (layout: Layout, write: Write): string | undefined {
       arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
       return `"$given"."${n}"`
     },
-    inList (test) {
+    inList () {
       hasLists = true
-      return dialect.inList(test)
+      return ''
     }
   }))
   if (hasLists || arrays.length === 0) return hasLists ? undefined : one
