@@ -64,19 +64,16 @@ export function describeBatch (batches: readonly TableBatch[]): string {
  */
 export function writeBatch (batches: readonly TableBatch[]): string {
   const numbers = new Map(batches.map(({ layout }, p) => [layout.family, p]))
-  const parts = batches.map((batch, p) => writeTable(batch, p, numbers))
+  const parts: BatchParts = { given: [], refused: [], done: [], complete: ['true'] }
+  for (const [p, batch] of batches.entries()) writeTable(parts, batch, p, numbers)
+  const { given, refused, done, complete } = parts
   // What is refused is known before anything is done, but needs all that is given and locked.
-  const ctes = [
-    ...parts.flatMap(({ given }) => given),
-    `refused AS MATERIALIZED (${parts.flatMap(({ refused }) => refused).join(' UNION ALL ')})`,
-    ...parts.flatMap(({ done }) => done)
-  ]
-  const complete = ['true', ...parts.flatMap(({ complete }) => complete)].join(' AND ')
+  const ctes = [...given, `refused AS MATERIALIZED (${refused.join(' UNION ALL ')})`, ...done]
   return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused ` +
-    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete} THEN 1 ELSE 0 END)::text`
+    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete.join(' AND ')} THEN 1 ELSE 0 END)::text`
 }
 
-interface TableParts {
+interface BatchParts {
   readonly given: string[]
   readonly refused: string[]
   readonly done: string[]
@@ -85,30 +82,21 @@ interface TableParts {
 }
 
 /** @param numbers of each family in the batch */
-function writeTable (batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): TableParts {
-  const { layout, types } = batch
-  const checked = [...batch.checked]
-  const referrers = [...batch.referrers]
-  const { table } = layout
+function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): void {
+  const { given, refused, done } = parts
+  const { layout, layout: { table }, types, checked, referrers } = batch
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
-  const columns = listWritten(layout).map(({ name, kind, present }) =>
-    ({ name: quoteName(name as string), type: present?.type ?? recordTypes[kind] }))
-  const names = columns.map(({ name }) => name).join(', ')
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], ' +
-    (checked.length > 0 ? '"$r" text[], ' : '') + (referrers.length > 0 ? '"$u" text[], ' : '') +
-    columns.map(({ name, type }) => `${name} ${type}`).join(', ')
-  const references = checked.map((reference, r) =>
-    writeReference(reference, p, r, numbers.get(reference.to.family)))
-  const given = [
-    `given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`,
-    ...references.map(({ given }) => given)
-  ]
-  const refused = [
-    ...references.map(({ refused }) => refused),
-    ...referrers.map(reference => writeUse(layout, reference, p, numbers.get(reference.from.family)))
-  ]
-  const done = [`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`]
+  const columns = listWritten(layout)
+  const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+  const typed = columns.map(({ name, kind, present }) =>
+    `${quoteName(name as string)} ${present?.type ?? recordTypes[kind]}`)
+  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], "$r" text[], "$u" text[], ' +
+    typed.join(', ')
+  given.push(`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`)
+  done.push(`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`)
+  for (const reference of checked) writeReference(parts, reference, p, numbers.get(reference.to.family))
+  for (const reference of referrers) refused.push(writeUse(reference, p, numbers.get(reference.from.family)))
 
   if (types.has('replace') || types.has('delete') || types.has('require')) {
     given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
@@ -128,7 +116,7 @@ function writeTable (batch: TableBatch, p: number, numbers: ReadonlyMap<string, 
       `ON CONFLICT (${id}) DO NOTHING RETURNING 1)`)
   }
   if (types.has('replace')) {
-    const assignments = listWritten(layout).filter(({ field }) => field.name !== 'id').map(column => assign(column))
+    const assignments = columns.filter(column => column !== layout.id).map(assign)
     done.push(`replace${p} AS (UPDATE ${table} t SET ${assignments.join(', ')} ` +
       `FROM done${p} d WHERE t.${id} = d.${id} AND d."$t" = 'replace' RETURNING 1)`)
   }
@@ -137,9 +125,9 @@ function writeTable (batch: TableBatch, p: number, numbers: ReadonlyMap<string, 
       `WHERE t.${id} = d.${id} AND d."$t" = 'delete' RETURNING 1)`)
   }
   // What is required is locked, and so stays as it was found.
-  const complete = [...types].filter(type => type !== 'require').sort().map(type =>
-    `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
-  return { given, refused, done, complete }
+  for (const type of [...types].filter(type => type !== 'require').sort()) {
+    parts.complete.push(`(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
+  }
 }
 
 function assign ({ name, present }: Column): string {
@@ -156,12 +144,8 @@ const recordTypes: Record<Kind, string> = { ...dialect.types, string: 'text' }
  *
  * @param q the number of the family that is referred to, where the batch changes it too
  */
-function writeReference (
-  { column, to }: Reference,
-  p: number,
-  r: number,
-  q: number | undefined
-): { given: string, refused: string } {
+function writeReference (parts: BatchParts, { column, to }: Reference, p: number, q: number | undefined): void {
+  const referred = `referred${p}_${parts.given.length}`
   const isChecked = `${quoteText(column.name as string)} = ANY (g."$r")`
   const value = `CASE WHEN ${isChecked} THEN ${cast('g', column, to.id)} END`
   const changes = (type: string): string =>
@@ -169,20 +153,18 @@ function writeReference (
   const isMissing = q === undefined
     ? 'l.id IS NULL'
     : `(l.id IS NULL AND NOT EXISTS ${changes('insert')} OR EXISTS ${changes('delete')})`
-  return {
-    given: `referred${p}_${r} AS MATERIALIZED (SELECT ${to.id.equated} AS id FROM ${to.table} ` +
-      `WHERE ${to.id.equated} = ANY (ARRAY(SELECT ${value} FROM given${p} g WHERE ${isChecked})) ` +
-      `ORDER BY ${to.id.equated} FOR KEY SHARE)`,
-    refused: `SELECT g."$n", g."$c", ${quoteText(column.field.name)}::text AS broken ` +
-      `FROM given${p} g LEFT JOIN referred${p}_${r} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`
-  }
+  parts.given.push(`${referred} AS MATERIALIZED (SELECT ${to.id.equated} AS id FROM ${to.table} ` +
+    `WHERE ${to.id.equated} = ANY (ARRAY(SELECT ${value} FROM given${p} g WHERE ${isChecked})) ` +
+    `ORDER BY ${to.id.equated} FOR KEY SHARE)`)
+  parts.refused.push(`SELECT g."$n", g."$c", ${quoteText(column.field.name)}::text AS broken ` +
+    `FROM given${p} g LEFT JOIN ${referred} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`)
 }
 
 /** What refers to an item that is deleted, but for what the same commit deletes, or lets refer to something else. */
-function writeUse (layout: Layout, reference: Reference, p: number, q: number | undefined): string {
-  const { from, column } = reference
+function writeUse (reference: Reference, p: number, q: number | undefined): string {
+  const { from, column, to } = reference
   const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
-  const id = `CASE WHEN ${isChecked} THEN ${cast('g', layout.id, column)} END`
+  const id = `CASE WHEN ${isChecked} THEN ${cast('g', to.id, column)} END`
   const name = column.name as string
   const begins = column.isPrefixIndexed ? `${takeBeginning('t.value')} = ${takeBeginning(`(${id})`)} AND ` : ''
   const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +

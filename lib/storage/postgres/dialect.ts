@@ -15,8 +15,7 @@ export const postgresDialect: Dialect = {
     json: 'json'
   },
   parameter: (n, as) => `$${n}::${as}`,
-  inList ({ column, as, from, negated, isPrefixIndexed }) {
-    const list = `$${from}::${as}[]`
+  inList (column, list, negated, isPrefixIndexed) {
     const isOneOf = `${column} ${negated ? '<> ALL' : '= ANY'} (${list})`
     if (negated || !isPrefixIndexed) return isOneOf
     return `(${takeBeginning(column)} = ANY (ARRAY(SELECT ${takeBeginning('one')} FROM unnest(${list}) AS one)) ` +

@@ -186,9 +186,9 @@ function listMissingIndexes (
         `(${writeTerms(layout, columns)})`))
   const unique = listMissingUnique(layout, present).flatMap(fields =>
     make(nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)))
-  const replaced = all.flatMap(({ name, nameIfWhole }) =>
-    nameIfWhole !== name && indexes.has(nameIfWhole) ? drop(nameIfWhole) : [])
-  return [...made, ...unique, ...replaced]
+  const replaced = new Set(all.flatMap(({ replaces }) => replaces).filter(each =>
+    indexes.has(each) && !all.some(({ name }) => name === each)))
+  return [...made, ...unique, ...[...replaced].map(drop)]
 }
 
 /** The rows of fields that no index keeps unique yet. */

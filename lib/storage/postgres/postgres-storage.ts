@@ -6,7 +6,6 @@ import { rules } from '../../core/values/rules.js'
 import type { OptionRules } from '../check-options.js'
 import { checkSource, checkStorageOptions } from '../check-options.js'
 import { qualifyName } from '../sql/dialect.js'
-import type { Layout } from '../sql/layout.js'
 import type { SqlOptions } from '../sql/options.js'
 import { sqlRules } from '../sql/options.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
@@ -61,9 +60,8 @@ export function postgresStorage (
 ): Storage {
   checkSource(options, ['connectionString', 'pool'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const { connectionString, tables, migrate }: AllOptions = options
-  const place = connectionString === undefined ? 'PostgreSQL' : describePlace(connectionString)
-  return createSqlStorage(() => openConnection(options), { tables, migrate, place })
+  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
+  return createSqlStorage(() => openConnection(options), options, place)
 }
 
 // Host and database, and never who connects by which password.
@@ -90,14 +88,8 @@ const optionRules: OptionRules<AllOptions> = {
   preparedStatements: rules.flag
 }
 
-interface PostgresTable {
-  readonly layout: Layout
-  readonly reader: TableReader
-  readonly writer: TableWriter | undefined
-}
-
 /** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
-async function openConnection (options: AllOptions): Promise<SqlConnection<Write, PostgresTable>> {
+async function openConnection (options: AllOptions): Promise<SqlConnection<Write>> {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
   const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }

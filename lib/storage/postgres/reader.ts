@@ -194,17 +194,13 @@ export class TableReader {
     } finally {
       leave()
     }
-    const { items, ...total } = matches.toPage()
-    return { items: await this.#getMany(items.map(({ id }) => id), signal), ...total }
-  }
-
-  /** In this order; what is gone by now is left out. */
-  async #getMany (ids: readonly Id[], signal: AbortSignal | undefined): Promise<Stored[]> {
-    const where = [{ field: 'id', op: 'eq', values: ids } as const]
-    const order = [{ field: 'id', descending: false }]
-    const { items } = await this.find({ where, order, offset: 0, limit: ids.length, count: false }, signal)
+    const { items: keys, ...total } = matches.toPage()
+    if (keys.length === 0) return { items: [], ...total }
+    const byId = { field: 'id', op: 'eq', values: keys.map(({ id }) => id) } as const
+    const { items } = await this.find({ ...query, where: [byId], offset: 0, count: false }, signal)
+    // In the order in which they were found; what is gone by now is left out.
     const found = new Map(items.map(item => [item.id, item]))
-    return ids.flatMap(id => found.get(id) ?? [])
+    return { items: keys.flatMap(({ id }) => found.get(id) ?? []), ...total }
   }
 
   #run (kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
@@ -279,9 +275,9 @@ function writeShared (layout: Layout, write: Write): string | undefined {
       arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
       return `"$given"."${n}"`
     },
-    inList (test) {
+    inList () {
       hasLists = true
-      return dialect.inList(test)
+      return ''
     }
   }))
   if (hasLists || arrays.length === 0) return hasLists ? undefined : one

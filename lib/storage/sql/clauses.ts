@@ -73,9 +73,10 @@ export class ClauseBuilder {
     // One value is written as one: with it given, an index is known to be in the order of what comes after it.
     const { equated, equatedAs: as, isPrefixIndexed } = column
     if (values.length === 1) return prefix + this.#compare(column, equated, as, negated ? '<>' : '=')
-    const from = this.#parameters + 1
-    this.#parameters += this.dialect.listsAreOneParameter ? 1 : values.length
-    return this.dialect.inList({ column: prefix + equated, as, from, length: values.length, negated, isPrefixIndexed })
+    const list = this.dialect.listsAreOneParameter
+      ? this.parameter(`${as}[]`)
+      : values.map(() => this.parameter(as)).join(', ')
+    return this.dialect.inList(prefix + equated, list, negated, isPrefixIndexed)
   }
 }
 

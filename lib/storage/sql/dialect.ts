@@ -55,22 +55,6 @@ export function quoteText (text: string): string {
 /** Characters of a text that an index can hold in any case: with four bytes each there is room for the id too. */
 export const indexedLength = 200
 
-/** Whether a column has one of several values. */
-interface ListTest {
-  /** As written in SQL. */
-  readonly column: string
-  /** The type of the values. */
-  readonly as: string
-  /** The number of the first parameter, from 1. */
-  readonly from: number
-  /** How many values there are. */
-  readonly length: number
-  /** Whether it must have none of them. */
-  readonly negated: boolean
-  /** Whether an index has its beginning only. */
-  readonly isPrefixIndexed: boolean
-}
-
 /** How a column is written in SQL. */
 export interface ColumnTexts {
   /** As it is selected, for `decode`. */
@@ -90,8 +74,8 @@ export interface Dialect {
   readonly types: Readonly<Record<Kind, string>>
   /** The n-th parameter (from 1) as a value of a type, as `ColumnTexts` has it. */
   parameter (n: number, as: string): string
-  /** `column IN (…)`, or `NOT IN`. */
-  inList (test: ListTest): string
+  /** `column IN (…)`, or `NOT IN`. @param isPrefixIndexed whether an index has the beginning of the column only */
+  inList (column: string, list: string, negated: boolean, isPrefixIndexed: boolean): string
   /** Whether a list of several values is one parameter, not one for each. */
   readonly listsAreOneParameter: boolean
   /** Written before a column so that no index is used for the condition; empty where a database has no such thing. */

@@ -10,21 +10,23 @@ import { getColumn, isText } from './layout.js'
 export interface TableIndex {
   readonly name: string
   readonly columns: readonly Column[]
-  /** The names that it would have with the whole of all texts, and with the beginning of each. */
-  readonly nameIfWhole: string
+  /** The name that it would have with the beginning of each text. */
   readonly nameIfPrefix: string
+  /** The names of earlier ones that it replaces: with the whole of all texts, or with its first columns. */
+  readonly replaces: readonly string[]
 }
 
 export function listIndexes (layout: Layout): TableIndex[] {
   return layout.indexes.map(fields => {
     const columns = fields.map(field => getColumn(layout, field))
-    const name = (isPrefix: (column: Column) => boolean): string => nameIndex(layout.tableName, columns.map(column =>
-      isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
+    const name = (columns: readonly Column[], isPrefix: (column: Column) => boolean): string =>
+      nameIndex(layout.tableName, columns.map(column =>
+        isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
     return {
-      name: name(({ isPrefixIndexed }) => isPrefixIndexed),
+      name: name(columns, ({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
-      nameIfWhole: name(() => false),
-      nameIfPrefix: name(({ field }) => isText(field))
+      nameIfPrefix: name(columns, ({ field }) => isText(field)),
+      replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
   })
 }

@@ -6,9 +6,9 @@ import { BusyError, checkChanges, ReadOnlyError } from '../../core/storage/stora
 import type { Relations } from './definitions.js'
 import { checkMappedUnique, listRelations } from './definitions.js'
 import type { Dialect, PresentColumn } from './dialect.js'
-import type { Layout, TableMapping, TableMappings } from './layout.js'
+import type { Layout, TableMapping } from './layout.js'
 import { layOutMappedTable, layOutOwnTable } from './layout.js'
-import type { Migrate } from './options.js'
+import type { SqlOptions } from './options.js'
 import { joinStatements } from './options.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
@@ -33,7 +33,7 @@ interface SqlTable<Write> {
 }
 
 /** An open database. */
-export interface SqlConnection<Write, Table extends SqlTable<Write>> {
+export interface SqlConnection<Write> {
   readonly dialect: Dialect
   /** Of our own tables. */
   readonly schema?: string | undefined
@@ -44,7 +44,7 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   makeMissing (layout: Layout): Promise<void>
   /** The sets of columns that a table keeps unique. */
   listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
-  openTable (layout: Layout): Promise<Table>
+  openTable (layout: Layout): Promise<SqlTable<Write>>
   /** All writes or none of them. */
   commit (writes: readonly Write[]): Promise<void>
   /** Fulfilled when no commit is under way. */
@@ -53,23 +53,21 @@ export interface SqlConnection<Write, Table extends SqlTable<Write>> {
   metrics (): Readonly<Record<string, number>>
 }
 
-interface StorageSettings {
-  readonly tables?: TableMappings | undefined
-  readonly migrate?: Migrate | undefined
-  /** What database it is and where, for its errors at boot. */
-  readonly place?: string
-}
-
-/** A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each. */
-export function createSqlStorage<Write, Table extends SqlTable<Write>> (
-  open: () => Promise<SqlConnection<Write, Table>>,
-  { tables: mappings = {}, migrate = 'auto', place = 'SQL' }: StorageSettings
+/**
+ * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
+ *
+ * @param place what database it is and where, for its errors at boot; without a password
+ */
+export function createSqlStorage<Write> (
+  open: () => Promise<SqlConnection<Write>>,
+  { tables: mappings = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
+  place = 'SQL'
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
-  const tables = new Map<string, Table>()
+  const tables = new Map<string, SqlTable<Write>>()
   let relations = new Map<string, Relations>()
-  let opening: Promise<SqlConnection<Write, Table>> | undefined
-  let connection: SqlConnection<Write, Table> | undefined
+  let opening: Promise<SqlConnection<Write>> | undefined
+  let connection: SqlConnection<Write> | undefined
   let preparing: Promise<unknown> = Promise.resolve()
 
   return markDeadlineAware<Storage>({
@@ -131,7 +129,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     return await done
   }
 
-  async function getConnection (): Promise<SqlConnection<Write, Table>> {
+  async function getConnection (): Promise<SqlConnection<Write>> {
     opening ??= open()
     return await opening.catch(error => {
       opening = undefined
@@ -156,7 +154,7 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     connection = opened
   }
 
-  async function migrateTable (opened: SqlConnection<Write, Table>, layout: Layout): Promise<void> {
+  async function migrateTable (opened: SqlConnection<Write>, layout: Layout): Promise<void> {
     if (migrate === 'auto') await opened.makeMissing(layout)
     if (migrate !== 'check') return
     const missing = joinStatements(await opened.listMissing(layout))
@@ -176,14 +174,14 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
     return joinStatements(missing)
   }
 
-  async function layOut (opened: SqlConnection<Write, Table>, shape: FamilyShape): Promise<Layout> {
+  async function layOut (opened: SqlConnection<Write>, shape: FamilyShape): Promise<Layout> {
     const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
     return mapping === undefined
       ? layOutOwnTable(shape, opened.dialect, opened.schema)
       : layOutMappedTable(shape, mapping, await opened.readMapped(mapping), opened.dialect)
   }
 
-  function getTable (family: string): Table {
+  function getTable (family: string): SqlTable<Write> {
     const table = tables.get(family)
     if (table === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
     return table
@@ -198,14 +196,10 @@ export function createSqlStorage<Write, Table extends SqlTable<Write>> (
   }
 }
 
-/**
- * An error of the database as a host reads it at boot: with the place, which no driver names.
- *
- * @param place what database it is, and where; without a password
- */
-export function namePlace (error: unknown, place: string): unknown {
+/** An error of the database as a host reads it at boot: with the place, which no driver names. */
+function namePlace (error: unknown, place: string): unknown {
   const { code } = error as { code?: string }
-  // Our own say by themselves what they are about.
+  // Our errors name it already.
   if (error instanceof BusyError || (code !== undefined && Object.hasOwn(errorCodes, code))) return error
   const named = new Error(`${place}: ${describe(error)}`, { cause: error })
   return code === undefined ? named : Object.assign(named, { code })

@@ -14,12 +14,6 @@ import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, 
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
 
-interface SqliteTable {
-  readonly layout: Layout
-  readonly reader: TableReader
-  readonly writer: TableWriter | undefined
-}
-
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
@@ -30,7 +24,7 @@ export async function openConnection (
   source: SqliteSource,
   settings: Pick<CommitSettings, 'busyTimeout' | 'maxWaitingCommits'>,
   given: Partial<ConnectionLimits> = {}
-): Promise<SqlConnection<Write, SqliteTable>> {
+): Promise<SqlConnection<Write>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
   const limits = { ...pathLimits, ...queueLimits, ...anchorLimits, ...given }
   const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)

@@ -47,13 +47,13 @@ export function sqliteStorage (
 ): Storage {
   checkSource(options, ['file', 'database'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const { file = '', database, tables, migrate }: AllOptions = options
+  const { file = '', database }: AllOptions = options
   const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const settings = { busyTimeout, maxWaitingCommits }
   const limits = readQueueLimits(options)
   const source = database === undefined ? { file } : { database }
   const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(source, settings, limits), { tables, migrate, place })
+  return createSqlStorage(() => openConnection(source, settings, limits), options, place)
 }
 
 interface AllOptions extends SqliteOptions {

@@ -27,8 +27,7 @@ export const sqliteDialect: Dialect = {
     json: 'JSON TEXT'
   },
   parameter: (_, as) => writeParameter(as),
-  inList: ({ column, as, length, negated }) =>
-    `${column}${negated ? ' NOT' : ''} IN (${Array(length).fill(writeParameter(as)).join(', ')})`,
+  inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
   // The unary plus makes an expression of a column, and no index is over that.
   withoutIndex: '+',
