@@ -32,7 +32,7 @@ type UnknownKeys<A, I> =
 // TypeScript gives each of two literals the members of the other, as optional and undefined.
 type AbsentKeys<A> = A extends { item?: undefined, others?: undefined } ? keyof ItemAndOthers<unknown> : never
 
-/** A family, whatever its fields and operations are. */
+/** A family with any fields and operations. */
 export interface AnyFamily {
   readonly definition: { readonly name: string }
 }

@@ -7,14 +7,14 @@ import { isNullField, isSearch, readOperand, readSearch } from './values.js'
 
 export type Operator = FieldCondition['op']
 
-/** What a parameter name stands for: an operator on a field. */
+/** What a parameter name means: an operator on a field. */
 export interface Filter {
   readonly field: Field
   readonly op: Operator
   readonly description: string
 }
 
-/** Parameters with a meaning of their own in every family; no field may be named like one, nor `expand`. */
+/** Parameters that every family has; no field may be named like one, nor `expand`. */
 export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
 
@@ -31,7 +31,7 @@ const descriptions: Record<Operator, string> = {
   lt: 'is less than this',
   lte: 'is this or less',
   regex: 'matches this pattern (RE2 syntax)',
-  has: 'contains this, whatever the case',
+  has: 'contains this, in upper or lower case',
   null: 'is absent or null (true), or has a value (false)'
 }
 
@@ -86,7 +86,7 @@ export function splitGroup (name: string): { readonly group?: string, readonly n
   return parts === null ? { name } : { group: parts[1] as string, name: parts[2] as string }
 }
 
-/** Finds the filter that a parameter stands for, by its name or by a comparison sign in it. */
+/** Finds the filter that a parameter means, by its name or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
   const { value, assigned } = parameter
   const { group, name } = splitGroup(parameter.name)
