@@ -7,7 +7,7 @@ import type { FamilyOptions } from './http/plugin/options.js'
 /** The options of both families; the version is that of the deals. */
 export type DealbookOptions = FamilyOptions & { readonly version: string }
 
-// Not a scope of its own: each family is one, and others at the same prefix stand beside these two.
+// Without a scope: each family has one, and others may be at the same prefix.
 const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { version, ...options }) => {
   await app.register(customers, options)
   await app.register(deals, { ...options, version })

@@ -32,7 +32,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
   // loading items
-  FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is no family; defineFamily makes one', TypeError],
+  FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family; defineFamily makes one', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
   // copying a storage
   FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],

@@ -9,7 +9,7 @@ const { setImmediate, queueMicrotask, performance, process: { nextTick } } = glo
 const waiting: Record<Phase, (() => void)[]> = { begin: [], read: [], write: [] }
 let isPlanned = false
 
-// How long (in milliseconds) work goes on in one turn without a look at what else has arrived.
+// How long (in milliseconds) one turn may work before it looks at what else has arrived.
 const maxTurn = 5
 let turnedAt = -Infinity
 

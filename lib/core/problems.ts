@@ -29,7 +29,7 @@ export const problemCodes = {
   'in-use': { status: 409, title: 'Something refers to it' },
   constraint: { status: 409, title: 'A rule of the database does not allow it' },
   'precondition-failed': { status: 412, title: 'The precondition does not hold' },
-  'id-reused': { status: 422, title: 'The id stands for something else' },
+  'id-reused': { status: 422, title: 'The id is used for something else' },
   'precondition-required': { status: 428, title: 'A precondition is required' },
   // what a host's error says by its status, for which there is no code here
   other: { status: 500, title: 'The status says what happened' },

@@ -19,7 +19,7 @@ const dealFields = Type.Object({
   holdReason: Type.Optional(text('Why the deal is held', 4000)),
   status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], {
     default: 'open',
-    description: 'Where the deal stands'
+    description: 'The status of the deal'
   }),
   completionDate: Type.Optional(Type.String({
     format: 'date',
@@ -70,7 +70,7 @@ const unhold = defineOperation({
   participle: 'unholded',
   noun: 'unholds',
   action: 'UnholdDeal',
-  summary: 'Let a held deal go on',
+  summary: 'Release a held deal',
   params: Type.Object({}),
   changes: ['held', 'holdReason'],
   allowed: deal => deal.status === 'open' && deal.held,
@@ -171,7 +171,7 @@ export const deals = defineFamily({
       }
       // A client that only turns held off may leave the reason as it was.
       if (wanted.holdReason !== undefined && wanted.holdReason !== current.holdReason) {
-        return { field: 'holdReason', detail: 'goes only with held: true' }
+        return { field: 'holdReason', detail: 'is only allowed with held: true' }
       }
       return { operation: 'unhold', params: {} }
     }

@@ -16,7 +16,7 @@ export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])
   const value = parseJson(text)
-  const flaws = findJsonFlaws(value, limits.maxDepth)
+  const flaws = findJsonFlaws(value)
   if (flaws.length > 0) throw invalidBody(flaws)
   return value
 }

@@ -5,8 +5,8 @@ import { findFlaw } from '../values/rules.js'
 import type {
   AnyFamily, Context, EditDefinition, FamilyDefinition, FieldName, ItemOf, Operation, OperationParams
 } from './definition.js'
+import { readEdit } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
-import { readEdit } from './edit.js'
 
 /** What a host adds to a family. */
 export interface FamilyExtension<

@@ -90,7 +90,7 @@ function enumerate (schema: TSchema): readonly string[] | undefined {
   return values?.every(value => typeof value === 'string') === true ? values : undefined
 }
 
-/** What clients see of a command, whatever its family, but for the member that names the item. */
+/** What clients see of a command of any family, except for the member that names the item. */
 export const CommandMembers = Type.Object({
   id: Type.String({ description: 'The id of the command' }),
   action: Type.String({ description: 'The operation' }),
@@ -120,7 +120,7 @@ export const commandsShape: FamilyShape = {
   name: 'commands',
   fields: listFields(Type.Object({
     ...CommandMembers.properties,
-    // Both stand in an index: names and ids are short.
+    // Both are in an index: names and ids are short.
     family: Type.String({ maxLength: 100 }),
     target: Type.String({ maxLength: 100 }),
     result: Type.Optional(Type.Object({})),

@@ -12,13 +12,13 @@ export function writeOrder (order: readonly Order[]): string {
   return order.map(({ field, descending }) => descending ? `-${field}` : field).join()
 }
 
-/** The order with the id at its end, which breaks ties; whatever comes after it decides nothing. */
+/** The order with the id at its end, which breaks ties; fields after it would decide nothing. */
 export function toTotalOrder (order: readonly Order[]): Order[] {
   const end = order.findIndex(({ field }) => field === 'id')
   return end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
 }
 
-/** A list in one of its orders: the places of another mean nothing in it. */
+/** A list in one of its orders; a cursor belongs to one of them. */
 export interface OrderedList {
   readonly name: string
   readonly fields: readonly Field[]
@@ -72,7 +72,7 @@ export function writeCursor (list: OrderedList, { isAfter, item }: Place): strin
   return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
 }
 
-/** The place that a cursor stands for; undefined where it is none of this list in this order. */
+/** The place in a list that a cursor means; undefined where it is not a cursor of this list in this order. */
 export function readCursor (list: OrderedList, text: string): Place | undefined {
   if (text.length > maxLength) return undefined
   const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())

@@ -1,20 +1,21 @@
 import { compareScalars } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
 import type { Day } from '../values/formats.js'
+import { didYouMean } from '../values/words.js'
 import type { Parameter } from './query-string.js'
-import type { Operand, QueryLimits } from './values.js'
-import { isNullField, isSearch, readOperand, readSearch } from './values.js'
+import type { Operand, PatternSizes, QueryLimits } from './values.js'
+import { isNullField, isSearch, readOperand, readSearch, readValue } from './values.js'
 
-export type Operator = FieldCondition['op']
+type Operator = FieldCondition['op']
 
-/** What a parameter name stands for: an operator on a field. */
+/** What a parameter name means: an operator on a field. */
 export interface Filter {
   readonly field: Field
   readonly op: Operator
   readonly description: string
 }
 
-/** Parameters with a meaning of their own in every family; no field may be named like one, nor `expand`. */
+/** Parameters that every family has; no field may be named like one, nor `expand`. */
 export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
 
@@ -31,7 +32,7 @@ const descriptions: Record<Operator, string> = {
   lt: 'is less than this',
   lte: 'is this or less',
   regex: 'matches this pattern (RE2 syntax)',
-  has: 'contains this, whatever the case',
+  has: 'contains this, in upper or lower case',
   null: 'is absent or null (true), or has a value (false)'
 }
 
@@ -56,7 +57,7 @@ export function isOrdered (field: Field): boolean {
 }
 
 /** What a field can be compared by. */
-export function listOperators (field: Field): readonly Operator[] {
+function listOperators (field: Field): readonly Operator[] {
   const bounds: readonly Operator[] = isOrdered(field) ? ['gt', 'gte', 'lt', 'lte'] : []
   const compared: readonly Operator[] = field.kind === 'json' ? [] : ['eq', 'ne', ...bounds, 'regex', 'has']
   return field.optional || field.nullable === true ? [...compared, 'null'] : compared
@@ -86,7 +87,7 @@ export function splitGroup (name: string): { readonly group?: string, readonly n
   return parts === null ? { name } : { group: parts[1] as string, name: parts[2] as string }
 }
 
-/** Finds the filter that a parameter stands for, by its name or by a comparison sign in it. */
+/** Finds the filter that a parameter means, by its name or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
   const { value, assigned } = parameter
   const { group, name } = splitGroup(parameter.name)
@@ -204,4 +205,67 @@ function chooseWider (a: Bound, b: Bound): Bound {
   const order = compareScalars(a.value, b.value) * sign
   if (order === 0) return a.op.endsWith('e') ? a : b
   return order < 0 ? a : b
+}
+
+// What a host writes itself is not bounded.
+const unlimited: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }
+
+/** Names what is wrong with conditions that a program made; undefined where nothing is. */
+export function findFlawInConditions (
+  fields: readonly Field[],
+  conditions: readonly (Partial<Condition> | null | undefined)[],
+  limits = unlimited
+): string | undefined {
+  // Array.from makes undefined of holes, which others would pass over.
+  for (const condition of Array.from(conditions)) {
+    const alternatives: unknown = condition?.op === 'any' ? condition.of : [[condition]]
+    if (!Array.isArray(alternatives)) return 'alternatives whose "of" is no list'
+    for (const all of Array.from<unknown>(alternatives)) {
+      // An alternative without conditions would hold for all, and alternatives hold no others.
+      if (!Array.isArray(all) || all.length === 0) return 'an alternative that is no list of conditions'
+      for (const each of Array.from<Partial<FieldCondition> | undefined>(all)) {
+        const flaw = findFlaw(fields, each ?? {}, limits)
+        if (flaw !== undefined) return flaw
+      }
+    }
+  }
+  return undefined
+}
+
+/** The member of a condition that says what is compared with; of the first four operators it is a list. */
+const members: Readonly<Record<string, string>> =
+  { eq: 'values', ne: 'values', regex: 'patterns', has: 'texts', null: 'is' }
+
+function findFlaw (
+  fields: readonly Field[],
+  condition: Partial<FieldCondition>,
+  limits: PatternSizes
+): string | undefined {
+  const name = typeof condition.field === 'string' ? condition.field : ''
+  const field = fields.find(field => field.name === name && listOperators(field).length > 0)
+  if (field === undefined) {
+    const hint = didYouMean(name, fields.map(({ name }) => name))
+    return `conditions on "${name}", which is no field that can be filtered.${hint}`
+  }
+  const operators = listOperators(field)
+  const op = condition.op as Operator
+  if (!operators.includes(op)) return `the operator "${String(op)}" on "${name}"; there are ${operators.join(', ')}`
+  const member = members[op] ?? 'value'
+  const given: unknown = (condition as Readonly<Record<string, unknown>>)[member]
+  const values = member === 'is' || member === 'value' ? [given] : given
+  if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is no list`
+  for (const value of Array.from<unknown>(values)) {
+    if (isSearch(op)) {
+      const read = typeof value === 'string' ? readSearch(op, value, limits) : { expected: 'must be a string' }
+      const what = op === 'regex' ? 'pattern' : 'text'
+      if ('expected' in read) return `a condition on "${name}" with a ${what} that ${read.expected}`
+    } else {
+      // A value is right where its text would be read as just this value.
+      const read = readValue(op === 'null' ? isNullField : field, String(value))
+      if (!('value' in read) || read.value !== value) {
+        return `a condition on "${name}" whose "${member}" does not fit the field`
+      }
+    }
+  }
+  return undefined
 }

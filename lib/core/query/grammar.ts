@@ -209,7 +209,7 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
   if (other !== undefined) return { parameter, detail: `${parameter} has no place beside ${other}` }
   const place = readCursor(list, text)
   if (place !== undefined) return { place, backwards: before !== undefined }
-  return { parameter, detail: `${parameter} must be as it stands in the link to the page, with the same sort` }
+  return { parameter, detail: `${parameter} must be as in the link to the page, with the same sort` }
 }
 
 /** The page at this path with some parameters taken out and another put in. */

@@ -17,15 +17,15 @@ const allUnsupported = new RegExp(unsupported, 'g')
 
 /** The first thing that is wrong with a value of a program, which may also contain itself. */
 export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
-  return findJsonFlaws(value, deepest, 1)[0]
+  return findJsonFlaws(value, 1)[0]
 }
 
 /**
- * What is wrong with a parsed JSON value, whatever its schema: text, numbers or nesting that we could not store.
+ * What is wrong with a JSON value of any schema: text, numbers or nesting that we could not store.
  *
  * @param enough it stops after so many flaws
  */
-export function findJsonFlaws (value: unknown, maxDepth: number, enough = Infinity): MemberFlaw[] {
+export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] {
   const flaws: MemberFlaw[] = []
   // Pointers are only written where something is wrong.
   const path: string[] = []
@@ -34,31 +34,29 @@ export function findJsonFlaws (value: unknown, maxDepth: number, enough = Infini
 
   function walk (value: unknown): void {
     if (typeof value === 'string') {
-      const flaw = findTextFlaw(value)
-      if (flaw !== undefined) add(flaw)
+      add(findTextFlaw(value))
     } else if (typeof value === 'number') {
       if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) {
         add(`must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`)
       }
     } else if (typeof value === 'object' && value !== null) {
-      if (path.length >= maxDepth) add(explainDepth(maxDepth))
-      else for (const name of Object.keys(value)) walkMember(name, (value as Members)[name])
+      if (path.length >= deepest) return add(explainDepth(deepest))
+      for (const name of Object.keys(value)) {
+        if (flaws.length >= enough) return
+        const flaw = findTextFlaw(name)
+        if (flaw !== undefined) {
+          add(`a name ${flaw}`)
+          continue
+        }
+        path.push(name)
+        walk((value as Members)[name])
+        path.pop()
+      }
     }
   }
 
-  function walkMember (name: string, value: unknown): void {
-    if (flaws.length >= enough) return
-    const flaw = findTextFlaw(name)
-    if (flaw !== undefined) {
-      add(`a name ${flaw}`)
-      return
-    }
-    path.push(name)
-    walk(value)
-    path.pop()
-  }
-
-  function add (detail: string): void {
+  function add (detail: string | undefined): void {
+    if (detail === undefined) return
     flaws.push({ pointer: path.map(name => `/${escapePointer(name)}`).join(''), detail })
   }
 }

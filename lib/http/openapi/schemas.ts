@@ -135,7 +135,7 @@ export function describeEntry (mount: Mount): TSchema {
   return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
 }
 
-/** The same as a resource of its own. */
+/** The same as a resource with links. */
 export function describeCommand (mount: Mount): TSchema {
   const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
   const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
