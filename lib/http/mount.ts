@@ -8,9 +8,9 @@ import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
+import type { Urls } from './request.js'
 import type { Endpoint, Retirement } from './routes.js'
 import { announceRetirement, hasEnded } from './routes.js'
-import type { Urls } from './urls.js'
 
 /** One registration of a family in an application: everything that its requests need. */
 export interface Mount {

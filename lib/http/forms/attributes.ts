@@ -11,6 +11,7 @@ import type { Stored } from '../../core/storage/storage.js'
 import type { MemberFlaw, Members } from '../../core/values/json.js'
 import { escapePointer } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
+import { getJsonBody } from '../body.js'
 import type { ItemLinks, Mount } from '../mount.js'
 import { linkItem } from '../mount.js'
 import { describeItemAnswers } from '../openapi/answers.js'
@@ -18,12 +19,10 @@ import { describeRequestHeaders, writeConditions } from '../openapi/parameters.j
 import type { Description } from '../openapi/route.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
+import { readItemId } from '../request.js'
 import type { RouteSchema } from '../routes.js'
-import { readItemId } from '../urls.js'
-import { answerItem } from './answer.js'
-import { getJsonBody } from './body.js'
 import type { Form } from './write.js'
-import { makeWriteEndpoint } from './write.js'
+import { answerItem, makeWriteEndpoint } from './write.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned

@@ -1,29 +1,124 @@
+import type { TObject, TProperties } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import type { FastifyRequest } from 'fastify'
-import { invalidBody, notFound } from '../../core/problems.js'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledOperation, Family } from '../../core/family/family.js'
+import { compileParams, readParams } from '../../core/family/params.js'
+import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Reader } from '../../core/service/reader.js'
+import type { Command } from '../../core/service/command.js'
+import type { Outcome } from '../../core/service/execute.js'
+import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
-import type { Mount, Neighbours } from '../mount.js'
-import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
+import type { Members } from '../../core/values/json.js'
+import { addArticle, didYouMean } from '../../core/values/words.js'
+import { getJsonBody, hasMember, readJsonParams } from '../body.js'
+import type { Exchange, Mount, Neighbours } from '../mount.js'
+import {
+  describeCommandAnswers, describeInUse, describeItemAnswers, describeNothing, describeResource, describeWriteProblems
+} from '../openapi/answers.js'
 import {
   commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
 } from '../openapi/parameters.js'
-import { describeCommonRoute } from '../openapi/route.js'
-import { describeActions, describeCommand, describeId } from '../openapi/schemas.js'
-import type { EntryQuery, LoadedEntry } from '../reads/log.js'
-import { locateCommand, sendEntry } from '../reads/log.js'
+import { describeCommonRoute, describeItemRoute, describeSharedRoute } from '../openapi/route.js'
+import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
+import type { EntryQuery } from '../reads/log.js'
+import { sendEntry } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
-import { addHint, answerRead, parseOne } from '../reads/read.js'
+import { answerRead, parseOne } from '../reads/read.js'
+import { toProblem } from '../reply.js'
+import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
-import { readCommandId, requireId } from '../urls.js'
-import { answerCommand } from './answer.js'
-import { getJsonBody, hasMember } from './body.js'
-import { commandRule, compileEnvelope } from './envelope.js'
 import type { Form, FormEndpoint } from './write.js'
-import { writeHandler } from './write.js'
+import { answerCommand, answerItem, makeWriteEndpoint, operationRule, writeHandler } from './write.js'
+
+/** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */
+interface Envelope {
+  readonly action: string
+  readonly params: Members
+  /** Members besides action and params. */
+  readonly others: Members
+}
+
+/** @param others further members that the body must have */
+export function compileEnvelope (family: Family, others: TProperties = {}): (body: Members) => Envelope {
+  const schema = Type.Object({ ...others, action: Type.String(), params: Type.Optional(Type.Object({})) })
+  const envelope = compileParams(schema)
+
+  return body => {
+    const { action, params = {}, ...rest } = readParams(envelope, body) as { action: string, params?: Members }
+    const { params: expected } = getOperationByAction(family, action)
+    return { action, params: readParams(expected, params, '/params'), others: rest }
+  }
+}
+
+/** Reads a request with such a body, for the item that its path names. */
+export function compileItemEnvelope (family: Family): (request: FastifyRequest) => Command {
+  const readEnvelope = compileEnvelope(family)
+  return request => {
+    const { action, params } = readEnvelope(getJsonBody(request))
+    return { action, params, target: readItemId(family, request) }
+  }
+}
+
+function getOperationByAction ({ operations }: Family, action: string): CompiledOperation {
+  const operation = operations.get(action)
+  if (operation !== undefined) return operation
+  const known = [...operations.keys()]
+  const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
+  throw invalidBody([{ pointer: '/action', detail }])
+}
+
+/** `PUT …/{id}` with `{ "action", "params" }`. */
+export const update: Form<'update'> = {
+  name: 'update',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id',
+      accepts: body => hasMember(body, 'action'),
+      read: compileItemEnvelope(family),
+      answer: answerItem,
+      schema: describeItemRoute(mount, 'operations', `update-${family.singular}`, {
+        summary: `Change ${addArticle(family.singular)}`,
+        description: 'With an action, the operation that it names.',
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: Type.Union(describeActions(mount, 'Action')),
+        response: describeItemAnswers(mount)
+      })
+    })]
+  }
+}
+
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
+export const command: Form<'command'> = {
+  name: 'command',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const readItemEnvelope = compileItemEnvelope(family)
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id/commands/:command',
+      read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
+      answer: answerCommand,
+      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
+        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
+        description: `${operationRule} ${commandRule}`,
+        path: { command: commandIdParameter },
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: Type.Union(describeActions(mount, 'Action')),
+        response: describeCommandAnswers(mount, describeCommand(mount))
+      })
+    })]
+  }
+}
+
+/** The sentence that is true of commands that are put. */
+export const commandRule = 'Put again, the same command is answered again and not done again; ' +
+  'another one under its id is refused.'
 
 const path = '/rest/commands/:command'
 
@@ -110,38 +205,95 @@ function makePutHandler (mount: Mount): Endpoint['handler'] {
   })
 }
 
-type CommandRead = Read<EntryQuery, LoadedEntry>
+type CommandRead = Read<EntryQuery>
 
 function makeRead (mount: Mount): CommandRead {
   const { family } = mount
   return {
     mount,
     kind: 'one',
-    locate: locateCommand,
+    noun: 'command',
+    parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
-    async load ({ caller, reader, intent, name }) {
+    async load ({ caller, reader, intent, name, query: fields }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
       const { principal } = reader
-      const entry = { record, id: nameRecord(record, principal) }
       // Only now it is known which item it is about.
       const id = readTarget(family, record)
       try {
-        const grant = await caller.authorize({ ...intent, id })
-        if ((grant.where ?? []).length === 0) return entry
-        const item = await new Reader(family, await caller.storage(), grant, caller.signal).get(id)
-        return item === undefined ? undefined : entry
+        const itemReader = await authorizeReader(family, caller, { ...intent, id })
+        if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
       } catch (error) {
-        // Of what others did, a refusal would tell that it was done.
+        // A refusal would tell that the command of another principal exists.
         if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
         return undefined
       }
-    },
-    represent (exchange, fields, entry) {
-      retire(exchange.reply, mount.retirement)
-      return sendEntry(exchange, fields, entry)
-    },
-    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+      return exchange => {
+        retire(exchange.reply, mount.retirement)
+        return sendEntry(exchange, fields, { record, id: nameRecord(record, principal) })
+      }
+    }
   }
+}
+
+/** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
+export function actionEndpoints (mount: Mount): Endpoint[] {
+  const { singular, operations, lifecycle } = mount.family
+  const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
+    makeEndpoint(mount, action, summary ?? name, addId(mount, params.schema), true))
+  if (lifecycle === undefined) return endpoints
+  const { createAction, deletion, params } = lifecycle
+  return [
+    ...endpoints,
+    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params.schema, false),
+    makeEndpoint(
+      mount, deletion.operation.action, `Delete ${addArticle(singular)}`, addId(mount, deletion.params.schema), true
+    )
+  ]
+}
+
+/** @param isTargeted whether it is for an item that exists */
+function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
+  const { family } = mount
+  const body = compileParams(schema)
+  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
+  return {
+    method: 'POST',
+    path: `/command/${action}`,
+    sharedBy: 'versions',
+    handler: writeHandler(mount, {
+      read (request) {
+        const { id, ...params } = readJsonParams(body, request)
+        const target = isTargeted ? requireId(family, String(id)) : undefined
+        return { action, target, params, key: readIdempotencyKey(request.headers) }
+      },
+      answer: answerNothing
+    }),
+    schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
+      summary: `${summary} (without an answer)`,
+      description: 'The same as in every other form, answered by its status alone.',
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
+      body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
+      response: {
+        200: describeNothing('Done; there is no body', ...headers),
+        ...describeWriteProblems(
+          mount, ...describeInUse(mount, action), 'cross-site', 'id-reused', 'invalid-header'
+        )
+      }
+    })
+  }
+}
+
+function addId (mount: Mount, { properties }: TObject): TObject {
+  const { description } = describeId(mount) as { description: string }
+  return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
+}
+
+// Where a new item is, the client cannot know.
+function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
+  const isCreated = record.action === family.lifecycle?.createAction
+  if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))
+  return reply.code(200).send()
 }

@@ -1,11 +1,8 @@
 import type { Mount } from '../mount.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import { actionEndpoints } from './action.js'
 import { attributes } from './attributes.js'
-import { commands } from './commands.js'
-import { command, update } from './envelope.js'
-import { lifecycleEndpoints } from './lifecycle.js'
-import { noun, participle, verb } from './word.js'
+import { actionEndpoints, command, commands, update } from './commands.js'
+import { lifecycleEndpoints, noun, participle, verb } from './words.js'
 import type { Form, FormEndpoint } from './write.js'
 
 /** The forms in which an operation can be said. A further one is a further object in this list. */

@@ -1,15 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { preconditionFailed, Problem } from '../../core/problems.js'
+import { invalidBody, notFound, preconditionFailed, Problem } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
-import { execute } from '../../core/service/execute.js'
+import { execute, preview } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
+import { matcher } from '../../core/storage/conditions.js'
+import type { Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
-import { readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
+import { showItem } from '../mount.js'
+import { collectionRead } from '../reads/collection.js'
+import { itemRead } from '../reads/item.js'
+import { linkCommand } from '../reads/log.js'
+import type { Read } from '../reads/read.js'
+import { addFeedback, admit } from '../reads/read.js'
+import { send, toProblem } from '../reply.js'
+import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { askFirst, redirect, showAgain } from './page-form.js'
 
 /** How a request becomes a command, and how its outcome is answered. */
 export interface Write {
@@ -101,4 +111,155 @@ export function makeWriteEndpoint (
 ): FormEndpoint {
   const handler = writeHandler(mount, write)
   return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
+}
+
+/** The item after the operation, at its own address. */
+export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  const { mount, request, reply } = exchange
+  const document = showItem(mount, request, outcome.item as Stored)
+  reply.header('content-location', document.links.self)
+  return sendItem(exchange, 200, outcome, document)
+}
+
+/** The command as a resource: created by the first PUT, the same again after every further one. */
+export function answerCommand (
+  exchange: Exchange,
+  outcome: Outcome
+): FastifyReply | Promise<FastifyReply> {
+  const document = linkCommand(exchange, outcome)
+  if (outcome.replayed) return sendPreferred(exchange, 200, 'command', document)
+  exchange.reply.header('location', document.links.self)
+  return sendPreferred(exchange, 201, 'command', document)
+}
+
+/** Sends an item after a write; without it, where the caller may write it and may not read it. */
+export async function sendItem (
+  exchange: Exchange,
+  status: 200 | 201,
+  outcome: Outcome,
+  document: Members
+): Promise<FastifyReply> {
+  const { mount: { family, isGuarded }, request } = exchange
+  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
+  if (isAsked && !await mayRead(exchange, outcome)) return sendNothing(exchange, status)
+  return sendPreferred(exchange, status, family.singular, document)
+}
+
+/** Sends the whole answer, or no body where the client prefers that. */
+export function sendPreferred (
+  exchange: Exchange,
+  status: 200 | 201,
+  name: string,
+  document: Members
+): FastifyReply | Promise<FastifyReply> {
+  const { request, reply } = exchange
+  const preference = readPreference(request.headers)
+  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  if (preference === 'minimal') return sendNothing(exchange, status)
+  reply.code(status)
+  return send(exchange, { kind: 'one', name, document })
+}
+
+function sendNothing ({ reply }: Exchange, status: 200 | 201): FastifyReply {
+  return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+}
+
+/**
+ * Whether the caller may read the item after a command: a grant to write it is another matter. The command is done, so
+ * whatever fails here only takes the item from the answer.
+ */
+export async function mayRead (
+  { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
+  { record, item, replayed }: Outcome
+): Promise<boolean> {
+  if (!isGuarded) return true
+  const caller = makeCaller(request)
+  const id = readTarget(family, record)
+  try {
+    const { where = [] } = await caller.authorize(intendToRead(family, id))
+    if (where.length === 0) return true
+    const isVisible = matcher(where)
+    if (item !== undefined && !isVisible(item)) return false
+    if (!replayed) return item !== undefined
+    // An earlier answer shows what the item was; who may see it depends on what it is now.
+    const now = await (await caller.storage()).get(family.name, id, caller.signal)
+    return now === undefined ? item !== undefined : isVisible(now)
+  } catch (error) {
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'What a command has left cannot be shown')
+    return false
+  }
+}
+
+/** To the item, or to the others where it was deleted or may not be read. */
+export async function redirect (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const { record } = outcome
+  const isDeleted = record.action === family.lifecycle?.deletion.operation.action
+  const location = isDeleted || !await mayRead(exchange, outcome)
+    ? urls.collection(request)
+    : urls.item(request, readTarget(family, record))
+  // A form that is not ours leads to the plain address.
+  const isOurs = (request.body as FormBody).key !== undefined
+  return reply.code(303).header('location', isOurs ? addFeedback(location, outcome.id) : location).send()
+}
+
+/** Asks whether it is meant, where something would be done; answers whether there was anything to ask. */
+export async function askFirst (exchange: Exchange, command: Command): Promise<boolean> {
+  const { mount, request, choice: { representation } } = exchange
+  if (representation.interactive !== true || command.target === undefined) {
+    throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
+  }
+  const { decision, others } = await preview(mount.family, mount.caller(request), command)
+  if (decision.outcome !== 'done') return false
+  const read = itemRead(mount)
+  const question = { command, decision, others, sent: request.body as FormBody }
+  const loading = await admit(read, request, String(command.target), '', representation)
+  const answer = loading && await read.load({ ...loading, query: { question } })
+  if (answer === undefined) throw notFound(mount.family.singular, command.target)
+  await answer(exchange)
+  return true
+}
+
+/** The page that the form stands on, with what was entered and what was wrong with it. */
+export async function showAgain (exchange: Exchange, problem: Problem): Promise<FastifyReply> {
+  const { mount, request, reply } = exchange
+  const { id } = request.params as { id?: string }
+  try {
+    const isShown = id === undefined
+      ? await showRead(exchange, collectionRead(mount), '', problem)
+      : await showRead(exchange, itemRead(mount), id, problem)
+    if (isShown) return reply
+  } catch (error) {
+    // Who may not see the page is still told what was wrong with the form; what broke is for the host to know.
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
+  }
+  throw problem
+}
+
+async function showRead<Q extends object> (
+  exchange: Exchange,
+  read: Read<Q>,
+  name: string,
+  problem: Problem
+): Promise<boolean> {
+  const { mount, request, reply, choice } = exchange
+  const loading = await admit(read, request, name, '', choice.representation)
+  if (loading === undefined) return false
+  const entered = keepSome((request.body as FormBody).entries)
+  const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }
+  const answer = await read.load({ ...loading, query: { ...loading.query, refused } })
+  if (answer === undefined) return false
+  reply.code(problem.statusCode).headers(problem.headers)
+  await answer(exchange)
+  return true
+}
+
+// What nobody types by hand need not be shown again.
+const maxEntered = 50_000
+
+function keepSome (entries: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  let length = 0
+  return new Map([...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered))
 }

@@ -14,7 +14,7 @@ import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import { makeUrls } from '../urls.js'
+import { makeUrls } from '../request.js'
 import type { FamilyOptions } from './options.js'
 import { checkOptions, representations as allRepresentations } from './options.js'
 

@@ -6,10 +6,10 @@ import { intendToRead } from '../../core/service/caller.js'
 import { didYouMean, shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import { listAccepted } from '../negotiate.js'
+import { toProblem } from '../reply.js'
 import { splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
 
 /**
  * Answers what no route takes, of ours or of the host's: below the path of the family, at other versions of it, and on

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { invalidQuery, notFound, Problem } from '../../core/problems.js'
+import { invalidQuery, Problem } from '../../core/problems.js'
 import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
-import type { Condition, Field, Id, Query } from '../../core/storage/storage.js'
+import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
 import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
@@ -20,10 +20,9 @@ import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
-import type { Listing } from './listing.js'
-import type { LoadedPage } from './page.js'
-import { loadPage, sendPage } from './page.js'
-import type { Loading, Read } from './read.js'
+import type { Listing } from './page.js'
+import { loadPage } from './page.js'
+import type { Answer, Loading, Read } from './read.js'
 import { parsePageQuery, readHandler, splitFeedback } from './read.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
@@ -45,20 +44,20 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 /** Reads a page of the family. */
-export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage> {
+export function collectionRead (mount: Mount): Read<CollectionQuery> {
   const { family, grammar, emptyList } = mount
   const intent = { family: family.name, action: 'list', id: undefined, params: {} }
   return {
     mount,
     kind: 'page',
-    locate: request => ({ name: family.name, suffix: (request.params as { extension?: string }).extension }),
+    noun: 'list',
     intend: () => intent,
     parse: (search, representation) => representation.interactive === true
       ? parseForPeople(mount, search, representation)
       : { parsed: parsePageQuery(grammar, search, representation) },
     async load (loading) {
       const { reader, query: { parsed, refused, command } } = loading
-      return await loadItems(mount, loading, parsed, {
+      const answer = await loadItems(mount, loading, parsed, {
         emptyList,
         isBare: false,
         async afford (exchange, { items }, links) {
@@ -66,12 +65,12 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
           return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
         }
       })
-    },
-    represent (exchange, { parsed, refused }, loaded) {
-      if (refused !== undefined) exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
-      return sendPage(exchange, parsed, loaded)
-    },
-    miss: name => notFound('list', name)
+      if (refused === undefined) return answer
+      return exchange => {
+        exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+        return answer(exchange)
+      }
+    }
   }
 }
 
@@ -97,14 +96,13 @@ function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
-/** Loads a page of items, or of those that meet further conditions. */
+/** Loads a page of items. */
 async function loadItems (
   { family }: Mount,
   { caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
-  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>,
-  further: readonly Condition[] = []
-): Promise<LoadedPage> {
+  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>
+): Promise<Answer> {
   const { name, singular, members: all } = family
   const { expand, fields: members = all } = parsed
   return await loadPage({
@@ -113,20 +111,13 @@ async function loadItems (
     members,
     emptyList,
     isBare,
+    reader,
     hasLongItems: hasLongItems(family, expand),
     expand: expand && await makeExpand(family, caller, expand),
-    find: query => reader.find(narrow(query, further)),
-    findText (query) {
-      const narrowed = narrow(query, further)
-      return reader.findText?.(narrowed, members)
-    },
-    renewTime: () => { reader.renewTime() },
+    find: query => reader.find(query),
+    findText: query => reader.findText?.(query, members),
     afford
   }, parsed, representation)
-}
-
-function narrow (query: Query, further: readonly Condition[]): Query {
-  return further.length === 0 ? query : { ...query, where: [...further, ...query.where] }
 }
 
 /** The outcome of a command that the reader gave, and its log where it left nothing else. */
@@ -171,12 +162,13 @@ export function queryEndpoints (mount: Mount): Endpoint[] {
   })
 }
 
-function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
+function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
   const { family, grammar, urls } = mount
   return {
     mount,
     kind: 'page',
-    locate: request => ({ name: (request.params as { parameter: string }).parameter, isSuffixed: true }),
+    noun: 'list',
+    parameter: 'parameter',
     intend (_request, name) {
       return { family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }
     },
@@ -194,7 +186,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
       // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
       const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
       if (one === undefined) return undefined
-      return await loadItems(mount, loading, parsed, {
+      const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
+      return await loadItems(mount, loading, narrowed, {
         emptyList: 'not-found',
         isBare: true,
         afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
@@ -207,23 +200,17 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
           trail: [{ kind: 'list', href: urls.collection(exchange.request), name: family.name }],
           address: index => urls.item(exchange.request, items[index]?.id as Id)
         })
-      }, where)
+      })
     },
-    represent: sendPage,
-    miss: (name, refusal) => explainNothing(mount, field, name, refusal)
+    explainMissing: (name, hint) => explainNothing(mount, field, name, hint)
   }
 }
 
 // A value that does not fit the field is refused as such; for all others there is no list.
-function explainNothing (
-  { family }: Mount,
-  field: Field,
-  parameter: string,
-  refusal: Problem | undefined
-): Problem {
+function explainNothing ({ family }: Mount, field: Field, parameter: string, hint: Problem | undefined): Problem {
   const read = readValue(field, parameter)
   const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
-  if (refusal !== undefined && 'expected' in read && isSuffixed) return refusal
+  if (hint !== undefined && 'expected' in read && isSuffixed) return hint
   if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
   }

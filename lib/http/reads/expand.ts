@@ -1,13 +1,14 @@
 import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
-import { Reader } from '../../core/service/reader.js'
+import type { Reader } from '../../core/service/reader.js'
+import { authorizeReader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
-import { toProblem } from '../to-problem.js'
-import type { Listing } from './listing.js'
-import { partSize } from './listing.js'
+import { toProblem } from '../reply.js'
+import type { Listing } from './page.js'
+import { partSize } from './page.js'
 
 /** Puts the items that others refer to in the place of their ids. */
 type Expand = NonNullable<Listing['expand']>
@@ -66,10 +67,8 @@ async function openField (
   const { name, members, hasLongItems } = other.family
   const id = one?.[field] as Id | undefined
   try {
-    const grant = await other.caller.authorize(one === undefined
-      ? { family: name, action: 'list', id: undefined, params: {} }
-      : { family: name, action: 'read', id, params: {} })
-    const reader = new Reader(other.family, await other.caller.storage(), grant, other.caller.signal)
+    const action = one === undefined ? 'list' : 'read'
+    const reader = await authorizeReader(other.family, other.caller, { family: name, action, id, params: {} })
     return { field, reader, most: hasLongItems ? partSize : Infinity, pick: makePicker(members) }
   } catch (error) {
     if (toProblem(error).statusCode >= 500) throw error

@@ -6,11 +6,10 @@ import type { Condition, Field } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
-import { send } from '../reply.js'
+import { send, toProblem } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import type { RouteSettings } from '../routes.js'
 import { mountRoot, retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
 
 /**
  * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.

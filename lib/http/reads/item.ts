@@ -2,7 +2,6 @@ import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { notFound, preconditionFailed } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
-import type { CommandRecord } from '../../core/service/command.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
@@ -22,7 +21,7 @@ import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import type { Loading, OneQuery, Read } from './read.js'
-import { addHint, parseOne, readHandler, splitFeedback } from './read.js'
+import { parseOne, readHandler, splitFeedback } from './read.js'
 
 /** Which members are wanted, and what a page shows besides them. */
 interface ItemQuery extends OneQuery {
@@ -34,15 +33,6 @@ interface ItemQuery extends OneQuery {
   readonly question?: Question
 }
 
-interface LoadedItem {
-  readonly item: Stored
-  /** With others in it, where that is asked for. */
-  readonly expanded: Members | undefined
-  /** What its page shows besides it, where it is for people. */
-  readonly page: ItemPage | undefined
-  readonly loading: Loading<ItemQuery>
-}
-
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
   const handler = readHandler(itemRead(mount))
@@ -50,12 +40,13 @@ export function itemEndpoints (mount: Mount): Endpoint[] {
 }
 
 /** Reads one item. */
-export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
+export function itemRead (mount: Mount): Read<ItemQuery> {
   const { family, grammar } = mount
   return {
     mount,
     kind: 'one',
-    locate: request => ({ name: (request.params as { id: string }).id, isSuffixed: true }),
+    noun: family.singular,
+    parameter: 'id',
     intend (_request, name) {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
@@ -66,7 +57,8 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       return { ...parseOne(grammar, rest, representation), command }
     },
     async load (loading) {
-      const { request, caller, reader, intent, query: { expand }, representation: { interactive } } = loading
+      const { request, caller, reader, intent, query, representation: { interactive } } = loading
+      const { fields, expand, refused, question } = query
       const id = intent.id as Id
       const item = await reader.get(id)
       if (item === undefined) {
@@ -76,26 +68,20 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const expandOne = expand && await makeExpand(family, caller, expand, item)
       const expanded = expandOne && (await expandOne([item]))[0]
       const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
-      return { item, expanded, page, loading }
-    },
-    represent (exchange, { fields, refused, question }, { item, expanded, page, loading }) {
-      const view: OneView = {
-        kind: 'one',
-        name: family.singular,
-        document: chooseMembers(exchange, fields, item, expanded),
-        affordances: async () => question === undefined
-          ? await affordItem(exchange, item, page ?? await loadItemPage(family, loading, item))
-          : affordConfirmation(exchange, item, question)
-      }
-      if (question !== undefined) return send(exchange, view)
-      if (refused === undefined) {
-        const also = page?.entries.find(isRefused)?.id
+      return exchange => {
+        const view: OneView = {
+          kind: 'one',
+          name: family.singular,
+          document: chooseMembers(exchange, fields, item, expanded),
+          affordances: async () => question === undefined
+            ? await affordItem(exchange, item, page ?? await loadItemPage(family, loading, item))
+            : affordConfirmation(exchange, item, question)
+        }
+        if (question !== undefined || refused !== undefined) return send(exchange, view)
+        const also = page?.entries.find(({ outcome }) => outcome === 'refused')?.id
         return sendOne(exchange, item, view, { also, isExpanded: expanded !== undefined })
       }
-      exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
-      return send(exchange, view)
-    },
-    miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
+    }
   }
 }
 
@@ -111,10 +97,6 @@ async function loadItemPage (
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   return { entries, principal, offers, refused, feedback: told && makeFeedback(family, told) }
-}
-
-function isRefused ({ outcome }: CommandRecord): boolean {
-  return outcome === 'refused'
 }
 
 // To a person, the page itself leads on, but for what the item refers to.

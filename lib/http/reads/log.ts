@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
 import { CommandMembers, logFields } from '../../core/family/fields.js'
-import { notFound } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
@@ -21,13 +20,12 @@ import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry, trailToItem } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
+import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { locateBelowItem, readItemId } from '../urls.js'
 import { sendOne } from './item.js'
-import type { LoadedPage } from './page.js'
-import { loadPage, sendPage } from './page.js'
-import type { Loading, Read } from './read.js'
-import { addHint, parseOne, parsePageQuery, readHandler } from './read.js'
+import { loadPage } from './page.js'
+import type { Answer, Loading, Read } from './read.js'
+import { parseOne, parsePageQuery, readHandler } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
@@ -41,17 +39,15 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
   ]
 }
 
-function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery, LoadedPage> {
+function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
   const { family } = mount
   return {
     mount,
     kind: 'page',
-    locate: locateBelowItem,
+    noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) => parsePageQuery(mount.logGrammar, search, representation),
-    load: loading => loadLog(mount, operation, loading),
-    represent: sendPage,
-    miss: name => notFound(family.singular, name)
+    load: loading => loadLog(mount, operation, loading)
   }
 }
 
@@ -59,7 +55,7 @@ async function loadLog (
   mount: Mount,
   operation: NounOperation | undefined,
   loading: Loading<ParsedQuery>
-): Promise<LoadedPage> {
+): Promise<Answer> {
   const { reader, intent, query: parsed, representation } = loading
   const { family, urls } = mount
   const id = intent.id as Id
@@ -76,7 +72,7 @@ async function loadLog (
     isBare: false,
     hasLongItems: family.hasLongCommands,
     find: query => reader.findLog(id, query, operation),
-    renewTime: () => { reader.renewTime() },
+    reader,
     show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
     afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
       grammar: mount.logGrammar,
@@ -95,22 +91,23 @@ async function loadLog (
 // The member that names the item comes after the id.
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
-function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, LoadedEntry> {
+function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery> {
   const { family } = mount
   return {
     mount,
     kind: 'one',
-    locate: locateCommand,
+    noun: 'command',
+    parameter: 'command',
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
-    async load ({ reader, intent, name }) {
+    async load ({ reader, intent, name, query: fields }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
       const record = await reader.getFromLog(id, name, operation)
-      return record && { record, id: nameRecord(record, reader.principal), item }
-    },
-    represent: (exchange, fields, entry) => sendEntry(exchange, fields, entry, operation?.noun),
-    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+      if (record === undefined) return undefined
+      const entry = { record, id: nameRecord(record, reader.principal), item }
+      return exchange => sendEntry(exchange, fields, entry, operation?.noun)
+    }
   }
 }
 
@@ -124,10 +121,6 @@ export interface LoadedEntry {
   /** The item that it is about, where that is known. */
   readonly item?: Stored | undefined
 }
-
-/** The command that a path names, with or without a suffix. */
-export const locateCommand: Read<EntryQuery, LoadedEntry>['locate'] = request =>
-  ({ name: (request.params as { command: string }).command, isSuffixed: true })
 
 /** Answers with one command. */
 export async function sendEntry (

@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
@@ -15,9 +14,8 @@ import type { Offer } from '../pages/offers.js'
 import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
 import { findSite } from '../pages/site.js'
 import { sendText } from '../reply.js'
-import { refuseParameters } from '../request.js'
+import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { locateBelowItem, readItemId } from '../urls.js'
 import { sendOne } from './item.js'
 import type { Read } from './read.js'
 import { readHandler } from './read.js'
@@ -32,30 +30,26 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-/** An item, and what the grant offers. */
-interface OfferedItem {
-  readonly item: Stored
-  readonly offers: readonly string[] | undefined
-}
-
-function operationsRead (mount: Mount): Read<undefined, OfferedItem> {
+function operationsRead (mount: Mount): Read<undefined> {
   const { family } = mount
   return {
     mount,
     kind: 'page',
-    locate: locateBelowItem,
+    noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: refuseParameters,
     async load ({ reader, intent }) {
       const item = await reader.get(intent.id as Id)
-      return item && { item, offers: reader.offers }
-    },
-    represent: async (exchange, _query, loaded) => await sendOperations(exchange, loaded),
-    miss: name => notFound(family.singular, name)
+      return item && (exchange => sendOperations(exchange, item, reader.offers))
+    }
   }
 }
 
-async function sendOperations (exchange: Exchange, { item, offers: named }: OfferedItem): Promise<FastifyReply> {
+async function sendOperations (
+  exchange: Exchange,
+  item: Stored,
+  named: readonly string[] | undefined
+): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
   const offers = await keepGranted(exchange, item, listOffers(exchange, item), named)
   const self = urls.item(request, item.id)

@@ -1,21 +1,28 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation, Operation } from '../../core/family/definition.js'
+import type { Lifecycle } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
+import type { Stored } from '../../core/storage/storage.js'
+import { addArticle } from '../../core/values/words.js'
+import { readJsonParams, readKey, readSentParams } from '../body.js'
+import { makeEtag, writeHttpDate } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
+import { showItem } from '../mount.js'
 import {
-  describeAnswer, describeInUse, describeItemAnswers, describeWriteProblems, minimal, redirected
+  describeAnswer, describeInUse, describeItemAnswers, describeNothing, describePreconditions, describeProblems,
+  describeTaken, describeWriteProblems, minimal, redirected
 } from '../openapi/answers.js'
 import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
-import { describeItemRoute } from '../openapi/route.js'
-import { describeCommand, describeParams, describeUnchanged } from '../openapi/schemas.js'
+import { describeItemRoute, describeRoute } from '../openapi/route.js'
+import {
+  describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
+} from '../openapi/schemas.js'
 import { linkCommand, logEndpoints } from '../reads/log.js'
-import type { RouteSchema } from '../routes.js'
-import { readItemId } from '../urls.js'
-import { answerItem, sendPreferred } from './answer.js'
-import { readJsonParams, readKey, readSentParams } from './body.js'
+import { readItemId } from '../request.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
 import type { Form } from './write.js'
-import { makeWriteEndpoint, operationRule } from './write.js'
+import { answerItem, makeWriteEndpoint, operationRule, sendItem, sendPreferred } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')
@@ -105,5 +112,84 @@ function describeNoun (mount: Mount, operation: NounOperation, params: Params): 
         mount, ...describeInUse(mount, operation.action), 'cross-site', 'id-reused', 'invalid-header'
       )
     }
+  })
+}
+
+/** `POST` on the collection creates, `DELETE` on an item deletes it. */
+export function lifecycleEndpoints (mount: Mount): Endpoint[] {
+  const { lifecycle } = mount.family
+  return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
+}
+
+function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
+  const { family } = mount
+  return makeWriteEndpoint(mount, {
+    method: 'POST',
+    path: '',
+    read: request => ({
+      action: createAction,
+      target: undefined,
+      params: readSentParams(params, request),
+      key: readKey(request)
+    }),
+    answer: answerCreated,
+    schema: describeRoute(mount, 'items', `create-${family.singular}`, {
+      summary: `Create ${addArticle(family.singular)}`,
+      description: 'What the client does not send is given by the service. ' +
+        'With an Idempotency-Key, the request can be repeated safely.',
+      headers: describeRequestHeaders('idempotency-key', 'prefer'),
+      consumes: jsonOrForm,
+      body: describeNew(mount, params),
+      response: {
+        201: describeAnswer(
+          mount, 'one', `The ${family.singular} as it was created, with links`, describeLinkedItem(mount),
+          'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
+        ),
+        303: redirected,
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'invalid-header', 'cross-site', 'not-acceptable',
+          ...describeTaken(mount), 'constraint', 'body-too-large', 'unsupported-media-type', 'id-reused', 'read-only'
+        )
+      }
+    })
+  })
+}
+
+/** The new item, where it is, and its validators. */
+async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
+  const { mount, request, reply, choice } = exchange
+  const created = outcome.item as Stored
+  const document = showItem(mount, request, created)
+  reply
+    .header('location', document.links.self)
+    .header('etag', makeEtag(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return await sendItem(exchange, 201, outcome, document)
+}
+
+function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: Lifecycle): Endpoint {
+  const { family } = mount
+  return makeWriteEndpoint(mount, {
+    method: 'DELETE',
+    path: '/:id',
+    read: request => ({
+      action: operation.action,
+      target: readItemId(family, request),
+      params: readJsonParams(params, request)
+    }),
+    answer: ({ reply }) => reply.code(204).send(),
+    schema: describeItemRoute(mount, 'items', `delete-${family.singular}`, {
+      summary: `Delete ${addArticle(family.singular)}`,
+      description: 'Its log stays.',
+      headers: describeRequestHeaders(...writeConditions),
+      response: {
+        204: describeNothing('It is gone'),
+        ...describeProblems(
+          mount, 'invalid-query', 'invalid-body', 'malformed-json', 'not-found', 'not-acceptable', 'in-use',
+          'constraint', 'precondition-failed', 'body-too-large', 'unsupported-media-type',
+          'read-only', ...describePreconditions(mount)
+        )
+      }
+    })
   })
 }
