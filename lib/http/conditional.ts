@@ -118,16 +118,13 @@ export function isLater (moment: string, date: string): boolean {
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
 }
 
-const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const longDays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-
-const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
-const month = `(?<month>${months.join('|')})`
+const day = '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)'
+const month = '(?<month>[A-Z][a-z]{2})'
+const time = '(?<time>\\d\\d:\\d\\d:(?:[0-5]\\d|60))'
 const forms = [
-  new RegExp(`^(?:${days.join('|')}), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
-  new RegExp(`^(?:${longDays.join('|')}), (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`),
-  new RegExp(`^(?:${days.join('|')}) ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
+  new RegExp(`^${day}, (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  new RegExp(`^${day}[a-z]*day, (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
+  new RegExp(`^${day} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
 ]
 
 /** An HTTP date (RFC 9110, 5.6.7) in its three forms, as seconds since 1970; undefined where it is none. */
@@ -135,16 +132,19 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
   for (const form of forms) {
     const parts = form.exec(text)?.groups
     if (parts === undefined) continue
-    const numbers = [Number(parts.hour), Number(parts.minute), Number(parts.second)] as const
-    const day = Number(parts.day)
-    const at = months.indexOf(parts.month as string)
-    const year = parts.year === undefined ? fullYear(Number(parts.shortYear), now) : Number(parts.year)
-    const date = new Date(Date.UTC(year, at, day, ...numbers))
-    const isDay = year >= 100 && date.getUTCMonth() === at && date.getUTCDate() === day
-    const [hour, minute, second] = numbers
-    return isDay && hour <= 23 && minute <= 59 && second <= 60 ? date.getTime() / 1000 : undefined
+    const year = parts.year?.length === 2 ? fullYear(Number(parts.year), now) : Number(parts.year)
+    const date = new Date(`${parts.day} ${parts.month} ${year} ${parts.time} GMT`)
+    // Date reads 31 April as 1 May, and years below 100 as others.
+    return date.getUTCDate() === Number(parts.day) && year >= 100 ? date.getTime() / 1000 : undefined
   }
   return undefined
+}
+
+// A year of two digits that would be more than 50 years ahead is in the past.
+function fullYear (short: number, now: number): number {
+  const current = new Date(now).getUTCFullYear()
+  const year = current - current % 100 + short
+  return year > current + 50 ? year - 100 : year
 }
 
 // The same items are read again and again; the date of one takes longer to write than to find.
@@ -153,11 +153,4 @@ const written = new BoundedCache<string>(1000)
 /** A moment as an HTTP date. */
 export function writeHttpDate (moment: string): string {
   return written.get(moment, () => new Date(moment).toUTCString())
-}
-
-// A year of two digits that would be more than 50 years ahead is in the past (RFC 9110, 5.6.7).
-function fullYear (short: number, now: number): number {
-  const current = new Date(now).getUTCFullYear()
-  const year = current - current % 100 + short
-  return year > current + 50 ? year - 100 : year
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
@@ -14,15 +15,10 @@ import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody } from '../body.js'
 import type { ItemLinks, Mount } from '../mount.js'
 import { linkItem } from '../mount.js'
-import { describeItemAnswers } from '../openapi/answers.js'
-import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
-import type { Description } from '../openapi/route.js'
-import { describeItemRoute } from '../openapi/route.js'
 import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
 import { readItemId } from '../request.js'
-import type { RouteSchema } from '../routes.js'
 import type { Form } from './write.js'
-import { answerItem, makeWriteEndpoint } from './write.js'
+import { makeItemEndpoint } from './write.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
@@ -32,13 +28,35 @@ export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
     if (mount.family.operations.size === 0) return []
-    const read = compileReader(mount)
-    const common = { path: '/:id', read, answer: answerItem }
+    const { singular, attributes, edit } = mount.family
+    const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
+    const common = { path: '/:id', read: compileReader(mount) }
+    const body = describeChanges(mount)
     return [
-      makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
-      makeWriteEndpoint(mount, { ...common, method: 'PATCH', schema: describePatch(mount) })
+      makeItemEndpoint(mount, `update-${singular}`, { ...common, method: 'PUT' }, {
+        summary: `Change ${addArticle(singular)}`,
+        description: 'Without an action, the members as they are wanted.',
+        body
+      }),
+      makeItemEndpoint(mount, `patch-${singular}`, { ...common, method: 'PATCH' }, {
+        summary: `Change members of ${addArticle(singular)}`,
+        description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
+          'the others must be as they are.',
+        consumes: ['application/merge-patch+json', 'application/json'],
+        body
+      })
     ]
   }
+}
+
+function describeChanges (mount: Mount): TSchema {
+  const { schema, edit } = mount.family
+  const links = describeItemLinks(mount)
+  // What is left out stays as it is, whatever a new item would have.
+  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
+  const edited = edit?.params.schema.properties ?? {}
+  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
+  return nameSchema(mount, `${nameItem(mount)}Changes`, changes)
 }
 
 function compileReader (mount: Mount): (request: FastifyRequest) => Command {
@@ -87,40 +105,6 @@ function splitNulls (family: Family, method: string, body: Members): { members: 
     .map(({ name }) => name)
     .filter(name => method === 'PATCH' || isEdited(family, name))
   return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
-}
-
-function describePut (mount: Mount): RouteSchema {
-  return describeItemRoute(mount, 'operations', `update-${mount.family.singular}`, {
-    ...describeCommon(mount),
-    summary: `Change ${addArticle(mount.family.singular)}`,
-    description: 'Without an action, the members as they are wanted.'
-  })
-}
-
-function describePatch (mount: Mount): RouteSchema {
-  const { singular, attributes, edit } = mount.family
-  const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-  return describeItemRoute(mount, 'operations', `patch-${singular}`, {
-    ...describeCommon(mount),
-    summary: `Change members of ${addArticle(singular)}`,
-    description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
-      'the others must be as they are.',
-    consumes: ['application/merge-patch+json', 'application/json']
-  })
-}
-
-function describeCommon (mount: Mount): Description {
-  const { schema, edit } = mount.family
-  const links = describeItemLinks(mount)
-  // What is left out stays as it is, whatever a new item would have.
-  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
-  const edited = edit?.params.schema.properties ?? {}
-  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
-  return {
-    headers: describeRequestHeaders(...writeConditions, 'prefer'),
-    body: nameSchema(mount, `${nameItem(mount)}Changes`, changes),
-    response: describeItemAnswers(mount)
-  }
 }
 
 /** The operation that members which differ from those of an item stand for, or the problem that none does. */

@@ -1,7 +1,7 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
+import type { TObject } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledOperation, Family } from '../../core/family/family.js'
+import type { Family } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -14,7 +14,7 @@ import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, hasMember, readJsonParams } from '../body.js'
 import type { Exchange, Mount, Neighbours } from '../mount.js'
 import {
-  describeCommandAnswers, describeInUse, describeItemAnswers, describeNothing, describeResource, describeWriteProblems
+  describeCommandAnswers, describeInUse, describeNothing, describeResource, describeWriteProblems
 } from '../openapi/answers.js'
 import {
   commandIdParameter, describeFieldsAndFormat, describeRequestHeaders, listEntries, readConditions, writeConditions
@@ -30,43 +30,35 @@ import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../req
 import type { Endpoint } from '../routes.js'
 import { retire } from '../routes.js'
 import type { Form, FormEndpoint } from './write.js'
-import { answerCommand, answerItem, makeWriteEndpoint, operationRule, writeHandler } from './write.js'
+import { answerCommand, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler } from './write.js'
 
-/** A body that names its operation: `{ "action": "HoldDeal", "params": { … } }`. */
-interface Envelope {
-  readonly action: string
-  readonly params: Members
-  /** Members besides action and params. */
-  readonly others: Members
-}
-
-/** @param others further members that the body must have */
-export function compileEnvelope (family: Family, others: TProperties = {}): (body: Members) => Envelope {
-  const schema = Type.Object({ ...others, action: Type.String(), params: Type.Optional(Type.Object({})) })
-  const envelope = compileParams(schema)
-
-  return body => {
-    const { action, params = {}, ...rest } = readParams(envelope, body) as { action: string, params?: Members }
-    const { params: expected } = getOperationByAction(family, action)
-    return { action, params: readParams(expected, params, '/params'), others: rest }
-  }
-}
-
-/** Reads a request with such a body, for the item that its path names. */
-export function compileItemEnvelope (family: Family): (request: FastifyRequest) => Command {
-  const readEnvelope = compileEnvelope(family)
+/**
+ * Reads a body that names its operation: `{ "action": "HoldDeal", "params": { … } }`.
+ *
+ * @param isNamed whether the body names the item too, by the singular, and not the path
+ */
+function compileEnvelope (family: Family, isNamed = false): (request: FastifyRequest) => Command {
+  const { singular, idSchema, operations } = family
+  const envelope = compileParams(Type.Object({
+    ...(isNamed ? { [singular]: idSchema } : {}),
+    action: Type.String(),
+    params: Type.Optional(Type.Object({}))
+  }))
   return request => {
-    const { action, params } = readEnvelope(getJsonBody(request))
-    return { action, params, target: readItemId(family, request) }
+    const sent = readParams(envelope, getJsonBody(request)) as { action: string, params?: Members }
+    const { action, params = {} } = sent
+    const operation = operations.get(action)
+    if (operation === undefined) {
+      const known = [...operations.keys()]
+      const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
+      throw invalidBody([{ pointer: '/action', detail }])
+    }
+    const read = readParams(operation.params, params, '/params')
+    const target = isNamed
+      ? requireId(family, String((sent as Members)[singular]))
+      : readItemId(family, request)
+    return { action, params: read, target }
   }
-}
-
-function getOperationByAction ({ operations }: Family, action: string): CompiledOperation {
-  const operation = operations.get(action)
-  if (operation !== undefined) return operation
-  const known = [...operations.keys()]
-  const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
-  throw invalidBody([{ pointer: '/action', detail }])
 }
 
 /** `PUT …/{id}` with `{ "action", "params" }`. */
@@ -75,19 +67,15 @@ export const update: Form<'update'> = {
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
-    return [makeWriteEndpoint(mount, {
+    return [makeItemEndpoint(mount, `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
       accepts: body => hasMember(body, 'action'),
-      read: compileItemEnvelope(family),
-      answer: answerItem,
-      schema: describeItemRoute(mount, 'operations', `update-${family.singular}`, {
-        summary: `Change ${addArticle(family.singular)}`,
-        description: 'With an action, the operation that it names.',
-        headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: Type.Union(describeActions(mount, 'Action')),
-        response: describeItemAnswers(mount)
-      })
+      read: compileEnvelope(family)
+    }, {
+      summary: `Change ${addArticle(family.singular)}`,
+      description: 'With an action, the operation that it names.',
+      body: Type.Union(describeActions(mount, 'Action'))
     })]
   }
 }
@@ -98,11 +86,11 @@ export const command: Form<'command'> = {
   endpoints (mount) {
     const { family } = mount
     if (family.operations.size === 0) return []
-    const readItemEnvelope = compileItemEnvelope(family)
+    const readEnvelope = compileEnvelope(family)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id/commands/:command',
-      read: request => ({ ...readItemEnvelope(request), id: readCommandId(request) }),
+      read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
       answer: answerCommand,
       schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
@@ -117,7 +105,7 @@ export const command: Form<'command'> = {
 }
 
 /** The sentence that is true of commands that are put. */
-export const commandRule = 'Put again, the same command is answered again and not done again; ' +
+const commandRule = 'Put again, the same command is answered again and not done again; ' +
   'another one under its id is refused.'
 
 const path = '/rest/commands/:command'
@@ -130,7 +118,12 @@ export const commands: Form<'commands'> = {
     if (family.operations.size === 0 || unversioned === false) return []
     const { commands, commandSchemas: { bodies, answers } } = neighbours
     const isFirst = commands.size === 0
-    if (neighbours.addCommands(mount, makePutHandler(mount))) {
+    const readEnvelope = compileEnvelope(family, true)
+    const put = writeHandler(mount, {
+      read: request => ({ id: readCommandId(request), ...readEnvelope(request) }),
+      answer: answerCommand
+    })
+    if (neighbours.addCommands(mount, put)) {
       bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
@@ -189,20 +182,6 @@ function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyReques
   if (family !== undefined && others.length === 0) return family[1]
   const detail = `must have one of these, to say what the command is for: ${[...families.keys()].join(', ')}`
   throw invalidBody([{ pointer: '', detail }])
-}
-
-function makePutHandler (mount: Mount): Endpoint['handler'] {
-  const { family } = mount
-  const { singular, idSchema } = family
-  const readEnvelope = compileEnvelope(family, { [singular]: idSchema })
-  return writeHandler(mount, {
-    read (request) {
-      const id = readCommandId(request)
-      const { action, params, others } = readEnvelope(getJsonBody(request))
-      return { action, params, target: requireId(family, String(others[singular])), id }
-    },
-    answer: answerCommand
-  })
 }
 
 type CommandRead = Read<EntryQuery>

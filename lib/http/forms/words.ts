@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { NounOperation, Operation } from '../../core/family/definition.js'
+import type { NounOperation } from '../../core/family/definition.js'
 import type { Lifecycle } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -10,7 +10,7 @@ import { makeEtag, writeHttpDate } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
 import { showItem } from '../mount.js'
 import {
-  describeAnswer, describeInUse, describeItemAnswers, describeNothing, describePreconditions, describeProblems,
+  describeAnswer, describeInUse, describeNothing, describePreconditions, describeProblems,
   describeTaken, describeWriteProblems, minimal, redirected
 } from '../openapi/answers.js'
 import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
@@ -18,11 +18,11 @@ import { describeItemRoute, describeRoute } from '../openapi/route.js'
 import {
   describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
 } from '../openapi/schemas.js'
-import { linkCommand, logEndpoints } from '../reads/log.js'
+import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 import type { Form } from './write.js'
-import { answerItem, makeWriteEndpoint, operationRule, sendItem, sendPreferred } from './write.js'
+import { answerEntry, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')
@@ -35,32 +35,24 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
     name: word,
     endpoints (mount) {
       const { family, forms } = mount
-      const operations = [...family.operations.values()]
-        .filter(({ operation }) => word === 'verb' || isApart(operation, forms))
-      return operations.map(({ operation, params }) => makeWriteEndpoint(mount, {
-        method: 'PUT',
-        path: `/:id/${operation[word]}`,
-        read: request => ({
-          action: operation.action,
-          target: readItemId(family, request),
-          params: readJsonParams(params, request)
-        }),
-        answer: answerItem,
-        schema: describeItemRoute(mount, 'operations', `${word}-${operation[word]}-${family.singular}`, {
+      return [...family.operations.values()]
+        // Some verbs have only one word for both (split, put).
+        .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
+        .map(({ operation, params }) => makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
+          method: 'PUT',
+          path: `/:id/${operation[word]}`,
+          read: request => ({
+            action: operation.action,
+            target: readItemId(family, request),
+            params: readJsonParams(params, request)
+          })
+        }, {
           summary: operation.summary ?? operation.name,
           description: operationRule,
-          headers: describeRequestHeaders(...writeConditions, 'prefer'),
-          body: describeParams(mount, operation.action, params),
-          response: describeItemAnswers(mount)
-        })
-      }))
+          body: describeParams(mount, operation.action, params)
+        }))
     }
   }
-}
-
-// Some verbs have only one word for both (split, put).
-function isApart ({ verb, participle }: Pick<Operation, 'verb' | 'participle'>, forms: ReadonlySet<string>): boolean {
-  return participle !== verb || !forms.has('verb')
 }
 
 /** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
@@ -79,20 +71,14 @@ export const noun: Form<'noun'> = {
           params: readSentParams(params, request),
           key: readKey(request)
         }),
-        answer: (exchange, outcome) => answerNoun(exchange, outcome, operation.noun),
+        // Only a change makes an entry.
+        answer: (exchange, outcome) =>
+          answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
         schema: describeNoun(mount, operation, params)
       }),
       ...logEndpoints(mount, operation)
     ])
   }
-}
-
-/** An entry of the noun's sub-collection; only a change makes one. */
-async function answerNoun (exchange: Exchange, outcome: Outcome, noun: string): Promise<FastifyReply> {
-  const document = linkCommand(exchange, outcome, noun)
-  if (outcome.record.outcome !== 'done') return await sendPreferred(exchange, 200, 'command', document)
-  exchange.reply.header('location', document.links.self)
-  return await sendPreferred(exchange, 201, 'command', document)
 }
 
 function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {

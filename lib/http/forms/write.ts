@@ -12,6 +12,10 @@ import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import type { Exchange, Mount } from '../mount.js'
 import { showItem } from '../mount.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import type { Description } from '../openapi/route.js'
+import { describeItemRoute } from '../openapi/route.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
@@ -33,28 +37,25 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     refuseCrossSite(request, mount.trustedOrigins)
     refuseParameters(splitUrl(request).search)
     const choice = mount.chooser.choose('one', readRequestedFormat(request))
-    const exchange = { mount, request, reply, choice }
+    const exchange: Exchange = { mount, request, reply, choice }
+    const form = request.body instanceof FormBody ? request.body : undefined
+    // A person sent a form of a page, and sees a page again.
+    const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
       const precondition = makePrecondition(mount, request, id)
       const command = { action, target, params, id, key, interpret, precondition }
-      const asksFirst = request.body instanceof FormBody && request.body.asksFirst
-      if (asksFirst && await askFirst(exchange, command)) return reply
+      if (form?.asksFirst === true && await askFirst(exchange, command, form)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       if (outcome.problem !== undefined) throw outcome.problem
-      return await (isFromPage(exchange) ? redirect(exchange, outcome) : write.answer(exchange, outcome))
+      return await (isFromPage ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
     } catch (error) {
-      if (!isFromPage(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
-      return await showAgain(exchange, error)
+      if (!isFromPage || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      return await showAgain(exchange, error, form)
     }
   }
-}
-
-/** Whether a person sent this by a form of a page, and is to see a page again. */
-function isFromPage ({ request, choice }: Exchange): boolean {
-  return request.body instanceof FormBody && choice.representation.interactive === true
 }
 
 /** The conditions of the request: those of its headers, and what a form of ours has in their place. */
@@ -113,8 +114,26 @@ export function makeWriteEndpoint (
   return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
 }
 
+/** The endpoint of a write that is answered with the item after it. @param name of the route in OpenAPI */
+export function makeItemEndpoint (
+  mount: Mount,
+  name: string,
+  endpoint: Pick<Write, 'read'> & Pick<FormEndpoint, 'path' | 'method' | 'accepts'>,
+  description: Description
+): FormEndpoint {
+  return makeWriteEndpoint(mount, {
+    ...endpoint,
+    answer: answerItem,
+    schema: describeItemRoute(mount, 'operations', name, {
+      ...description,
+      headers: describeRequestHeaders(...writeConditions, 'prefer'),
+      response: describeItemAnswers(mount)
+    })
+  })
+}
+
 /** The item after the operation, at its own address. */
-export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const document = showItem(mount, request, outcome.item as Stored)
   reply.header('content-location', document.links.self)
@@ -122,14 +141,20 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
 }
 
 /** The command as a resource: created by the first PUT, the same again after every further one. */
-export function answerCommand (
+export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  return answerEntry(exchange, outcome, !outcome.replayed)
+}
+
+/** An entry of a log. @param noun of the part of the log that it is shown in */
+export function answerEntry (
   exchange: Exchange,
-  outcome: Outcome
+  outcome: Outcome,
+  isNew: boolean,
+  noun?: string
 ): FastifyReply | Promise<FastifyReply> {
-  const document = linkCommand(exchange, outcome)
-  if (outcome.replayed) return sendPreferred(exchange, 200, 'command', document)
-  exchange.reply.header('location', document.links.self)
-  return sendPreferred(exchange, 201, 'command', document)
+  const document = linkCommand(exchange, outcome, noun)
+  if (isNew) exchange.reply.header('location', document.links.self)
+  return sendPreferred(exchange, isNew ? 201 : 200, 'command', document)
 }
 
 /** Sends an item after a write; without it, where the caller may write it and may not read it. */
@@ -146,7 +171,7 @@ export async function sendItem (
 }
 
 /** Sends the whole answer, or no body where the client prefers that. */
-export function sendPreferred (
+function sendPreferred (
   exchange: Exchange,
   status: 200 | 201,
   name: string,
@@ -168,7 +193,7 @@ function sendNothing ({ reply }: Exchange, status: 200 | 201): FastifyReply {
  * Whether the caller may read the item after a command: a grant to write it is another matter. The command is done, so
  * whatever fails here only takes the item from the answer.
  */
-export async function mayRead (
+async function mayRead (
   { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
   { record, item, replayed }: Outcome
 ): Promise<boolean> {
@@ -191,8 +216,8 @@ export async function mayRead (
   }
 }
 
-/** To the item, or to the others where it was deleted or may not be read. */
-export async function redirect (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
+/** To the item, or to the list where it was deleted or may not be read. */
+async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
   const { record } = outcome
   const isDeleted = record.action === family.lifecycle?.deletion.operation.action
@@ -200,66 +225,57 @@ export async function redirect (exchange: Exchange, outcome: Outcome): Promise<F
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
   // A form that is not ours leads to the plain address.
-  const isOurs = (request.body as FormBody).key !== undefined
-  return reply.code(303).header('location', isOurs ? addFeedback(location, outcome.id) : location).send()
+  return reply.code(303).header('location', form.key === undefined ? location : addFeedback(location, outcome.id)).send()
 }
 
-/** Asks whether it is meant, where something would be done; answers whether there was anything to ask. */
-export async function askFirst (exchange: Exchange, command: Command): Promise<boolean> {
+/** Asks for confirmation, where something would be done; returns whether there was anything to ask. */
+async function askFirst (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
-  if (representation.interactive !== true || command.target === undefined) {
+  const { target } = command
+  if (representation.interactive !== true || target === undefined) {
     throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
   }
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return false
-  const read = itemRead(mount)
-  const question = { command, decision, others, sent: request.body as FormBody }
-  const loading = await admit(read, request, String(command.target), '', representation)
-  const answer = loading && await read.load({ ...loading, query: { question } })
-  if (answer === undefined) throw notFound(mount.family.singular, command.target)
-  await answer(exchange)
-  return true
+  const question = { command, decision, others, sent }
+  if (await showRead(exchange, itemRead(mount), String(target), { question })) return true
+  throw notFound(mount.family.singular, target)
 }
 
-/** The page that the form stands on, with what was entered and what was wrong with it. */
-export async function showAgain (exchange: Exchange, problem: Problem): Promise<FastifyReply> {
+// More than anyone types by hand need not be shown again.
+const maxEntered = 50_000
+
+/** The page of the form, with what was entered and what was wrong with it. */
+async function showAgain (exchange: Exchange, problem: Problem, form: FormBody): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
+  let length = 0
+  const short = [...form.entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
+  const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered: new Map(short), problem }
+  reply.code(problem.statusCode).headers(problem.headers)
   try {
     const isShown = id === undefined
-      ? await showRead(exchange, collectionRead(mount), '', problem)
-      : await showRead(exchange, itemRead(mount), id, problem)
+      ? await showRead(exchange, collectionRead(mount), '', { refused })
+      : await showRead(exchange, itemRead(mount), id, { refused })
     if (isShown) return reply
   } catch (error) {
-    // Who may not see the page is still told what was wrong with the form; what broke is for the host to know.
+    // A person who may not see the page still sees what was wrong with the form; what broke is logged for the host.
     const { statusCode, cause } = toProblem(error)
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
   throw problem
 }
 
+/** Answers with the page of a read; returns whether it exists. @param also what the page shows besides */
 async function showRead<Q extends object> (
   exchange: Exchange,
   read: Read<Q>,
   name: string,
-  problem: Problem
+  also: Partial<Q>
 ): Promise<boolean> {
-  const { mount, request, reply, choice } = exchange
-  const loading = await admit(read, request, name, '', choice.representation)
-  if (loading === undefined) return false
-  const entered = keepSome((request.body as FormBody).entries)
-  const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered, problem }
-  const answer = await read.load({ ...loading, query: { ...loading.query, refused } })
+  const loading = await admit(read, exchange.request, name, '', exchange.choice.representation)
+  const answer = loading && await read.load({ ...loading, query: { ...loading.query, ...also } })
   if (answer === undefined) return false
-  reply.code(problem.statusCode).headers(problem.headers)
   await answer(exchange)
   return true
-}
-
-// What nobody types by hand need not be shown again.
-const maxEntered = 50_000
-
-function keepSome (entries: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  let length = 0
-  return new Map([...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered))
 }

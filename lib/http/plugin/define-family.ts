@@ -29,7 +29,7 @@ import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
 import type { Endpoint, RouteSettings } from '../routes.js'
 import { announceRetirement, mountEndpoints } from '../routes.js'
-import { checkOthers, checkReferences, makeMount } from './make-mount.js'
+import { checkNeighbours, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -140,8 +140,7 @@ async function mountFamily (
   // Only then all families are known; those of a storage that requests choose never are.
   app.addHook('onReady', async () => {
     if (typeof storage !== 'function') checkMappedFamilies(storage)
-    checkOthers(mount)
-    checkReferences(mount)
+    checkNeighbours(mount)
   })
   const { bodyLimit = mebibyte } = options
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))

@@ -159,32 +159,22 @@ function findFlawInPrefix (prefix: string): string | undefined {
  */
 export const representations: readonly Representation[] = [json, xml, html(), csv, ndjson]
 
-/** What is wrong with a host's own list of representations; undefined if nothing is. */
-export function findRepresentationsFlaw (list: unknown): string | undefined {
+/** What is wrong with a list of representations; undefined if nothing is. */
+export function findRepresentationsFlaw (list: readonly Representation[]): string | undefined {
   if (!Array.isArray(list) || !list.some(each => each?.problem !== undefined)) {
     return 'must be a list of representations, one of which shows problems'
   }
-  const flaw = findWordFlaw(list, 'name') ?? findWordFlaw(list, 'extension')
-  if (flaw !== undefined) return flaw
-  for (const representation of list as readonly Representation[]) {
-    const flaw = findRepresentationFlaw(representation)
-    if (flaw !== undefined) return flaw
+  for (const [index, { name, extension, mediaTypes, one, page, rows }] of list.entries()) {
+    for (const [member, word] of [['name', name], ['extension', extension]] as const) {
+      const isTaken = list.slice(0, index).some(each => each[member] === word)
+      if (isTaken) return `must not have the same one twice: two of them have the ${member} "${word}"`
+      if (/^[A-Za-z0-9_-]+$/.test(word)) continue
+      return `has the ${member} "${word}", which must be letters, digits, hyphens and underscores`
+    }
+    if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
+    const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
+    if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+    if (one === undefined && page === undefined && rows === undefined) return `is wrong: "${name}" shows nothing`
   }
   return undefined
-}
-
-function findWordFlaw (list: readonly Representation[], member: 'name' | 'extension'): string | undefined {
-  const words = list.map(each => each[member])
-  const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
-  if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
-  const repeated = words.find((word, index) => words.indexOf(word) < index)
-  if (repeated === undefined) return undefined
-  return `must not have the same one twice: two of them have the ${member} "${repeated}"`
-}
-
-function findRepresentationFlaw ({ name, mediaTypes, one, page, rows }: Representation): string | undefined {
-  if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
-  const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
-  if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
-  return one === undefined && page === undefined && rows === undefined ? `is wrong: "${name}" shows nothing` : undefined
 }

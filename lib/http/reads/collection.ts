@@ -4,6 +4,7 @@ import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
+import { intendToList } from '../../core/service/caller.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
@@ -46,7 +47,7 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 /** Reads a page of the family. */
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
   const { family, grammar, emptyList } = mount
-  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
+  const intent = intendToList(family)
   return {
     mount,
     kind: 'page',
@@ -169,9 +170,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     kind: 'page',
     noun: 'list',
     parameter: 'parameter',
-    intend (_request, name) {
-      return { family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }
-    },
+    intend: (_request, name) => intendToList(family, { [field.name]: name }),
     parse (search, representation) {
       const parsed = parsePageQuery(grammar, search, representation)
       if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])
