@@ -114,11 +114,6 @@ export class Neighbours {
       handler: (request, reply) => get().handler(request, reply)
     }]
   }
-
-  /** Whether a path without a version is this mount's. */
-  isOwner (mount: Mount, method: Endpoint['method'], path: string): boolean {
-    return this.#unversioned.get(`${method} ${path}`)?.mount === mount
-  }
 }
 
 /** Of several versions of a family, the first has the paths without a version, or the one that asks for them. */

@@ -26,7 +26,7 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
   // The system's buffers hold a shorter one, so that it is not kept for a client that does not read.
   if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
-  return setCaching(setRepresentation(reply, choice)).send(text)
+  return setRepresentation(reply, choice).send(text)
 }
 
 /** Ends the response to a client that takes nothing, so that it does not look complete. */
@@ -44,50 +44,53 @@ export function setCaching (reply: FastifyReply): FastifyReply {
 /** The headers of everything that was negotiated. */
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
   if (representation.headers !== undefined) reply.headers(representation.headers)
-  return reply
+  return setCaching(reply)
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
+    // A hook of the host may have set a serializer, which would encode the text once more.
     .serializer(takeAsIs)
 }
 
-// A hook of the host may have set a serializer, which would encode the text once more.
 function takeAsIs (text: string): string {
   return text
 }
 
-/** What people are told of a problem besides, and where they can go from it. */
-type Guide = (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
+// Of a longer path, the problem does not show a part, which would be a different address.
+const maxInstance = 1000
 
-/** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
+/**
+ * Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one.
+ *
+ * @param guide what people see besides, and where they can go from it
+ */
 export function sendProblem (
   { chooser }: { readonly chooser: Chooser },
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  guide: Guide = () => ({ onward: [] })
+  guide: (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
 ): FastifyReply {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
-  const choice = chooser.chooseForProblem(readRequestedFormat(request, readSuffix(request)))
-  const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
-  // A part of an address would be a different one.
-  const instance = path.length > maxInstance ? undefined : path
+  // Only of a path that is read: a command may be written under an id with a dot in it.
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
+  const choice = chooser.chooseForProblem(readRequestedFormat(request, suffix))
+  const write = choice.representation.problem as NonNullable<Representation['problem']>
   return setRepresentation(reply, choice)
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
     .send(write({
       kind: 'problem',
-      document: problem.document(instance),
+      document: problem.document(path.length > maxInstance ? undefined : path),
       log: problem.log,
       ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
     }))
 }
-
-const maxInstance = 1000
 
 // What any client can bring about by asking for much is no fault, and has no stack that would tell anything.
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
@@ -98,55 +101,29 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   else log.error({ err: cause ?? problem }, message)
 }
 
-// Only of a path that is read: a command may be written under an id with a dot in it.
-function readSuffix (request: FastifyRequest): string | undefined {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-  return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
-}
-
-/** Adds a link to the Link header (RFC 8288), beside what is there already. */
-export function addLink (reply: FastifyReply, url: string, rel: string): void {
-  addFormatted(reply, formatLink(url, rel, isPlain(url)))
-}
-
 // A client or a proxy that meets more than it can take of headers takes nothing of the answer.
 const maxLength = 4000
 
-const rels = ['self', 'first', 'next', 'prev'] as const
-// A list of plain rows has these nowhere else.
-const neededRels = ['next', 'prev'] as const
+type Rel = 'self' | 'first' | 'next' | 'prev' | 'successor-version'
 
-/** Adds the links of a page; of very long ones, those that lead on. */
-export function addPageLinks (reply: FastifyReply, links: Partial<Record<typeof rels[number], string>>): void {
-  const { self = '' } = links
-  // The others have nothing that this one does not have, but for places, which are plain.
-  const areAllPlain = isPlain(self)
+/** Adds links to the Link header (RFC 8288), beside what is there already; of very long ones, those that lead on. */
+export function addLinks (reply: FastifyReply, links: Partial<Record<Rel, string>>): void {
+  // A list of plain rows has no other place for next and prev.
+  const isLong = 4 * (links.self?.length ?? 0) >= maxLength
   let all = ''
-  for (const rel of rels.length * self.length < maxLength ? rels : neededRels) {
+  for (const rel of Object.keys(links) as Rel[]) {
     const url = links[rel]
     if (url === undefined || all.length + url.length > maxLength) continue
-    all += `${all === '' ? '' : ', '}${formatLink(url, rel, areAllPlain)}`
+    if (!isLong || (rel !== 'self' && rel !== 'first')) all += `${all === '' ? '' : ', '}<${encode(url)}>; rel="${rel}"`
   }
-  if (all !== '') addFormatted(reply, all)
-}
-
-function addFormatted (reply: FastifyReply, link: string): void {
+  if (all === '') return
   const before = reply.getHeader('link')
-  reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
+  reply.header('link', before === undefined ? all : `${String(before)}, ${all}`)
 }
 
 // Not all that a query may hold unencoded may be between the angle brackets.
-const plain = /^[!#-;=?-[\]_a-z~]*$/
-
-function isPlain (url: string): boolean {
-  return plain.test(url)
-}
-
-function formatLink (url: string, rel: string, isPlain: boolean): string {
-  return `<${isPlain ? url : encodeOthers(url)}>; rel="${rel}"`
-}
-
-function encodeOthers (url: string): string {
+function encode (url: string): string {
+  if (/^[!#-;=?-[\]_a-z~]*$/.test(url)) return url
   return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
 }
 
@@ -180,35 +157,28 @@ const codesOfStatus = new Map<number, ProblemCode>([
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
   const foreign = (error ?? {}) as ForeignError
-  const status = readStatus(foreign)
+  const { status: other, statusCode: given = other, expose = true, message } = foreign
+  const isStatus = Number.isInteger(given) && (given as number) >= 400 && (given as number) < 600
+  const status = isStatus ? given as number : 500
   const code = codesOfFastify.get(foreign.code) ?? codesOfStatus.get(status) ?? 'other'
-  return new Problem(code, explain(foreign, status), { status, headers: readHeaders(foreign, status), cause: error })
-}
-
-/** Those for the client: an error of an HTTP client may have all headers of the response that it got. */
-function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
-  const all = Object.entries((headers ?? {}) as Record<string, string>)
-  const isShown = (name: string) => status < 500 ? !ofBody.test(name) : name.toLowerCase() === 'retry-after'
-  return Object.fromEntries(all.filter(([name, value]) => isShown(name) && canBeSent(name, value)))
+  const shown = expose && typeof message === 'string' && message !== '' ? message : STATUS_CODES[status]
+  const detail = status >= 500 ? 'The fault is on our side; it was logged' : shown ?? String(status)
+  return new Problem(code, detail, { status, headers: readHeaders(foreign, status), cause: error })
 }
 
 const ofBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
 
-function canBeSent (name: string, value: string): boolean {
-  try {
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function readStatus ({ status, statusCode: given = status }: ForeignError): number {
-  return Number.isInteger(given) && (given as number) >= 400 && (given as number) < 600 ? given as number : 500
-}
-
-function explain ({ message, expose = true }: ForeignError, status: number): string {
-  if (status >= 500) return 'The fault is on our side; it was logged'
-  return expose && typeof message === 'string' && message !== '' ? message : STATUS_CODES[status] ?? String(status)
+/** Those for the client: an error of an HTTP client may have all headers of the response that it got. */
+function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
+  const all = Object.entries((headers ?? {}) as Record<string, string>)
+  return Object.fromEntries(all.filter(([name, value]) => {
+    if (status < 500 ? ofBody.test(name) : name.toLowerCase() !== 'retry-after') return false
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+      return true
+    } catch {
+      return false
+    }
+  }))
 }

@@ -3,7 +3,7 @@ import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
 import { Problem } from '../core/problems.js'
 import { writeHttpDate } from './conditional.js'
-import { addLink } from './reply.js'
+import { addLinks } from './reply.js'
 import { isRouterSet } from './request.js'
 
 /** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
@@ -140,7 +140,7 @@ export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
-  if (successor !== undefined) addLink(reply, successor, 'successor-version')
+  if (successor !== undefined) addLinks(reply, { 'successor-version': successor })
   if (!hasEnded(retirement)) return
   const next = successor === undefined ? '' : `; use ${successor}`
   throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)

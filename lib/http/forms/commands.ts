@@ -21,9 +21,8 @@ import {
 } from '../openapi/parameters.js'
 import { describeCommonRoute, describeItemRoute, describeSharedRoute } from '../openapi/route.js'
 import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
-import type { EntryQuery } from '../reads/log.js'
 import { sendEntry } from '../reads/log.js'
-import type { Read } from '../reads/read.js'
+import type { OneQuery, Read } from '../reads/read.js'
 import { answerRead, parseOne } from '../reads/read.js'
 import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
@@ -161,7 +160,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
       sharedBy: 'families',
       handler: async (request, reply) => {
         const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
-        return await answerRead([first as CommandRead, ...others], request, reply)
+        return await answerRead([first as Read<OneQuery>, ...others], request, reply)
       },
       schema: describeCommonRoute(mount, 'commands', 'read-command', {
         summary: 'Read a command',
@@ -184,9 +183,7 @@ function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyReques
   throw invalidBody([{ pointer: '', detail }])
 }
 
-type CommandRead = Read<EntryQuery>
-
-function makeRead (mount: Mount): CommandRead {
+function makeRead (mount: Mount): Read<OneQuery> {
   const { family } = mount
   return {
     mount,
@@ -194,8 +191,8 @@ function makeRead (mount: Mount): CommandRead {
     noun: 'command',
     parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
-    async load ({ caller, reader, intent, name, query: fields }) {
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
+    async load ({ caller, reader, intent, name, query }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
       const { principal } = reader
@@ -211,7 +208,7 @@ function makeRead (mount: Mount): CommandRead {
       }
       return exchange => {
         retire(exchange.reply, mount.retirement)
-        return sendEntry(exchange, fields, { record, id: nameRecord(record, principal) })
+        return sendEntry(exchange, query, { record, id: nameRecord(record, principal) })
       }
     }
   }

@@ -225,7 +225,8 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
   // A form that is not ours leads to the plain address.
-  return reply.code(303).header('location', form.key === undefined ? location : addFeedback(location, outcome.id)).send()
+  const shown = form.key === undefined ? location : addFeedback(location, outcome.id)
+  return reply.code(303).header('location', shown).send()
 }
 
 /** Asks for confirmation, where something would be done; returns whether there was anything to ask. */

@@ -24,7 +24,7 @@ import { hasLongItems, makeExpand } from './expand.js'
 import type { Listing } from './page.js'
 import { loadPage } from './page.js'
 import type { Answer, Loading, Read } from './read.js'
-import { parsePageQuery, readHandler, splitFeedback } from './read.js'
+import { parsePageQuery, readEndpoints, splitFeedback } from './read.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {
@@ -36,12 +36,7 @@ interface CollectionQuery {
 
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
-  const { home } = mount
-  const handler = readHandler(collectionRead(mount))
-  return [
-    { method: 'GET', path: home, schema: describeCollection(mount), handler },
-    { method: 'GET', path: `${home}.:extension`, schema: { hide: true }, handler }
-  ]
+  return readEndpoints(collectionRead(mount), mount.home, describeCollection(mount))
 }
 
 /** Reads a page of the family. */
@@ -107,6 +102,7 @@ async function loadItems (
   const { name, singular, members: all } = family
   const { expand, fields: members = all } = parsed
   return await loadPage({
+    parsed,
     name,
     singular,
     members,
@@ -118,7 +114,7 @@ async function loadItems (
     find: query => reader.find(query),
     findText: query => reader.findText?.(query, members),
     afford
-  }, parsed, representation)
+  }, representation)
 }
 
 /** The outcome of a command that the reader gave, and its log where it left nothing else. */
@@ -151,15 +147,11 @@ function describeCollection (mount: Mount): Endpoint['schema'] {
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
-  return [...family.queries].map(([name, query]) => {
+  return [...family.queries].flatMap(([name, query]) => {
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    return {
-      method: 'GET',
-      sharedBy: 'versions',
-      path: `/query/${name}/:parameter`,
-      schema: describeQuery(mount, name, field),
-      handler: readHandler(queryRead(mount, field))
-    }
+    const path = `/query/${name}/:parameter`
+    return readEndpoints(queryRead(mount, field), path, describeQuery(mount, name, field))
+      .map(endpoint => ({ ...endpoint, sharedBy: 'versions' as const }))
   })
 }
 

@@ -21,7 +21,7 @@ import { send, setCaching } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import type { Loading, OneQuery, Read } from './read.js'
-import { parseOne, readHandler, splitFeedback } from './read.js'
+import { parseOne, readEndpoints, splitFeedback } from './read.js'
 
 /** Which members are wanted, and what a page shows besides them. */
 interface ItemQuery extends OneQuery {
@@ -35,8 +35,7 @@ interface ItemQuery extends OneQuery {
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
-  const handler = readHandler(itemRead(mount))
-  return [{ method: 'GET', path: `${mount.home}/:id`, schema: describeRead(mount), handler }]
+  return readEndpoints(itemRead(mount), `${mount.home}/:id`, describeRead(mount))
 }
 
 /** Reads one item. */

@@ -17,17 +17,13 @@ import { sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { sendOne } from './item.js'
+import { writeRows } from './page.js'
 import type { Read } from './read.js'
-import { readHandler } from './read.js'
+import { readEndpoints } from './read.js'
 
 /** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
 export function operationsEndpoints (mount: Mount): Endpoint[] {
-  const path = `${mount.home}/:id/operations`
-  const handler = readHandler(operationsRead(mount))
-  return [
-    { method: 'GET', path, schema: describeOperations(mount), handler },
-    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler }
-  ]
+  return readEndpoints(operationsRead(mount), `${mount.home}/:id/operations`, describeOperations(mount))
 }
 
 function operationsRead (mount: Mount): Read<undefined> {
@@ -56,9 +52,7 @@ async function sendOperations (
   const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
   const { rows } = representation
-  if (rows !== undefined) {
-    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
-  }
+  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
   const document = { items, links }
   const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const

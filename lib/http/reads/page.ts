@@ -14,11 +14,12 @@ import { makePicker, measureAll } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
-import { addPageLinks, endStalled, send, sendText, setCaching, setRepresentation } from '../reply.js'
+import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import type { Answer } from './read.js'
 
 /** A list: how its items are found, and how they are shown. */
 export interface Listing {
+  readonly parsed: ParsedQuery
   readonly name: string
   readonly singular: string
   readonly members: readonly string[]
@@ -30,7 +31,7 @@ export interface Listing {
   readonly reader: Reader
   readonly find: Find
   /** The same as text; undefined where the storage has none. */
-  findText? (query: Query): Promise<FoundText> | undefined
+  readonly findText?: (query: Query) => Promise<FoundText> | undefined
   /** Puts other items in the place of their ids, where that is asked for. */
   readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
   /** An item as it is shown; its members unless given. */
@@ -40,7 +41,7 @@ export interface Listing {
 }
 
 /** An empty list may be a problem, as the mount says. */
-export function refuseEmpty ({ emptyList, name }: Listing): void {
+function refuseEmpty ({ emptyList, name }: Listing): void {
   if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
@@ -51,13 +52,13 @@ export const partSize = 50
 const partSizes = [partSize, 10, 1]
 
 // Characters that one part should not be longer than.
-const partLength = 1_000_000
+const maxPartLength = 1_000_000
 
 // Characters after which a page of such items ends: a slow client makes us keep them.
 const maxLength = 2_000_000
 
 /** The page, as far as it is not too long: how long its items are is known only when they are read. */
-export async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
+async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
   const backwards = parsed.start?.backwards === true
   const parts: FoundPage[] = []
   let { query, start } = parsed
@@ -76,11 +77,13 @@ export async function findInParts (find: Find, parsed: ParsedQuery): Promise<Fou
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
-      refuseNumbered(parsed, query.limit - left)
+      const isNumbered = parsed.parameters.some(({ name }) => name === 'page')
+      if (isNumbered) throw refuseNumbered(query.limit - left)
       break
     }
-    // Short ones may be followed by long ones.
-    size = Math.min(10 * size, choosePart(partLength / count))
+    // As many as are not too long, if they are like those before; but short ones may be followed by long ones.
+    const average = partLength / count
+    size = Math.min(10 * size, partSizes.find(size => size * average <= maxPartLength) ?? 1)
     query = { ...query, offset: 0, count: false }
     start = { place: rest, backwards }
   }
@@ -93,41 +96,35 @@ export async function findInParts (find: Find, parsed: ParsedQuery): Promise<Fou
   }
 }
 
-// How many items to read at once, if they are as long as those before.
-function choosePart (average: number): number {
-  return partSizes.find(size => size * average <= partLength) ?? 1
-}
-
 // The page of the next number would begin after items that were not shown.
-function refuseNumbered ({ parameters }: ParsedQuery, fitting: number): void {
-  if (!parameters.some(({ name }) => name === 'page')) return
+function refuseNumbered (fitting: number): Problem {
   const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
     'or leave out page and follow links.next'
-  throw invalidQuery([{ parameter: 'maxpagesize', detail }])
+  return invalidQuery([{ parameter: 'maxpagesize', detail }])
 }
 
 /** Loads a page, or the beginning of everything, in the way that suits the representation best. */
-export async function loadPage (
-  listing: Listing,
-  parsed: ParsedQuery,
-  representation: Representation
-): Promise<Answer> {
-  if (isExport(parsed, representation)) {
-    const first = await loadExport(listing, parsed)
-    return exchange => exportRows(exchange, listing, parsed, first)
+export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
+  const { parsed, hasLongItems, find, findText, expand } = listing
+  const { rows, pageOfText, interactive } = representation
+  // Everything is sent where the representation is made of rows and the client names no page.
+  if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
+    const batches = writeBatches(listing, rows)
+    // Before the status is sent, so that what fails at once is answered as a problem.
+    const first = await batches.next()
+    return exchange => sendBatches(exchange, first, batches)
   }
-  const isInParts = listing.hasLongItems && parsed.query.limit > partSize
-  const canBeText = representation.pageOfText !== undefined && listing.expand === undefined && !isInParts
-  const single = canBeText ? findSingle(parsed) : undefined
-  const text = single && await listing.findText?.(single)
+  const isInParts = hasLongItems && parsed.query.limit > partSize
+  const single = pageOfText !== undefined && expand === undefined && !isInParts ? findSingle(parsed) : undefined
+  const text = single && await findText?.(single)
   if (text !== undefined) {
     if (text.count === 0) refuseEmpty(listing)
-    return exchange => sendPageText(exchange, listing, parsed, text)
+    return exchange => sendPageText(exchange, listing, text)
   }
-  const page = await (isInParts ? findInParts : findPage)(listing.find, parsed)
+  const page = await (isInParts ? findInParts : findPage)(find, parsed)
   // To a person, an empty list is still the place to make the first item.
-  if (page.items.length === 0 && representation.interactive !== true) refuseEmpty(listing)
-  return exchange => sendItems(exchange, listing, parsed, page)
+  if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
+  return exchange => sendItems(exchange, listing, page)
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
@@ -138,42 +135,24 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
-// Everything is sent where the representation is made of rows and the client names no page.
-function isExport ({ sized, parameters }: ParsedQuery, { rows }: Representation): boolean {
-  return rows !== undefined && !sized && !parameters.some(({ name }) => name === 'page')
-}
-
 // What the storage wrote as JSON is sent as it is.
-function sendPageText (
-  exchange: Exchange,
-  listing: Listing,
-  parsed: ParsedQuery,
-  found: FoundText
-): FastifyReply {
+function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
   const members = makePageMembers(urls.self(request), parsed, placeAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
-  const text = write(found.text, listing.isBare ? undefined : members)
-  addPageLinks(reply, members.links)
+  const text = write(found.text, isBare ? undefined : members)
+  addLinks(reply, members.links)
   return sendText(exchange, text)
 }
 
-async function sendItems (
-  exchange: Exchange,
-  listing: Listing,
-  parsed: ParsedQuery,
-  page: FoundPage
-): Promise<FastifyReply> {
+async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
-  const { name, singular, members, show = makePicker(members) } = listing
+  const { parsed, name, singular, members, expand, show = makePicker(members) } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
-  addPageLinks(reply, others.links)
-  const found = listing.expand === undefined ? page.items : await listing.expand(page.items)
-  const items = found.map(show)
-  if (rows !== undefined) {
-    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
-  }
+  addLinks(reply, others.links)
+  const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
+  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
   return send(exchange, {
     kind: 'page',
     name,
@@ -185,58 +164,42 @@ async function sendItems (
   })
 }
 
+/** A list in lines, with its head. */
+export function writeRows (rows: Rows, items: readonly Members[], members: readonly string[]): string {
+  return rows.head(members) + items.map(item => rows.row(item, members)).join('')
+}
+
 // What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
 const batchLength = 200_000
 // How wide the rows are is not known before the first.
 const firstRows = 4
 const maxRows = 500
 
-/** What an export begins with, and how many were asked for. */
-export interface FirstBatch {
-  readonly items: readonly Stored[]
-  readonly limit: number
-}
-
-/** The first batch, loaded before the status is sent, so that what fails at once is answered as a problem. */
-export async function loadExport (listing: Listing, parsed: ParsedQuery): Promise<FirstBatch> {
-  const { query: { order }, parameters, list, start } = parsed
-  if (order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
-    const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
-    throw invalidQuery([{ parameter: 'sort', detail }])
-  }
-  if (start?.backwards === true) {
-    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
-  }
-  const limit = listing.hasLongItems ? 1 : firstRows
-  const query = makeBatchQuery(parsed, limit)
-  const { items } = start === undefined ? await listing.find(query) : await findFrom(listing.find, list, query, start)
-  if (items.length === 0) refuseEmpty(listing)
-  return { items, limit }
-}
-
 /** Sends everything that matches, as it is read and no faster than the client takes it. */
-export function exportRows (
+function sendBatches (
   { mount: { exportTimeout }, request, reply, choice }: Exchange,
-  listing: Listing,
-  parsed: ParsedQuery,
-  first: FirstBatch
+  first: IteratorResult<string>,
+  batches: AsyncGenerator<string>
 ): FastifyReply {
-  setCaching(setRepresentation(reply, choice))
-  if (request.method === 'HEAD') return reply.send()
-  const batches = writeBatches(choice.representation.rows as Rows, listing, parsed, first)
-  return reply.send(Readable.from(watch(batches, reply, exportTimeout)))
+  setRepresentation(reply, choice)
+  return reply.send(request.method === 'HEAD' ? undefined : Readable.from(watch(first, batches, reply, exportTimeout)))
 }
 
 /** Ends the response where the client takes nothing, or where reading fails: a part must not look like the whole. */
-async function * watch (batches: AsyncIterable<string>, reply: FastifyReply, timeout: number): AsyncGenerator<string> {
+async function * watch (
+  first: IteratorResult<string>,
+  batches: AsyncGenerator<string>,
+  reply: FastifyReply,
+  timeout: number
+): AsyncGenerator<string> {
   const { raw } = reply
   let timer: NodeJS.Timeout | undefined
   const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }
   raw.once('close', () => { clearTimeout(timer) })
   try {
-    for await (const batch of batches) {
+    for (let batch = first; batch.done !== true; batch = await batches.next()) {
       start()
-      yield batch
+      yield batch.value
       clearTimeout(timer)
     }
     // The last of it is still to be taken.
@@ -248,37 +211,35 @@ async function * watch (batches: AsyncIterable<string>, reply: FastifyReply, tim
   }
 }
 
-// Each goes on after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
-async function * writeBatches (
-  rows: Rows,
-  listing: Listing,
-  parsed: ParsedQuery,
-  first: FirstBatch
-): AsyncGenerator<string> {
-  const { members, show = makePicker(members), expand } = listing
-  const head = rows.head(members)
-  if (head !== '') yield head
-  let { items, limit } = first
-  while (items.length > 0) {
+// Each begins after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
+async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<string> {
+  const { members, show = makePicker(members), expand, find, hasLongItems, reader, parsed } = listing
+  const { query, parameters, list } = parsed
+  let { start } = parsed
+  if (query.order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
+    const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
+    throw invalidQuery([{ parameter: 'sort', detail }])
+  }
+  if (start?.backwards === true) {
+    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
+  }
+  let limit = hasLongItems ? 1 : firstRows
+  let head = rows.head(members)
+  for (let isFirst = true; ; isFirst = false) {
+    const batch = { ...query, limit, count: false }
+    const { items } = start === undefined ? await find(batch) : await findFrom(find, list, batch, start)
+    if (items.length === 0 && isFirst) refuseEmpty(listing)
     const shown = await expand?.(items) ?? items
     const text = shown.map(item => rows.row(show(item), members)).join('')
-    yield text
+    if (head + text !== '') yield head + text
+    head = ''
     if (items.length < limit) return
-    const most = listing.hasLongItems ? partSize : maxRows
-    limit = Math.min(most, chooseRows(limit, text.length / items.length))
+    // As many as make a batch, if they are like those before, but not many more than were read so far.
+    const wanted = Math.max(1, Math.min(5 * limit, Math.floor(batchLength * items.length / text.length)))
+    limit = Math.min(hasLongItems ? partSize : maxRows, wanted)
     // A client may take everything as fast as it is read, and a storage may have everything there.
     await endLongTurn()
-    listing.reader.renewTime()
-    const start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
-    items = (await findFrom(listing.find, parsed.list, makeBatchQuery(parsed, limit), start)).items
+    reader.renewTime()
+    start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
   }
-}
-
-/** As many as make a batch, if they are like those before, but not many more than were read so far. */
-function chooseRows (before: number, lengthOfRow: number): number {
-  return Math.max(1, Math.min(5 * before, Math.floor(batchLength / lengthOfRow)))
-}
-
-function makeBatchQuery ({ query }: ParsedQuery, limit: number): Query {
-  return { ...query, limit, count: false }
 }

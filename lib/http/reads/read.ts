@@ -11,7 +11,7 @@ import type { Exchange, Mount } from '../mount.js'
 import type { Choice, RequestedFormat } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readRequestedFormat, splitUrl } from '../request.js'
-import type { Endpoint } from '../routes.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
 
 /** Answers with what was loaded. */
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
@@ -56,15 +56,18 @@ interface Meaning<Q> {
   readonly choice: Choice | Problem
 }
 
-/** The pipeline of every read. */
-export function readHandler<Q> (read: Read<Q>): Endpoint['handler'] {
+/** The endpoint of a read; where its suffix is a separate parameter, also with one. */
+export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
-  return (request, reply) => answerRead(reads, request, reply)
+  const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
+  const suffixed = { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler } as const
+  return [{ method: 'GET', path, schema, handler }, ...(read.parameter === undefined ? [suffixed] : [])]
 }
 
 /**
- * Negotiate, authorize, parse, load, represent: in this order, so that a client learns nothing before `authorize` has
- * let the request in. Where a path can mean several things, the first that exists answers.
+ * The pipeline of every read: negotiate, authorize, parse, load, represent. In this order, so that a client learns
+ * nothing before `authorize` has let the request in. Where a path can mean several things, the first that exists
+ * answers.
  */
 export async function answerRead<Q> (
   reads: readonly [Read<Q>, ...Read<Q>[]],
