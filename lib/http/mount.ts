@@ -8,7 +8,6 @@ import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
-import { toProblem } from './reply.js'
 import type { Urls } from './request.js'
 import type { Endpoint, Retirement } from './routes.js'
 import { announceRetirement, hasEnded } from './routes.js'
@@ -137,16 +136,6 @@ export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbo
   let here = prefixes.get(prefix)
   if (here === undefined) prefixes.set(prefix, here = new Neighbours())
   return here
-}
-
-/** What the work comes to for each mount that does not refuse it; where all do, the first refusal is thrown. */
-export async function tryEach<T> (mounts: readonly Mount[], work: (mount: Mount) => Promise<T>): Promise<T[]> {
-  const results = await Promise.allSettled(mounts.map(work))
-  const refusals = results.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
-  const failure = refusals.find(reason => toProblem(reason).statusCode >= 500)
-  if (failure !== undefined) throw failure
-  if (refusals.length > 0 && refusals.length === results.length) throw refusals[0]
-  return results.filter(result => result.status === 'fulfilled').map(({ value }) => value)
 }
 
 /** Where an item leads: to itself, to the others, to what was done with it and can be, and to what it refers to. */

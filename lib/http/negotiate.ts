@@ -22,7 +22,9 @@ export interface RequestedFormat {
 }
 
 export interface Chooser {
-  /** Path suffix, then format, then Accept; a problem where there is no such representation. */
+  /** By the path suffix, then format, then Accept; a problem where there is no such representation. */
+  find (kind: 'one' | 'page', requested: RequestedFormat, suffix?: string): Choice | Problem
+  /** The same, but the problem is thrown. */
   choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
   /** The same for a problem, which is shown as JSON rather than not at all. */
   chooseForProblem (requested: RequestedFormat): Choice
@@ -32,24 +34,12 @@ export function makeChooser (representations: readonly Representation[]): Choose
   const able = { one: prepare('one'), page: prepare('page'), problem: prepare('problem') }
 
   return {
-    choose (kind, { suffix, format, accept }) {
-      const { list, byAccept } = able[kind]
-      if (suffix !== undefined) {
-        const found = list.find(({ extension }) => extension === suffix)
-        if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const known = list.map(({ extension }) => `.${extension}`).join(', ')
-        throw new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
-      }
-      if (format !== undefined) {
-        const found = list.find(({ name }) => name === format)
-        if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
-        throw new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
-      }
-      const choice = byAccept(accept)
-      if (choice !== undefined) return choice
-      const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
-      throw new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
+    find,
+
+    choose (kind, requested) {
+      const choice = find(kind, requested)
+      if (choice instanceof Problem) throw choice
+      return choice
     },
 
     chooseForProblem ({ suffix, format, accept }) {
@@ -58,6 +48,30 @@ export function makeChooser (representations: readonly Representation[]): Choose
       const choice = asked === undefined ? byAccept(accept) : undefined
       return choice ?? chooseProblemType(asked ?? list[0] as Representation)
     }
+  }
+
+  function find (
+    kind: 'one' | 'page',
+    { suffix: ownSuffix, format, accept }: RequestedFormat,
+    suffix = ownSuffix
+  ): Choice | Problem {
+    const { list, byAccept } = able[kind]
+    if (suffix !== undefined) {
+      const found = list.find(({ extension }) => extension === suffix)
+      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
+      const known = list.map(({ extension }) => `.${extension}`).join(', ')
+      return new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
+    }
+    if (format !== undefined) {
+      const found = list.find(({ name }) => name === format)
+      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
+      const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
+      return new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
+    }
+    const choice = byAccept(accept)
+    if (choice !== undefined) return choice
+    const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
+    return new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
   }
 
   function prepare (kind: View['kind']) {

@@ -1,8 +1,10 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ProblemCode } from '../core/problems.js'
-import { Problem } from '../core/problems.js'
+import { preconditionFailed, Problem } from '../core/problems.js'
+import type { Stored } from '../core/storage/storage.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
+import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { explainMediaType } from './negotiate.js'
 import { readRequestedFormat, splitUrl } from './request.js'
@@ -34,6 +36,34 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   if (raw.destroyed) return
   log.info('The response was ended, because the client took nothing of it for too long')
   raw.destroy(new Error('The client takes nothing'))
+}
+
+/** What an answer shows that is not in the revision of the resource. */
+interface Shown {
+  /** Whether it depends on who asks. */
+  readonly isPersonal?: boolean
+  /** What is not in the resource. */
+  readonly also?: string | undefined
+  /** Whether other items are in it, so that only its content tells whether it has changed. */
+  readonly isExpanded?: boolean
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
+export function sendOne (
+  answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
+  { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
+  view: OneView | PageView,
+  { isPersonal = answering.choice.representation.interactive === true, also, isExpanded = false }: Shown = {}
+): FastifyReply | Promise<FastifyReply> {
+  const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
+  const etag = makeEtag({ revision: isExpanded ? 0 : revision }, view.document, representation, also)
+  const verdict = judgeRead(headers, { etag, updatedAt: isExpanded ? undefined : updatedAt })
+  if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
+  if (isPersonal && (isGuarded || isExpanded)) return send(answering, view)
+  reply.header('etag', etag)
+  if (!isExpanded) reply.header('last-modified', writeHttpDate(updatedAt))
+  if (verdict === 'go') return send(answering, view)
+  return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
 /** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
@@ -181,4 +211,14 @@ function readHeaders ({ headers }: ForeignError, status: number): Record<string,
       return false
     }
   }))
+}
+
+/** What the work comes to for each that does not refuse it; where all do, the first refusal is thrown. */
+export async function tryEach<M, T> (each: readonly M[], work: (one: M) => Promise<T>): Promise<T[]> {
+  const results = await Promise.allSettled(each.map(work))
+  const refusals = results.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
+  const failure = refusals.find(reason => toProblem(reason).statusCode >= 500)
+  if (failure !== undefined) throw failure
+  if (refusals.length > 0 && refusals.length === results.length) throw refusals[0]
+  return results.filter(result => result.status === 'fulfilled').map(({ value }) => value)
 }

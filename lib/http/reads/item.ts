@@ -1,12 +1,10 @@
-import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
-import { notFound, preconditionFailed } from '../../core/problems.js'
+import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { makePicker } from '../../core/values/json.js'
-import type { OneView, PageView } from '../../representations/representation.js'
-import { explainTags, judgeRead, makeEtag, writeHttpDate } from '../conditional.js'
+import type { OneView } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { linkReferred, showItem } from '../mount.js'
 import { describeResource } from '../openapi/answers.js'
@@ -17,7 +15,7 @@ import type { RefusedForm } from '../pages/form-fields.js'
 import type { ItemPage, Question } from '../pages/item-affordances.js'
 import { affordConfirmation, affordItem } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { send, setCaching } from '../reply.js'
+import { send, sendOne } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import type { Loading, OneQuery, Read } from './read.js'
@@ -110,39 +108,6 @@ function chooseMembers (
   const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
   const links = isForPeople ? linkReferred(mount, request, item) : {}
   return Object.keys(links).length === 0 ? members : { ...members, links }
-}
-
-const unknown = { revision: 0 }
-
-/** What an answer shows of which the revision knows nothing. */
-interface Sharing {
-  /** Whether it depends on who asks. */
-  readonly isPersonal?: boolean
-  /** What is not in the resource. */
-  readonly also?: string | undefined
-  /** Whether other items stand in it, so that only its content tells whether it is another. */
-  readonly isExpanded?: boolean
-}
-
-/** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (
-  exchange: Exchange,
-  item: Stored,
-  view: OneView | PageView,
-  { isPersonal = exchange.choice.representation.interactive === true, also, isExpanded = false }: Sharing = {}
-): FastifyReply | Promise<FastifyReply> {
-  const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation, also)
-  const updatedAt = isExpanded ? undefined : item.updatedAt
-  const verdict = judgeRead(request.headers, { etag, updatedAt })
-  if (verdict === 'failed') {
-    throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
-  }
-  if (isPersonal && (isGuarded || isExpanded)) return send(exchange, view)
-  reply.header('etag', etag)
-  if (updatedAt !== undefined) reply.header('last-modified', writeHttpDate(updatedAt))
-  if (verdict === 'go') return send(exchange, view)
-  return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
 function describeRead (mount: Mount): Endpoint['schema'] {

@@ -8,7 +8,7 @@ import { authorizeReader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice, RequestedFormat } from '../negotiate.js'
+import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -74,8 +74,27 @@ export async function answerRead<Q> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { meanings, hint } = negotiate(reads, request)
+  const requested = readRequestedFormat(request)
   const { search } = splitUrl(request)
+  const { extension } = request.params as { extension?: string }
+  const meanings: Meaning<Q>[] = []
+  let hint: Problem | undefined
+  let isShowable = false
+  for (const read of reads) {
+    const whole = readName(read, request)
+    const dot = read.parameter === undefined ? -1 : whole.lastIndexOf('.')
+    // A name may itself end like a suffix, so the whole text is tried first.
+    for (const isWhole of dot > 0 ? [true, false] : [true]) {
+      const name = isWhole ? whole : whole.slice(0, dot)
+      const suffix = isWhole ? extension : whole.slice(dot + 1)
+      const choice = read.mount.chooser.find(read.kind, requested, suffix)
+      // An unknown suffix is no meaning of the path, but may be what was meant.
+      if (choice instanceof Problem && suffix !== undefined) hint = choice
+      else meanings.push({ read, name, suffix, choice })
+      isShowable ||= !(choice instanceof Problem)
+    }
+  }
+  if (!isShowable) throw hint ?? meanings[0]?.choice
   let refusal: unknown
   for (const { read, name, suffix, choice } of meanings) {
     const { mount } = read
@@ -117,42 +136,8 @@ export async function admit<Q> (
   return { request, caller, reader, intent, name, query: read.parse(search, representation), representation }
 }
 
-/** Everything that the path can mean, in the representation that is asked for with it. */
-function negotiate<Q> (
-  reads: readonly Read<Q>[],
-  request: FastifyRequest
-): { meanings: Meaning<Q>[], hint: Problem | undefined } {
-  const requested = readRequestedFormat(request)
-  const meanings: Meaning<Q>[] = []
-  let hint: Problem | undefined
-  const add = (read: Read<Q>, name: string, suffix: string | undefined): void => {
-    const choice = choose(read, suffix === undefined ? requested : { ...requested, suffix })
-    // An unknown suffix is no meaning of the path, but may be what was meant.
-    if (suffix !== undefined && choice instanceof Problem) hint = choice
-    else meanings.push({ read, name, suffix, choice })
-  }
-  for (const read of reads) {
-    const name = readName(read, request)
-    const dot = read.parameter === undefined ? -1 : name.lastIndexOf('.')
-    // A name may itself end like a suffix, so the whole text is tried first.
-    add(read, name, read.parameter === undefined ? (request.params as { extension?: string }).extension : undefined)
-    if (dot > 0) add(read, name.slice(0, dot), name.slice(dot + 1))
-  }
-  if (meanings.every(({ choice }) => choice instanceof Problem)) throw hint ?? meanings[0]?.choice
-  return { meanings, hint }
-}
-
 function readName<Q> ({ parameter = 'id' }: Read<Q>, { params }: FastifyRequest): string {
   return (params as Partial<Record<typeof parameter, string>>)[parameter] ?? ''
-}
-
-function choose<Q> ({ mount, kind }: Read<Q>, requested: RequestedFormat): Choice | Problem {
-  try {
-    return mount.chooser.choose(kind, requested)
-  } catch (error) {
-    if (error instanceof Problem) return error
-    throw error
-  }
 }
 
 function addHint (problem: Problem, hint: Problem | undefined): Problem {
