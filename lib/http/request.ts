@@ -142,9 +142,14 @@ function fillIn (prefix: string, request: FastifyRequest): string {
   return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
+/** A parameter of the path; empty where it has none. */
+export function readParameter ({ params }: FastifyRequest, name: 'id' | 'command' | 'parameter' = 'id'): string {
+  return (params as Partial<Record<typeof name, string>>)[name] ?? ''
+}
+
 /** The id of the item in the path; 404 where it cannot be one. */
 export function readItemId (family: Family, request: FastifyRequest): Id {
-  return requireId(family, (request.params as { id: string }).id)
+  return requireId(family, readParameter(request))
 }
 
 /** The same for an id in a body. */
@@ -156,7 +161,7 @@ export function requireId ({ readId, singular }: Family, text: string): Id {
 
 /** The command id in the path, as the client chose it. */
 export function readCommandId (request: FastifyRequest): string {
-  const { command } = request.params as { command: string }
+  const command = readParameter(request, 'command')
   if (isTextId(command)) return command
   const detail = `A command id ${textIdRule}`
   throw new Problem('bad-request', detail, { errors: [{ parameter: 'command_id', detail }] })

@@ -19,7 +19,7 @@ export interface RouteSchema extends FastifySchema {
   readonly [extension: `x-${string}`]: unknown
 }
 
-/** One method on one path. Several endpoints may stand on one path, each with its own method. */
+/** One method on one path. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -46,7 +46,10 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
   const ends = isRouterSet(app, 'ignoreTrailingSlash') ? [''] : ['', '/']
   for (const endpoint of endpoints) {
     for (const end of ends) {
-      declareRoute(app, settings, endpoint, endpoint.path + end, end === '' ? endpoint.schema : hide(endpoint.schema))
+      const { path, schema } = endpoint
+      // The same once more is in the documentation already.
+      const hidden = { hide: true, ...(schema.consumes && { consumes: schema.consumes }) }
+      declareRoute(app, settings, endpoint, path + end, end === '' ? schema : hidden)
     }
   }
   for (const { method, path } of endpoints) {
@@ -69,11 +72,6 @@ export function mountRoot (app: FastifyInstance, settings: RouteSettings, handle
   }
 }
 
-// The same once more is in the documentation already.
-function hide ({ consumes }: RouteSchema): RouteSchema {
-  return consumes === undefined ? { hide: true } : { hide: true, consumes }
-}
-
 // For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.
 const documentedOnly: object = { responseValidation: false }
 
@@ -92,7 +90,12 @@ function declareRoute (
     bodyLimit,
     prefixTrailingSlash: 'slash',
     exposeHeadRoute: false,
-    handler: beginTogether(handler),
+    handler (request, reply) {
+      const { raw } = request
+      // Over HTTP/2, many requests come at once over one connection.
+      const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
+      return beginning === undefined ? handler(request, reply) : beginning.then(() => handler(request, reply))
+    },
     ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
   }
   try {
@@ -100,18 +103,8 @@ function declareRoute (
     if (method === 'GET') app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
-    // A prefix with a slash at its end is the same place.
-    const path = `${app.prefix.replace(/\/+$/, '')}${url}`
-    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(path, { cause: error })
-  }
-}
-
-function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
-  return (request, reply) => {
-    const { raw } = request
-    // Over HTTP/2, many requests come at once over one connection.
-    const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
-    return beginning === undefined ? answer(request, reply) : beginning.then(() => answer(request, reply))
+    // A prefix with a slash at its end is the same.
+    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, { cause: error })
   }
 }
 

@@ -104,23 +104,17 @@ export function defineFamily<
 
 function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
-  const plugin = Object.assign(fp(makePlugin(family), {
-    fastify: '5.x',
-    name: `fastify-dealbook-${family.name}`
-  }), {
+  // Called in the scope of the host, by which families that are registered there find each other.
+  const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
+    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
+  }
+  const plugin = Object.assign(fp(mountIn, { fastify: '5.x', name: `fastify-dealbook-${family.name}` }), {
     definition,
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
     service: (options: ServiceOptions) => makeService(family, options)
   })
   keepFamily(plugin, family)
   return plugin
-}
-
-// Called in the scope of the host, by which families that are registered there find each other; each has its own in it.
-function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
-  return async (scope, options) => {
-    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
-  }
 }
 
 const mebibyte = 1_048_576

@@ -55,8 +55,8 @@ export async function makeMount (
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {
-      deprecation: toDate(options.deprecation),
-      sunset: toDate(options.sunset),
+      deprecation: options.deprecation === undefined ? undefined : new Date(options.deprecation),
+      sunset: options.sunset === undefined ? undefined : new Date(options.sunset),
       successor: options.successor,
       clock: makers.clock
     },
@@ -137,10 +137,6 @@ async function notifyHost (
   } catch (error) {
     request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
   }
-}
-
-function toDate (value: Date | string | undefined): Date | undefined {
-  return value === undefined ? undefined : new Date(value)
 }
 
 interface Span {

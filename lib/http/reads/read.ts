@@ -10,7 +10,7 @@ import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
-import { readRequestedFormat, splitUrl } from '../request.js'
+import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 
 /** Answers with what was loaded. */
@@ -78,30 +78,29 @@ export async function answerRead<Q> (
   const { search } = splitUrl(request)
   const { extension } = request.params as { extension?: string }
   const meanings: Meaning<Q>[] = []
-  let hint: Problem | undefined
   let isShowable = false
+  // An unknown suffix is no meaning of the path, but may be what was meant.
+  let hint: Problem | undefined
   for (const read of reads) {
-    const whole = readName(read, request)
+    const whole = readParameter(request, read.parameter)
     const dot = read.parameter === undefined ? -1 : whole.lastIndexOf('.')
     // A name may itself end like a suffix, so the whole text is tried first.
     for (const isWhole of dot > 0 ? [true, false] : [true]) {
       const name = isWhole ? whole : whole.slice(0, dot)
       const suffix = isWhole ? extension : whole.slice(dot + 1)
       const choice = read.mount.chooser.find(read.kind, requested, suffix)
-      // An unknown suffix is no meaning of the path, but may be what was meant.
+      isShowable ||= !(choice instanceof Problem)
       if (choice instanceof Problem && suffix !== undefined) hint = choice
       else meanings.push({ read, name, suffix, choice })
-      isShowable ||= !(choice instanceof Problem)
     }
   }
   if (!isShowable) throw hint ?? meanings[0]?.choice
   let refusal: unknown
   for (const { read, name, suffix, choice } of meanings) {
-    const { mount } = read
     let loading: Loading<Q> | undefined
     try {
       loading = choice instanceof Problem
-        ? await admit(read, request, name, '', mount.representations[0] as Representation)
+        ? await admit(read, request, name, '', read.mount.representations[0] as Representation)
         : await admit(read, request, name, search, choice.representation)
     } catch (error) {
       // Each meaning is asked for by itself: a refusal counts only where no other exists. What broke is final.
@@ -112,11 +111,11 @@ export async function answerRead<Q> (
     if (answer === undefined) continue
     if (choice instanceof Problem) throw choice
     // Not awaited: what was loaded is not kept until the client has taken the answer.
-    return answer({ mount, request, reply, choice, suffix })
+    return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
   const [read] = reads
-  const name = readName(read, request)
+  const name = readParameter(request, read.parameter)
   throw read.explainMissing?.(name, hint) ?? addHint(notFound(read.noun, name), hint)
 }
 
@@ -134,10 +133,6 @@ export async function admit<Q> (
   const caller = mount.caller(request)
   const reader = await authorizeReader(mount.family, caller, intent)
   return { request, caller, reader, intent, name, query: read.parse(search, representation), representation }
-}
-
-function readName<Q> ({ parameter = 'id' }: Read<Q>, { params }: FastifyRequest): string {
-  return (params as Partial<Record<typeof parameter, string>>)[parameter] ?? ''
 }
 
 function addHint (problem: Problem, hint: Problem | undefined): Problem {
