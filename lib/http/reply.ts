@@ -3,11 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ProblemCode } from '../core/problems.js'
 import { preconditionFailed, Problem } from '../core/problems.js'
 import type { Stored } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
 import type { Choice, Chooser } from './negotiate.js'
 import { explainMediaType } from './negotiate.js'
-import { readRequestedFormat, splitUrl } from './request.js'
+import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
 /** What an answer needs of the request that it is for. */
 export interface Answering {
@@ -29,6 +30,23 @@ export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering
   // The system's buffers hold a shorter one, so that it is not kept for a client that does not read.
   if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
   return setRepresentation(reply, choice).send(text)
+}
+
+/** Sends what a write leads to, or no body where the client prefers that. @param document undefined to show nothing */
+export function sendPreferred (
+  answering: Answering & { readonly request: FastifyRequest },
+  status: 200 | 201,
+  name: string,
+  document: Members | undefined
+): FastifyReply | Promise<FastifyReply> {
+  const { request, reply } = answering
+  const preference = document === undefined ? undefined : readPreference(request.headers)
+  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  if (document === undefined || preference === 'minimal') {
+    return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+  }
+  reply.code(status)
+  return send(answering, { kind: 'one', name, document })
 }
 
 /** Ends the response to a client that takes nothing, so that it does not look complete. */

@@ -78,9 +78,8 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'r
 }
 
 /**
- * Refuses what a page of another site can make a browser send without asking first: a POST as a form sends it, or
- * without a body. Everything else (JSON, PUT, DELETE) a browser sends across sites only after a preflight that the host
- * answers.
+ * Refuses what a page of another site can make a browser send without a preflight: a POST as a form sends it, or
+ * without a body.
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return

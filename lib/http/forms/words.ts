@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
-import type { Lifecycle } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
@@ -103,13 +102,10 @@ function describeNoun (mount: Mount, operation: NounOperation, params: Params): 
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
 export function lifecycleEndpoints (mount: Mount): Endpoint[] {
-  const { lifecycle } = mount.family
-  return lifecycle === undefined ? [] : [makeCreateEndpoint(mount, lifecycle), makeDeleteEndpoint(mount, lifecycle)]
-}
-
-function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle): Endpoint {
-  const { family } = mount
-  return makeWriteEndpoint(mount, {
+  const { family, family: { lifecycle, singular } } = mount
+  if (lifecycle === undefined) return []
+  const { createAction, params, deletion } = lifecycle
+  const create = makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
     read: request => ({
@@ -119,8 +115,8 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       key: readKey(request)
     }),
     answer: answerCreated,
-    schema: describeRoute(mount, 'items', `create-${family.singular}`, {
-      summary: `Create ${addArticle(family.singular)}`,
+    schema: describeRoute(mount, 'items', `create-${singular}`, {
+      summary: `Create ${addArticle(singular)}`,
       description: 'What the client does not send is given by the service. ' +
         'With an Idempotency-Key, the request can be repeated safely.',
       headers: describeRequestHeaders('idempotency-key', 'prefer'),
@@ -128,7 +124,7 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       body: describeNew(mount, params),
       response: {
         201: describeAnswer(
-          mount, 'one', `The ${family.singular} as it was created, with links`, describeLinkedItem(mount),
+          mount, 'one', `The ${singular} as it was created, with links`, describeLinkedItem(mount),
           'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
         ),
         303: redirected,
@@ -139,33 +135,17 @@ function makeCreateEndpoint (mount: Mount, { createAction, params }: Lifecycle):
       }
     })
   })
-}
-
-/** The new item, where it is, and its validators. */
-async function answerCreated (exchange: Exchange, outcome: Outcome): Promise<FastifyReply> {
-  const { mount, request, reply, choice } = exchange
-  const created = outcome.item as Stored
-  const document = showItem(mount, request, created)
-  reply
-    .header('location', document.links.self)
-    .header('etag', makeEtag(created, document, choice.representation))
-    .header('last-modified', writeHttpDate(created.updatedAt))
-  return await sendItem(exchange, 201, outcome, document)
-}
-
-function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: Lifecycle): Endpoint {
-  const { family } = mount
-  return makeWriteEndpoint(mount, {
+  const remove = makeWriteEndpoint(mount, {
     method: 'DELETE',
     path: '/:id',
     read: request => ({
-      action: operation.action,
+      action: deletion.operation.action,
       target: readItemId(family, request),
-      params: readJsonParams(params, request)
+      params: readJsonParams(deletion.params, request)
     }),
     answer: ({ reply }) => reply.code(204).send(),
-    schema: describeItemRoute(mount, 'items', `delete-${family.singular}`, {
-      summary: `Delete ${addArticle(family.singular)}`,
+    schema: describeItemRoute(mount, 'items', `delete-${singular}`, {
+      summary: `Delete ${addArticle(singular)}`,
       description: 'Its log stays.',
       headers: describeRequestHeaders(...writeConditions),
       response: {
@@ -178,4 +158,17 @@ function makeDeleteEndpoint (mount: Mount, { deletion: { operation, params } }: 
       }
     })
   })
+  return [create, remove]
+}
+
+/** The new item, where it is, and its validators. */
+function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  const { mount, request, reply, choice } = exchange
+  const created = outcome.item as Stored
+  const document = showItem(mount, request, created)
+  reply
+    .header('location', document.links.self)
+    .header('etag', makeEtag(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return sendItem(exchange, 201, outcome, document)
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, notFound, preconditionFailed, Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -21,7 +22,7 @@ import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
 import type { Read } from '../reads/read.js'
 import { addFeedback, admit } from '../reads/read.js'
-import { send, toProblem } from '../reply.js'
+import { sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 
@@ -38,12 +39,17 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     refuseParameters(splitUrl(request).search)
     const choice = mount.chooser.choose('one', readRequestedFormat(request))
     const exchange: Exchange = { mount, request, reply, choice }
-    const form = request.body instanceof FormBody ? request.body : undefined
+    const { headers, body } = request
+    const form = body instanceof FormBody ? body : undefined
     // A person sent a form of a page, and sees a page again.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
-      const precondition = makePrecondition(mount, request, id)
+      // A form of ours has the revision that it was shown with.
+      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': form.revision }
+      const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
+        conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
+      const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
       const command = { action, target, params, id, key, interpret, precondition }
       if (form?.asksFirst === true && await askFirst(exchange, command, form)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
@@ -58,23 +64,18 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   }
 }
 
-/** The conditions of the request: those of its headers, and what a form of ours has in their place. */
+/** @param isTarget whether the request's target is the item itself */
 function makePrecondition (
   { family, preconditions }: Mount,
-  { headers, body }: FastifyRequest,
-  id: string | undefined
+  conditions: IncomingHttpHeaders,
+  isTarget: boolean
 ): Command['precondition'] {
-  const seen = body instanceof FormBody ? body.revision : undefined
-  const conditions = seen === undefined ? headers : { ...headers, 'if-match': seen }
-  const isConditional = conditions['if-match'] !== undefined || conditions['if-none-match'] !== undefined ||
-    conditions['if-unmodified-since'] !== undefined
-  if (preconditions === 'optional' && !isConditional) return undefined
   return current => {
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
       const detail = `Send If-Match with the revision that you know of the ${family.singular}`
       throw new Problem('precondition-required', detail)
     }
-    if (judgeWrite(conditions, current, id === undefined)) return
+    if (judgeWrite(conditions, current, isTarget)) return
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
@@ -137,7 +138,8 @@ function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promi
   const { mount, request, reply } = exchange
   const document = showItem(mount, request, outcome.item as Stored)
   reply.header('content-location', document.links.self)
-  return sendItem(exchange, 200, outcome, document)
+  if (mount.isGuarded) return sendItem(exchange, 200, outcome, document)
+  return sendPreferred(exchange, 200, mount.family.singular, document)
 }
 
 /** The command as a resource: created by the first PUT, the same again after every further one. */
@@ -158,41 +160,19 @@ export function answerEntry (
 }
 
 /** Sends an item after a write; without it, where the caller may write it and may not read it. */
-export async function sendItem (
+export function sendItem (
   exchange: Exchange,
   status: 200 | 201,
   outcome: Outcome,
   document: Members
-): Promise<FastifyReply> {
-  const { mount: { family, isGuarded }, request } = exchange
-  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
-  if (isAsked && !await mayRead(exchange, outcome)) return sendNothing(exchange, status)
-  return sendPreferred(exchange, status, family.singular, document)
-}
-
-/** Sends the whole answer, or no body where the client prefers that. */
-function sendPreferred (
-  exchange: Exchange,
-  status: 200 | 201,
-  name: string,
-  document: Members
 ): FastifyReply | Promise<FastifyReply> {
-  const { request, reply } = exchange
-  const preference = readPreference(request.headers)
-  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
-  if (preference === 'minimal') return sendNothing(exchange, status)
-  reply.code(status)
-  return send(exchange, { kind: 'one', name, document })
+  const { mount: { family, isGuarded }, request } = exchange
+  const send = (isShown: boolean) => sendPreferred(exchange, status, family.singular, isShown ? document : undefined)
+  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
+  return isAsked ? mayRead(exchange, outcome).then(send) : send(true)
 }
 
-function sendNothing ({ reply }: Exchange, status: 200 | 201): FastifyReply {
-  return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
-}
-
-/**
- * Whether the caller may read the item after a command: a grant to write it is another matter. The command is done, so
- * whatever fails here only takes the item from the answer.
- */
+// A grant to write an item is no grant to read it. The command is done, so whatever fails only takes the item away.
 async function mayRead (
   { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
   { record, item, replayed }: Outcome
