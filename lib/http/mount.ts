@@ -131,10 +131,9 @@ const places = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
 
 /** The families that are registered in a scope at a prefix. */
 export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbours {
-  let prefixes = places.get(scope)
-  if (prefixes === undefined) places.set(scope, prefixes = new Map<string, Neighbours>())
-  let here = prefixes.get(prefix)
-  if (here === undefined) prefixes.set(prefix, here = new Neighbours())
+  const prefixes = places.get(scope) ?? new Map<string, Neighbours>()
+  const here = prefixes.get(prefix) ?? new Neighbours()
+  places.set(scope, prefixes.set(prefix, here))
   return here
 }
 

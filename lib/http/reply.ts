@@ -11,7 +11,7 @@ import { explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
 /** What an answer needs of the request that it is for. */
-export interface Answering {
+interface Answering {
   readonly reply: FastifyReply
   readonly choice: Choice
   readonly mount: { readonly exportTimeout: number }
@@ -85,7 +85,7 @@ export function sendOne (
 }
 
 /** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
-export function setCaching (reply: FastifyReply): FastifyReply {
+function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
 

@@ -158,7 +158,7 @@ interface Traced {
 const failed = 2
 
 /** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
-export async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
+async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
   const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
   if (tracer === undefined || context === undefined || context === null) return await work()
   return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {
