@@ -2,16 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaresNull } from '../core/family/fields.js'
-import type { Params } from '../core/family/params.js'
-import { readParams } from '../core/family/params.js'
+import { type Params, readParams } from '../core/family/params.js'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
-import type { ReadResult } from '../core/query/values.js'
-import { readValue } from '../core/query/values.js'
+import { type ReadResult, readValue } from '../core/query/values.js'
 import type { Field, Scalar } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
-import type { BodyLimits, MemberFlaw, Members } from '../core/values/json.js'
-import { escapePointer, explainMembers, findFlawInJson, findJsonFlaws } from '../core/values/json.js'
+import {
+  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, type MemberFlaw, type Members
+} from '../core/values/json.js'
 import { readIdempotencyKey } from './request.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */

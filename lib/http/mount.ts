@@ -9,8 +9,7 @@ import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
 import type { Urls } from './request.js'
-import type { Endpoint, Retirement } from './routes.js'
-import { announceRetirement, hasEnded } from './routes.js'
+import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './routes.js'
 
 /** One registration of a family in an application: everything that its requests need. */
 export interface Mount {

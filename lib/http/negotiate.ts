@@ -3,8 +3,7 @@ import Negotiator from 'negotiator'
 import { BoundedCache } from '../core/cache.js'
 import { Problem } from '../core/problems.js'
 import { shorten } from '../core/values/words.js'
-import type { Representation, View } from '../representations/representation.js'
-import { canShow } from '../representations/representation.js'
+import { canShow, type Representation, type View } from '../representations/representation.js'
 
 /** The representation of a response, and its media type. */
 export interface Choice {

@@ -1,13 +1,11 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ProblemCode } from '../core/problems.js'
-import { preconditionFailed, Problem } from '../core/problems.js'
+import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.js'
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
-import type { Choice, Chooser } from './negotiate.js'
-import { explainMediaType } from './negotiate.js'
+import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
 /** What an answer needs of the request that it is for. */

@@ -1,5 +1,4 @@
-import type { TObject } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
@@ -22,14 +21,13 @@ import {
 import { describeCommonRoute, describeItemRoute, describeSharedRoute } from '../openapi/route.js'
 import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { sendEntry } from '../reads/log.js'
-import type { OneQuery, Read } from '../reads/read.js'
-import { answerRead, parseOne } from '../reads/read.js'
+import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
-import type { Endpoint } from '../routes.js'
-import { retire } from '../routes.js'
-import type { Form, FormEndpoint } from './write.js'
-import { answerCommand, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler } from './write.js'
+import { type Endpoint, retire } from '../routes.js'
+import {
+  answerCommand, type Form, type FormEndpoint, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
+} from './write.js'
 
 /**
  * Reads a body that names its operation: `{ "action": "HoldDeal", "params": { … } }`.

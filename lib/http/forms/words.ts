@@ -6,8 +6,7 @@ import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readKey, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
-import type { Exchange, Mount } from '../mount.js'
-import { showItem } from '../mount.js'
+import { type Exchange, type Mount, showItem } from '../mount.js'
 import {
   describeAnswer, describeInUse, describeNothing, describePreconditions, describeProblems,
   describeTaken, describeWriteProblems, minimal, redirected
@@ -20,8 +19,7 @@ import {
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import type { Form } from './write.js'
-import { answerEntry, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
+import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')

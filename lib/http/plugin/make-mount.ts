@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
-import type { Family } from '../../core/family/family.js'
-import { listShapes } from '../../core/family/family.js'
+import { type Family, listShapes } from '../../core/family/family.js'
 import { compileGrammar } from '../../core/query/grammar.js'
-import type { Committed, Grant, Granted, Makers } from '../../core/service/caller.js'
-import { checkGrant, makeDeadlines, readMakers } from '../../core/service/caller.js'
+import {
+  checkGrant, type Committed, type Grant, type Granted, makeDeadlines, type Makers, readMakers
+} from '../../core/service/caller.js'
 import { logList } from '../../core/service/record.js'
-import type { GuardedStorage } from '../../core/service/storage-access.js'
-import { guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
+import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
 import { readWaitingLimits } from '../../core/service/write-queue.js'
 import { RequestDeadline } from '../../core/storage/deadline.js'
 import type { Storage } from '../../core/storage/storage.js'
@@ -15,8 +14,7 @@ import { forms } from '../forms/forms.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { makeUrls } from '../request.js'
-import type { FamilyOptions } from './options.js'
-import { checkOptions, representations as allRepresentations } from './options.js'
+import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 
 // What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
 const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }

@@ -1,5 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest, RegisterOptions } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
@@ -10,8 +9,7 @@ import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
 import { html } from '../../html/html.js'
 import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
-import type { FormName } from '../forms/forms.js'
-import { forms } from '../forms/forms.js'
+import { type FormName, forms } from '../forms/forms.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {

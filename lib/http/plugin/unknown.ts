@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../core/problems.js'
 import { decodeText } from '../../core/query/query-string.js'
-import type { Intent } from '../../core/service/caller.js'
-import { intendToList, intendToRead } from '../../core/service/caller.js'
+import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
 import { didYouMean, shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import { listAccepted } from '../negotiate.js'
 import { tryEach } from '../reply.js'
 import { splitUrl } from '../request.js'
-import type { Endpoint } from '../routes.js'
-import { retire } from '../routes.js'
+import { type Endpoint, retire } from '../routes.js'
 
 /**
  * Answers what no route takes, of ours or of the host's: below the path of the family, at other versions of it, and on

@@ -21,10 +21,8 @@ import { makeFeedback } from '../pages/log-entries.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
-import type { Listing } from './page.js'
-import { loadPage } from './page.js'
-import type { Answer, Loading, Read } from './read.js'
-import { parsePageQuery, readEndpoints, splitFeedback } from './read.js'
+import { type Listing, loadPage } from './page.js'
+import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {

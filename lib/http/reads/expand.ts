@@ -1,15 +1,11 @@
 import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
-import type { Caller } from '../../core/service/caller.js'
-import { intendToList, intendToRead } from '../../core/service/caller.js'
-import type { Reader } from '../../core/service/reader.js'
-import { authorizeReader } from '../../core/service/reader.js'
+import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
-import { makePicker } from '../../core/values/json.js'
+import { makePicker, type Members } from '../../core/values/json.js'
 import { toProblem } from '../reply.js'
-import type { Listing } from './page.js'
-import { partSize } from './page.js'
+import { type Listing, partSize } from './page.js'
 
 /** Puts the items that others refer to in the place of their ids. */
 type Expand = NonNullable<Listing['expand']>

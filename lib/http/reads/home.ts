@@ -1,16 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { intendToList } from '../../core/service/caller.js'
-import type { Reader } from '../../core/service/reader.js'
-import { authorizeReader } from '../../core/service/reader.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Condition, Field } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { listLinks } from '../pages/site.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
-import type { RouteSettings } from '../routes.js'
-import { mountRoot, retire } from '../routes.js'
+import { mountRoot, retire, type RouteSettings } from '../routes.js'
 
 /**
  * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.

@@ -10,15 +10,13 @@ import { describeFormat, describeRequestHeaders, readConditions } from '../opena
 import { describeItemRoute } from '../openapi/route.js'
 import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
 import { trailToItem } from '../pages/item-affordances.js'
-import type { Offer } from '../pages/offers.js'
-import { findAddress, keepGranted, listOffers } from '../pages/offers.js'
+import { findAddress, keepGranted, listOffers, type Offer } from '../pages/offers.js'
 import { findSite } from '../pages/site.js'
 import { sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { writeRows } from './page.js'
-import type { Read } from './read.js'
-import { readEndpoints } from './read.js'
+import { type Read, readEndpoints } from './read.js'
 
 /** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
 export function operationsEndpoints (mount: Mount): Endpoint[] {
