@@ -1,6 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import type { NounOperation } from '../../core/family/definition.js'
-import type { Params } from '../../core/family/params.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
@@ -18,7 +16,7 @@ import {
 } from '../openapi/schemas.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
-import type { Endpoint, RouteSchema } from '../routes.js'
+import type { Endpoint } from '../routes.js'
 import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
@@ -58,6 +56,8 @@ export const noun: Form<'noun'> = {
   endpoints (mount) {
     const { family } = mount
     const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
+    const headers = ['preference-applied', 'idempotent-replayed'] as const
+    const entry = describeCommand(mount)
     return [...family.operations.values(), ...deletion].flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
@@ -71,31 +71,26 @@ export const noun: Form<'noun'> = {
         // Only a change makes an entry.
         answer: (exchange, outcome) =>
           answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
-        schema: describeNoun(mount, operation, params)
+        schema: describeItemRoute(mount, 'operations', `noun-${operation.noun}-${family.singular}`, {
+          summary: operation.summary ?? operation.name,
+          description: `${operationRule} The entry in the log is the answer.`,
+          headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
+          consumes: jsonOrForm,
+          body: describeParams(mount, operation.action, params),
+          response: {
+            200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...headers),
+            201: describeAnswer(mount, 'one', 'The entry that was made', entry, 'location', ...headers),
+            204: minimal,
+            303: redirected,
+            ...describeWriteProblems(
+              mount, ...describeInUse(mount, operation.action), 'cross-site', 'id-reused', 'invalid-header'
+            )
+          }
+        })
       }),
       ...logEndpoints(mount, operation)
     ])
   }
-}
-
-function describeNoun (mount: Mount, operation: NounOperation, params: Params): RouteSchema {
-  const headers = ['preference-applied', 'idempotent-replayed'] as const
-  return describeItemRoute(mount, 'operations', `noun-${operation.noun}-${mount.family.singular}`, {
-    summary: operation.summary ?? operation.name,
-    description: `${operationRule} The entry in the log is the answer.`,
-    headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
-    consumes: jsonOrForm,
-    body: describeParams(mount, operation.action, params),
-    response: {
-      200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...headers),
-      201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...headers),
-      204: minimal,
-      303: redirected,
-      ...describeWriteProblems(
-        mount, ...describeInUse(mount, operation.action), 'cross-site', 'id-reused', 'invalid-header'
-      )
-    }
-  })
 }
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */

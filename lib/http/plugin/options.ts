@@ -125,7 +125,7 @@ export function checkOptions (family: Family, prefix: string, options: FamilyOpt
   const { logLevel, logSerializers, ...ours } = options as FamilyOptions & RegisterOptions
   const { pageSize = 1, maxPageSize = 1000, version, representations } = ours
   const flaw = findFlaw(optionsRule, ours, 'option') ??
-    (representations && findFlawInRepresentations(representations)) ??
+    (representations === undefined ? undefined : findFlawInRepresentations(representations)) ??
     (family.versioned && version === undefined ? 'the option "version" is required, such as "v1"' : undefined) ??
     (pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined) ??
     findFlawInPrefix(prefix)

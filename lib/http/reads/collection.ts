@@ -34,7 +34,18 @@ interface CollectionQuery {
 
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
-  return readEndpoints(collectionRead(mount), mount.home, describeCollection(mount))
+  const { home, emptyList, family: { name, members: [first] } } = mount
+  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
+  return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
+    summary: `Read a page of ${name}`,
+    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
+      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
+    querystring: describePaging(mount, listItems(mount)),
+    response: {
+      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
+      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
+    }
+  }))
 }
 
 /** Reads a page of the family. */
@@ -126,29 +137,23 @@ async function findFeedback (exchange: Exchange, reader: Reader, command: string
   return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
-function describeCollection (mount: Mount): Endpoint['schema'] {
-  const { family, emptyList } = mount
-  const [first] = family.members
-  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
-  return describeRoute(mount, 'items', `list-${family.name}`, {
-    summary: `Read a page of ${family.name}`,
-    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
-      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
-    querystring: describePaging(mount, listItems(mount)),
-    response: {
-      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeListedItem(mount)),
-      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
-    }
-  })
-}
-
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
   return [...family.queries].flatMap(([name, query]) => {
+    const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    const path = `/query/${name}/:parameter`
-    return readEndpoints(queryRead(mount, field), path, describeQuery(mount, name, field))
+    const schema = describeSharedRoute(mount, 'items', `query-${name}`, {
+      summary: `List the ${family.name} by ${field.name}`,
+      description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
+      path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
+      querystring: describeBarePaging(mount, listItems(mount)),
+      response: {
+        200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
+        ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
+      }
+    })
+    return readEndpoints(queryRead(mount, field), `/query/${name}/:parameter`, schema)
       .map(endpoint => ({ ...endpoint, sharedBy: 'versions' as const }))
   })
 }
@@ -204,19 +209,4 @@ function explainNothing ({ family }: Mount, field: Field, parameter: string, hin
     return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
   }
   return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
-}
-
-function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
-  const { family } = mount
-  const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
-  return describeSharedRoute(mount, 'items', `query-${name}`, {
-    summary: `List the ${family.name} by ${field.name}`,
-    description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
-    path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
-    querystring: describeBarePaging(mount, listItems(mount)),
-    response: {
-      200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
-      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
-    }
-  })
 }

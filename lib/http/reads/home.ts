@@ -30,16 +30,14 @@ export function mountHome (
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readRequestedFormat(request))
   const here = mount.neighbours.list()
-  // All have ended, and so has this.
+  // Where all have ended, so has this.
   if (here.length === 0) retire(reply, mount.retirement)
-  // Only those that the caller may list.
   const families = await tryEach(here, mount => describeFamily(mount, request))
   refuseParameters(splitUrl(request).search)
-  const self = mount.urls.home(request)
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',
-    document: { families: families.map(writeFamily), links: { self } },
+    document: { families: families.map(writeFamily), links: { self: mount.urls.home(request) } },
     home: { families, site: { families: listLinks(families, undefined) } }
   })
 }

@@ -29,7 +29,14 @@ interface ItemQuery extends OneQuery {
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
-  return readEndpoints(itemRead(mount), `${mount.home}/:id`, describeRead(mount))
+  const { home, family: { singular } } = mount
+  return readEndpoints(itemRead(mount), `${home}/:id`, describeItemRoute(mount, 'items', `read-${singular}`, {
+    summary: `Read one ${singular}`,
+    description: 'With its validators: a client that has the current representation gets 304.',
+    querystring: describeFieldsAndFormat(mount, listItems(mount)),
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', `The ${singular}`, describeReadItem(mount))
+  }))
 }
 
 /** Reads one item. */
@@ -104,15 +111,4 @@ function chooseMembers (
   const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
   const links = isForPeople ? linkReferred(mount, request, item) : {}
   return Object.keys(links).length === 0 ? members : { ...members, links }
-}
-
-function describeRead (mount: Mount): Endpoint['schema'] {
-  const { family } = mount
-  return describeItemRoute(mount, 'items', `read-${family.singular}`, {
-    summary: `Read one ${family.singular}`,
-    description: 'With its validators: a client that has the current representation is told so by 304.',
-    querystring: describeFieldsAndFormat(mount, listItems(mount)),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'one', `The ${family.singular}`, describeReadItem(mount))
-  })
 }

@@ -28,10 +28,33 @@ import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } fro
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
-  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
+  const { home, family: { singular } } = mount
+  const part = operation?.noun ?? 'commands'
+  const path = `${home}/:id/${part}`
+  const owner = addArticle(singular)
+  const list = listEntries(mount)
+  const page = 'A page of commands, in the order of the changes'
   return [
-    ...readEndpoints(logRead(mount, operation), path, describeReadLog(mount, operation)),
-    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, describeReadEntry(mount, operation))
+    ...readEndpoints(logRead(mount, operation), path, describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
+      summary: `Read the ${operation?.noun ?? 'log'} of ${owner}`,
+      description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
+        `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
+      querystring: (operation === undefined ? describePaging : describePartPaging)(mount, list),
+      response: {
+        200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)),
+        ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
+      }
+    })),
+    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, describeItemRoute(
+      mount, 'commands', `read-${singular}-${part}`, {
+        summary: operation === undefined ? `Read a command of ${owner}` : `Read one of the ${part} of ${owner}`,
+        description: 'What was asked for, and what became of it.',
+        path: { command: commandIdParameter },
+        querystring: describeFieldsAndFormat(mount, list),
+        headers: describeRequestHeaders(...readConditions),
+        response: describeResource(mount, 'one', 'The command', describeCommand(mount))
+      }
+    ))
   ]
 }
 
@@ -129,35 +152,4 @@ export function linkCommand (
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
   return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
-}
-
-function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
-  const { singular } = mount.family
-  const part = operation?.noun ?? 'commands'
-  return describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
-    summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
-    description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-      `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-    querystring: (operation === undefined ? describePaging : describePartPaging)(mount, listEntries(mount)),
-    response: {
-      200: describePage(
-        mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
-      ),
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
-    }
-  })
-}
-
-function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
-  const { singular } = mount.family
-  return describeItemRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
-    summary: operation === undefined
-      ? `Read a command of ${addArticle(singular)}`
-      : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
-    description: 'What was asked for, and what became of it.',
-    path: { command: commandIdParameter },
-    querystring: describeFieldsAndFormat(mount, listEntries(mount)),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'one', 'The command', describeCommand(mount))
-  })
 }

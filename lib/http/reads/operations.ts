@@ -20,12 +20,8 @@ import { type Read, readEndpoints } from './read.js'
 
 /** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
 export function operationsEndpoints (mount: Mount): Endpoint[] {
-  return readEndpoints(operationsRead(mount), `${mount.home}/:id/operations`, describeOperations(mount))
-}
-
-function operationsRead (mount: Mount): Read<undefined> {
-  const { family } = mount
-  return {
+  const { family, home } = mount
+  const read: Read<undefined> = {
     mount,
     kind: 'page',
     noun: family.singular,
@@ -36,6 +32,7 @@ function operationsRead (mount: Mount): Read<undefined> {
       return item && (exchange => sendOperations(exchange, item, reader.offers))
     }
   }
+  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
 }
 
 async function sendOperations (
