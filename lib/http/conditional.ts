@@ -19,30 +19,27 @@ export function makeEtag (
   return `"${state}-${name}${also === undefined ? '' : `-${hashText(also).slice(0, 11)}`}"`
 }
 
-/** What a resource is now: its tag in the negotiated representation, and when it last changed. */
-interface Validators {
-  readonly etag: string
-  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where it is not known, so that no date is a condition */
-  readonly updatedAt: string | undefined
-}
-
-type Verdict = 'go' | 'not-modified' | 'failed'
-
-/** Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2. */
-export function judgeRead (headers: IncomingHttpHeaders, current: Validators): Verdict {
+/**
+ * Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2.
+ *
+ * @param current its tag, and when it last changed; where that is not known, no date is a condition
+ */
+export function judgeRead (
+  headers: IncomingHttpHeaders,
+  { etag, updatedAt }: { readonly etag: string, readonly updatedAt: string | undefined }
+): 'go' | 'not-modified' | 'failed' {
   const match = headers['if-match']
   const noneMatch = headers['if-none-match']
   const since = headers['if-modified-since']
   const unmodified = headers['if-unmodified-since']
-  const { updatedAt } = current
   if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
   if (match !== undefined) {
-    if (!listMatches(match, tag => tag === current.etag)) return 'failed'
+    if (!listMatches(match, tag => tag === etag)) return 'failed'
   } else if (updatedAt !== undefined && unmodified !== undefined && isLater(updatedAt, unmodified)) {
     return 'failed'
   }
   if (noneMatch !== undefined) {
-    return listMatches(noneMatch, tag => withoutWeakness(tag) === withoutWeakness(current.etag)) ? 'not-modified' : 'go'
+    return listMatches(noneMatch, tag => withoutWeakness(tag) === etag) ? 'not-modified' : 'go'
   }
   if (updatedAt === undefined || since === undefined || readHttpDate(since) === undefined) return 'go'
   return isLater(updatedAt, since) ? 'go' : 'not-modified'
