@@ -56,8 +56,7 @@ export const noun: Form<'noun'> = {
   endpoints (mount) {
     const { family } = mount
     const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
-    const headers = ['preference-applied', 'idempotent-replayed'] as const
-    const entry = describeCommand(mount)
+    const both = ['preference-applied', 'idempotent-replayed'] as const
     return [...family.operations.values(), ...deletion].flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
@@ -78,8 +77,8 @@ export const noun: Form<'noun'> = {
           consumes: jsonOrForm,
           body: describeParams(mount, operation.action, params),
           response: {
-            200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...headers),
-            201: describeAnswer(mount, 'one', 'The entry that was made', entry, 'location', ...headers),
+            200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...both),
+            201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...both),
             204: minimal,
             303: redirected,
             ...describeWriteProblems(
