@@ -1,13 +1,20 @@
 import { isUtf8 } from 'node:buffer'
+import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { declaresNull } from '../core/family/fields.js'
+import { type Params, readParams } from '../core/family/params.js'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
+import { type ReadResult, readValue } from '../core/query/values.js'
+import type { Field, Scalar } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
-import type { BodyLimits } from '../core/values/json.js'
-import { escapePointer, explainMembers, findFlawInJson, findJsonFlaws } from '../core/values/json.js'
+import {
+  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, type MemberFlaw, type Members
+} from '../core/values/json.js'
+import { readIdempotencyKey } from './request.js'
 
 /** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
-export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
+function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   if (bytes.length === 0) return {}
   const text = bytes.toString('utf8')
   // Invalid bytes become U+FFFD, which may also be in the text itself.
@@ -15,18 +22,15 @@ export function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   // Before it is parsed, so that a body that is too large costs little.
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])
-  const value = parseJson(text)
-  const flaws = findJsonFlaws(value)
-  if (flaws.length > 0) throw invalidBody(flaws)
-  return value
-}
-
-function parseJson (text: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch (error) {
     throw new Problem('malformed-json', (error as Error).message)
   }
+  const flaws = findJsonFlaws(value)
+  if (flaws.length > 0) throw invalidBody(flaws)
+  return value
 }
 
 /** What a person entered in an HTML form. */
@@ -49,8 +53,7 @@ export class FormBody {
       const detail = 'This is JSON under the media type of a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
     }
-    if (countFields(bytes, maxMembers) > maxMembers) throw invalidBody([explainMembers(maxMembers)])
-    const entries = readEntries(bytes.toString('utf8'))
+    const entries = readEntries(bytes.toString('utf8'), maxMembers)
     const take = (name: string): string | undefined => {
       const text = entries.get(name)
       entries.delete(name)
@@ -68,18 +71,21 @@ export class FormBody {
   }
 }
 
-function readEntries (form: string): Map<string, string> {
+function readEntries (form: string, maxMembers: number): Map<string, string> {
+  const parts = form.split('&', maxMembers + 1)
+  if (parts.length > maxMembers) throw invalidBody([explainMembers(maxMembers)])
   const entries = new Map<string, string>()
-  for (const part of form.split('&')) {
+  for (const part of parts) {
     if (part === '') continue
-    const equals = part.indexOf('=')
-    const rawName = equals === -1 ? part : part.slice(0, equals)
+    const [rawName = '', ...rest] = part.split('=')
     const name = decodeText(rawName)
-    const text = equals === -1 ? '' : decodeText(part.slice(equals + 1))
-    if (name === undefined || text === undefined) throw refuseEntry(name ?? rawName, 'is not valid percent-encoding')
-    if (entries.has(name)) throw refuseEntry(name, 'is given twice')
+    const text = decodeText(rest.join('='))
+    const flaw = name === undefined || text === undefined
+      ? 'is not valid percent-encoding'
+      : entries.has(name) ? 'is given twice' : undefined
+    if (flaw !== undefined) throw invalidBody([{ pointer: `/${escapePointer(name ?? rawName)}`, detail: flaw }])
     // Browsers send every line end of a text as CR LF.
-    entries.set(name, text.replaceAll('\r\n', '\n'))
+    entries.set(name as string, (text as string).replaceAll('\r\n', '\n'))
   }
   return entries
 }
@@ -97,19 +103,6 @@ function dropUntouched (entries: Map<string, string>): void {
   }
 }
 
-function refuseEntry (name: string, detail: string): Problem {
-  return invalidBody([{ pointer: `/${escapePointer(name)}`, detail }])
-}
-
-const ampersand = 0x26
-
-// No further than is asked.
-function countFields (bytes: Buffer, enough: number): number {
-  let count = 1
-  for (let at = bytes.indexOf(ampersand); at !== -1 && count <= enough; at = bytes.indexOf(ampersand, at + 1)) count++
-  return count
-}
-
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 /**
@@ -121,21 +114,75 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleEr
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
-  addParser(app, ['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
-  addParser(app, ['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
+  const add = (types: string[], parse: (bytes: Buffer) => unknown): void => {
+    // With a callback: it costs less than a promise.
+    app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
+      let body: unknown
+      try {
+        body = parse(bytes)
+      } catch (error) {
+        done(error as Error)
+        return
+      }
+      done(null, body)
+    })
+  }
+  add(['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
+  add(['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
   app.setErrorHandler(handleError)
 }
 
-function addParser (app: FastifyInstance, types: string[], parse: (bytes: Buffer) => unknown): void {
-  // With a callback: it costs less than a promise.
-  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
-    let body: unknown
-    try {
-      body = parse(bytes)
-    } catch (error) {
-      done(error as Error)
-      return
-    }
-    done(null, body)
-  })
+/** The JSON body of a request; none at all is the empty object. */
+export function getJsonBody ({ body = {} }: FastifyRequest): Members {
+  if (body instanceof FormBody) {
+    throw new Problem('unsupported-media-type', 'A form cannot be sent here; send application/json')
+  }
+  if (isObject(body)) return body
+  throw invalidBody([{ pointer: '', detail: 'must be an object' }])
+}
+
+/** Whether a body is an object with this member. */
+export function hasMember (body: unknown, name: string): boolean {
+  return isObject(body) && Object.hasOwn(body, name)
+}
+
+function isObject (value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The parameters of a command, from a JSON body. */
+export function readJsonParams (params: Params, request: FastifyRequest): Members {
+  return readParams(params, getJsonBody(request))
+}
+
+/** The same where a form of a page may be sent as well: its texts are read as the types of the schema. */
+export function readSentParams (params: Params, request: FastifyRequest): Members {
+  const { body } = request
+  if (!(body instanceof FormBody)) return readJsonParams(params, request)
+  const members: [name: string, value: unknown][] = []
+  const flaws: MemberFlaw[] = []
+  for (const [name, text] of body.entries) {
+    const field = params.fields.find(field => field.name === name)
+    const read = field === undefined ? { value: text } : text === '' ? readEmpty(params, field) : readValue(field, text)
+    if (read === undefined) continue
+    if ('value' in read) members.push([name, read.value])
+    else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
+  }
+  // Not assigned one by one, so that __proto__ is a member like any other.
+  const read = params.read(Object.fromEntries(members))
+  if ('params' in read && flaws.length === 0) return read.params
+  const others = 'flaws' in read ? read.flaws : []
+  // A member that could not be read has no second flaw.
+  throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
+}
+
+// A field that is left empty is null, or else not sent. One that is emptied is null, or else an empty text.
+function readEmpty ({ schema, isPartial }: Params, field: Field): ReadResult<Scalar | null> | undefined {
+  const isNull = isPartial ? declaresNull(schema.properties[field.name] as TSchema) : field.nullable === true
+  return isNull ? { value: null } : isPartial ? readValue(field, '') : undefined
+}
+
+/** The client's key for a POST: the header, or what a form of ours has for it. */
+export function readKey (request: FastifyRequest): string | undefined {
+  return request.body instanceof FormBody ? request.body.key : readIdempotencyKey(request.headers)
 }

@@ -19,30 +19,27 @@ export function makeEtag (
   return `"${state}-${name}${also === undefined ? '' : `-${hashText(also).slice(0, 11)}`}"`
 }
 
-/** What a resource is now: its tag in the negotiated representation, and when it last changed. */
-interface Validators {
-  readonly etag: string
-  /** `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined where it is not known, so that no date is a condition */
-  readonly updatedAt: string | undefined
-}
-
-type Verdict = 'go' | 'not-modified' | 'failed'
-
-/** Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2. */
-export function judgeRead (headers: IncomingHttpHeaders, current: Validators): Verdict {
+/**
+ * Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2.
+ *
+ * @param current its tag, and when it last changed; where that is not known, no date is a condition
+ */
+export function judgeRead (
+  headers: IncomingHttpHeaders,
+  { etag, updatedAt }: { readonly etag: string, readonly updatedAt: string | undefined }
+): 'go' | 'not-modified' | 'failed' {
   const match = headers['if-match']
   const noneMatch = headers['if-none-match']
   const since = headers['if-modified-since']
   const unmodified = headers['if-unmodified-since']
-  const { updatedAt } = current
   if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
   if (match !== undefined) {
-    if (!listMatches(match, tag => tag === current.etag)) return 'failed'
+    if (!listMatches(match, tag => tag === etag)) return 'failed'
   } else if (updatedAt !== undefined && unmodified !== undefined && isLater(updatedAt, unmodified)) {
     return 'failed'
   }
   if (noneMatch !== undefined) {
-    return listMatches(noneMatch, tag => withoutWeakness(tag) === withoutWeakness(current.etag)) ? 'not-modified' : 'go'
+    return listMatches(noneMatch, tag => withoutWeakness(tag) === etag) ? 'not-modified' : 'go'
   }
   if (updatedAt === undefined || since === undefined || readHttpDate(since) === undefined) return 'go'
   return isLater(updatedAt, since) ? 'go' : 'not-modified'
@@ -118,16 +115,13 @@ export function isLater (moment: string, date: string): boolean {
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
 }
 
-const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
-const longDays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-
-const time = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)'
-const month = `(?<month>${months.join('|')})`
+const day = '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)'
+const month = '(?<month>[A-Z][a-z]{2})'
+const time = '(?<time>\\d\\d:\\d\\d:(?:[0-5]\\d|60))'
 const forms = [
-  new RegExp(`^(?:${days.join('|')}), (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
-  new RegExp(`^(?:${longDays.join('|')}), (?<day>\\d\\d)-${month}-(?<shortYear>\\d\\d) ${time} GMT$`),
-  new RegExp(`^(?:${days.join('|')}) ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
+  new RegExp(`^${day}, (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
+  new RegExp(`^${day}[a-z]*day, (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
+  new RegExp(`^${day} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
 ]
 
 /** An HTTP date (RFC 9110, 5.6.7) in its three forms, as seconds since 1970; undefined where it is none. */
@@ -135,16 +129,19 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
   for (const form of forms) {
     const parts = form.exec(text)?.groups
     if (parts === undefined) continue
-    const numbers = [Number(parts.hour), Number(parts.minute), Number(parts.second)] as const
-    const day = Number(parts.day)
-    const at = months.indexOf(parts.month as string)
-    const year = parts.year === undefined ? fullYear(Number(parts.shortYear), now) : Number(parts.year)
-    const date = new Date(Date.UTC(year, at, day, ...numbers))
-    const isDay = year >= 100 && date.getUTCMonth() === at && date.getUTCDate() === day
-    const [hour, minute, second] = numbers
-    return isDay && hour <= 23 && minute <= 59 && second <= 60 ? date.getTime() / 1000 : undefined
+    const year = parts.year?.length === 2 ? fullYear(Number(parts.year), now) : Number(parts.year)
+    const date = new Date(`${parts.day} ${parts.month} ${year} ${parts.time} GMT`)
+    // Date reads 31 April as 1 May, and years below 100 as others.
+    return date.getUTCDate() === Number(parts.day) && year >= 100 ? date.getTime() / 1000 : undefined
   }
   return undefined
+}
+
+// A year of two digits that would be more than 50 years ahead is in the past.
+function fullYear (short: number, now: number): number {
+  const current = new Date(now).getUTCFullYear()
+  const year = current - current % 100 + short
+  return year > current + 50 ? year - 100 : year
 }
 
 // The same items are read again and again; the date of one takes longer to write than to find.
@@ -153,11 +150,4 @@ const written = new BoundedCache<string>(1000)
 /** A moment as an HTTP date. */
 export function writeHttpDate (moment: string): string {
   return written.get(moment, () => new Date(moment).toUTCString())
-}
-
-// A year of two digits that would be more than 50 years ahead is in the past (RFC 9110, 5.6.7).
-function fullYear (short: number, now: number): number {
-  const current = new Date(now).getUTCFullYear()
-  const year = current - current % 100 + short
-  return year > current + 50 ? year - 100 : year
 }

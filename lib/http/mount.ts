@@ -8,9 +8,8 @@ import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
 import type { Choice, Chooser } from './negotiate.js'
-import type { Endpoint, Retirement } from './routes.js'
-import { announceRetirement, hasEnded } from './routes.js'
-import type { Urls } from './urls.js'
+import type { Urls } from './request.js'
+import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './routes.js'
 
 /** One registration of a family in an application: everything that its requests need. */
 export interface Mount {
@@ -113,11 +112,6 @@ export class Neighbours {
       handler: (request, reply) => get().handler(request, reply)
     }]
   }
-
-  /** Whether a path without a version is this mount's. */
-  isOwner (mount: Mount, method: Endpoint['method'], path: string): boolean {
-    return this.#unversioned.get(`${method} ${path}`)?.mount === mount
-  }
 }
 
 /** Of several versions of a family, the first has the paths without a version, or the one that asks for them. */
@@ -136,10 +130,9 @@ const places = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
 
 /** The families that are registered in a scope at a prefix. */
 export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbours {
-  let prefixes = places.get(scope)
-  if (prefixes === undefined) places.set(scope, prefixes = new Map<string, Neighbours>())
-  let here = prefixes.get(prefix)
-  if (here === undefined) prefixes.set(prefix, here = new Neighbours())
+  const prefixes = places.get(scope) ?? new Map<string, Neighbours>()
+  const here = prefixes.get(prefix) ?? new Neighbours()
+  places.set(scope, prefixes.set(prefix, here))
   return here
 }
 

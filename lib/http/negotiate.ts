@@ -3,8 +3,7 @@ import Negotiator from 'negotiator'
 import { BoundedCache } from '../core/cache.js'
 import { Problem } from '../core/problems.js'
 import { shorten } from '../core/values/words.js'
-import type { Representation, View } from '../representations/representation.js'
-import { canShow } from '../representations/representation.js'
+import { canShow, type Representation, type View } from '../representations/representation.js'
 
 /** The representation of a response, and its media type. */
 export interface Choice {
@@ -22,81 +21,88 @@ export interface RequestedFormat {
 }
 
 export interface Chooser {
-  /** Path suffix, then format, then Accept; a problem where there is no such representation. */
+  /** By the path suffix, then format, then Accept; a problem where there is no such representation. */
+  find (kind: 'one' | 'page', requested: RequestedFormat, suffix?: string): Choice | Problem
+  /** The same, but the problem is thrown. */
   choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
   /** The same for a problem, which is shown as JSON rather than not at all. */
   chooseForProblem (requested: RequestedFormat): Choice
 }
 
-// Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice.
-const makeKept = () => new BoundedCache<Choice | undefined>(100, 500)
-
 export function makeChooser (representations: readonly Representation[]): Chooser {
-  const able = { one: listAble('one'), page: listAble('page'), problem: listAble('problem') }
-  const kept = { one: makeKept(), page: makeKept(), problem: makeKept() }
-  // Where a client takes anything.
-  const usual = { one: negotiate('one', '*/*'), page: negotiate('page', '*/*'), problem: negotiate('problem', '*/*') }
+  const able = { one: prepare('one'), page: prepare('page'), problem: prepare('problem') }
 
   return {
-    choose (kind, { suffix, format, accept }) {
-      if (suffix !== undefined) {
-        const found = able[kind].find(({ extension }) => extension === suffix)
-        if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const known = join(able[kind], ({ extension }) => `.${extension}`)
-        throw new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
-      }
-      if (format !== undefined) {
-        const found = able[kind].find(({ name }) => name === format)
-        if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-        const detail = `format must be one of ${join(able[kind], ({ name }) => name)}`
-        throw new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
-      }
-      const choice = chooseByAccept(kind, accept)
-      if (choice !== undefined) return choice
-      const types = join(able[kind], ({ mediaTypes }) => mediaTypes.join(', '))
-      throw new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
+    find,
+
+    choose (kind, requested) {
+      const choice = find(kind, requested)
+      if (choice instanceof Problem) throw choice
+      return choice
     },
 
     chooseForProblem ({ suffix, format, accept }) {
-      const asked = able.problem.find(({ extension }) => extension === suffix) ??
-        able.problem.find(({ name }) => name === format)
-      if (asked !== undefined) return chooseProblemType(asked)
-      return chooseByAccept('problem', accept) ?? chooseProblemType(able.problem[0] as Representation)
+      const { list, byAccept } = able.problem
+      const asked = list.find(({ extension }) => extension === suffix) ?? list.find(({ name }) => name === format)
+      const choice = asked === undefined ? byAccept(accept) : undefined
+      return choice ?? chooseProblemType(asked ?? list[0] as Representation)
     }
   }
 
-  function listAble (kind: View['kind']): readonly Representation[] {
-    return representations.filter(representation => canShow(representation, kind))
+  function find (
+    kind: 'one' | 'page',
+    { suffix: ownSuffix, format, accept }: RequestedFormat,
+    suffix = ownSuffix
+  ): Choice | Problem {
+    const { list, byAccept } = able[kind]
+    if (suffix !== undefined) {
+      const found = list.find(({ extension }) => extension === suffix)
+      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
+      const known = list.map(({ extension }) => `.${extension}`).join(', ')
+      return new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
+    }
+    if (format !== undefined) {
+      const found = list.find(({ name }) => name === format)
+      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
+      const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
+      return new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
+    }
+    const choice = byAccept(accept)
+    if (choice !== undefined) return choice
+    const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
+    return new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
   }
 
-  function chooseByAccept (kind: View['kind'], accept: string | undefined): Choice | undefined {
-    // An empty header means the same as none.
-    if (accept === undefined || accept === '*/*' || accept.trim() === '') return usual[kind]
-    const asked = cutAccept(accept)
-    return kept[kind].get(asked, () => negotiate(kind, asked))
-  }
-
-  function negotiate (kind: View['kind'], accept: string): Choice | undefined {
-    const types = listTypes(kind, able[kind])
-    const [best] = new Negotiator({ headers: { accept } }).mediaTypes(types.map(({ mediaType }) => mediaType))
-    const found = types.find(({ mediaType }) => mediaType === best)
-    return found === undefined || kind !== 'problem' ? found : chooseProblemType(found.representation)
+  function prepare (kind: View['kind']) {
+    const list = representations.filter(representation => canShow(representation, kind))
+    const negotiate = (accept: string): Choice | undefined => {
+      const types = listTypes(kind, list)
+      const [best] = new Negotiator({ headers: { accept } }).mediaTypes(types.map(({ mediaType }) => mediaType))
+      const found = types.find(({ mediaType }) => mediaType === best)
+      return found === undefined || kind !== 'problem' ? found : chooseProblemType(found.representation)
+    }
+    const usual = negotiate('*/*')
+    // Clients repeat the same few Accept strings; parsing one takes longer than the rest of the choice.
+    const kept = new BoundedCache<Choice | undefined>(100, 500)
+    const byAccept = (accept = ''): Choice | undefined =>
+      // An empty header means the same as none.
+      accept === '*/*' || accept.trim() === '' ? usual : kept.get(cutAccept(accept), negotiate)
+    return { list, byAccept }
   }
 }
 
 // Longer than any that a client has reason to send; each range in it is compared with every type there is.
 const maxAccept = 1000
 
-/** What comes after so many characters is left out. */
 function cutAccept (accept: string): string {
   return accept.length <= maxAccept ? accept : accept.slice(0, Math.max(0, accept.lastIndexOf(',', maxAccept)))
 }
 
 // Second names after the first of all: text/* means HTML, though text/xml is a name of XML. A client that asks for
 // application/json means its problems too.
-function listTypes (kind: View['kind'], able: readonly Representation[]): readonly Choice[] {
-  const first = able.map(representation => ({ representation, mediaType: representation.mediaTypes[0] }))
-  const others = able.flatMap(representation => {
+function listTypes (kind: View['kind'], list: readonly Representation[]): readonly Choice[] {
+  const first = list.map(representation => ({ representation, mediaType: representation.mediaTypes[0] }))
+  const others = list.flatMap(representation => {
     const { mediaTypes: [, ...aliases], problemType } = representation
     const types = kind === 'problem' && problemType !== undefined ? [...aliases, problemType] : aliases
     return types.map(mediaType => ({ representation, mediaType }))
@@ -106,10 +112,6 @@ function listTypes (kind: View['kind'], able: readonly Representation[]): readon
 
 function chooseProblemType (representation: Representation): Choice {
   return { representation, mediaType: representation.problemType ?? representation.mediaTypes[0] }
-}
-
-function join (representations: readonly Representation[], name: (representation: Representation) => string): string {
-  return representations.map(name).join(', ')
 }
 
 /** The media types of the body, in the description of a route. */

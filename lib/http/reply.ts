@@ -1,13 +1,15 @@
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Problem } from '../core/problems.js'
+import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.js'
+import type { Stored } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
-import type { Choice, Chooser } from './negotiate.js'
-import { explainMediaType } from './negotiate.js'
-import { readRequestedFormat, splitUrl } from './request.js'
-import { toProblem } from './to-problem.js'
+import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
+import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
+import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
 /** What an answer needs of the request that it is for. */
-export interface Answering {
+interface Answering {
   readonly reply: FastifyReply
   readonly choice: Choice
   readonly mount: { readonly exportTimeout: number }
@@ -25,7 +27,24 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
   // The system's buffers hold a shorter one, so that it is not kept for a client that does not read.
   if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
-  return setCaching(setRepresentation(reply, choice)).send(text)
+  return setRepresentation(reply, choice).send(text)
+}
+
+/** Sends what a write leads to, or no body where the client prefers that. @param document undefined to show nothing */
+export function sendPreferred (
+  answering: Answering & { readonly request: FastifyRequest },
+  status: 200 | 201,
+  name: string,
+  document: Members | undefined
+): FastifyReply | Promise<FastifyReply> {
+  const { request, reply } = answering
+  const preference = document === undefined ? undefined : readPreference(request.headers)
+  if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  if (document === undefined || preference === 'minimal') {
+    return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
+  }
+  reply.code(status)
+  return send(answering, { kind: 'one', name, document })
 }
 
 /** Ends the response to a client that takes nothing, so that it does not look complete. */
@@ -35,58 +54,89 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client takes nothing'))
 }
 
+/** What an answer shows that is not in the revision of the resource. */
+interface Shown {
+  /** Whether it depends on who asks. */
+  readonly isPersonal?: boolean
+  /** What is not in the resource. */
+  readonly also?: string | undefined
+  /** Whether other items are in it, so that only its content tells whether it has changed. */
+  readonly isExpanded?: boolean
+}
+
+/** Answers with one resource, or with what the request's conditions ask for in its place. */
+export function sendOne (
+  answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
+  { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
+  view: OneView | PageView,
+  { isPersonal = answering.choice.representation.interactive === true, also, isExpanded = false }: Shown = {}
+): FastifyReply | Promise<FastifyReply> {
+  const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
+  const etag = makeEtag({ revision: isExpanded ? 0 : revision }, view.document, representation, also)
+  const verdict = judgeRead(headers, { etag, updatedAt: isExpanded ? undefined : updatedAt })
+  if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
+  if (isPersonal && (isGuarded || isExpanded)) return send(answering, view)
+  reply.header('etag', etag)
+  if (!isExpanded) reply.header('last-modified', writeHttpDate(updatedAt))
+  if (verdict === 'go') return send(answering, view)
+  return setCaching(reply.code(304).header('vary', 'Accept')).send()
+}
+
 /** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
-export function setCaching (reply: FastifyReply): FastifyReply {
+function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
 
 /** The headers of everything that was negotiated. */
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
   if (representation.headers !== undefined) reply.headers(representation.headers)
-  return reply
+  return setCaching(reply)
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
+    // A hook of the host may have set a serializer, which would encode the text once more.
     .serializer(takeAsIs)
 }
 
-// A hook of the host may have set a serializer, which would encode the text once more.
 function takeAsIs (text: string): string {
   return text
 }
 
-/** What people are told of a problem besides, and where they can go from it. */
-type Guide = (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
+// Of a longer path, the problem does not show a part, which would be a different address.
+const maxInstance = 1000
 
-/** Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one. */
+/**
+ * Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one.
+ *
+ * @param guide what people see besides, and where they can go from it
+ */
 export function sendProblem (
   { chooser }: { readonly chooser: Chooser },
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  guide: Guide = () => ({ onward: [] })
+  guide: (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
 ): FastifyReply {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
-  const choice = chooser.chooseForProblem(readRequestedFormat(request, readSuffix(request)))
-  const write = choice.representation.problem as NonNullable<Representation['problem']>
   const { path } = splitUrl(request)
-  // A part of an address would be a different one.
-  const instance = path.length > maxInstance ? undefined : path
+  // Only of a path that is read: a command may be written under an id with a dot in it.
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
+  const choice = chooser.chooseForProblem(readRequestedFormat(request, suffix))
+  const write = choice.representation.problem as NonNullable<Representation['problem']>
   return setRepresentation(reply, choice)
     .code(problem.statusCode)
     .headers(problem.headers)
     .header('cache-control', 'no-store')
     .send(write({
       kind: 'problem',
-      document: problem.document(instance),
+      document: problem.document(path.length > maxInstance ? undefined : path),
       log: problem.log,
       ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
     }))
 }
-
-const maxInstance = 1000
 
 // What any client can bring about by asking for much is no fault, and has no stack that would tell anything.
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
@@ -97,54 +147,94 @@ function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   else log.error({ err: cause ?? problem }, message)
 }
 
-// Only of a path that is read: a command may be written under an id with a dot in it.
-function readSuffix (request: FastifyRequest): string | undefined {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-  return /\.([^./]+)\/?$/.exec(splitUrl(request).path)?.[1]
-}
-
-/** Adds a link to the Link header (RFC 8288), beside what is there already. */
-export function addLink (reply: FastifyReply, url: string, rel: string): void {
-  addFormatted(reply, formatLink(url, rel, isPlain(url)))
-}
-
 // A client or a proxy that meets more than it can take of headers takes nothing of the answer.
 const maxLength = 4000
 
-const rels = ['self', 'first', 'next', 'prev'] as const
-// A list of plain rows has these nowhere else.
-const neededRels = ['next', 'prev'] as const
+type Rel = 'self' | 'first' | 'next' | 'prev' | 'successor-version'
 
-/** Adds the links of a page; of very long ones, those that lead on. */
-export function addPageLinks (reply: FastifyReply, links: Partial<Record<typeof rels[number], string>>): void {
-  const { self = '' } = links
-  // The others have nothing that this one does not have, but for places, which are plain.
-  const areAllPlain = isPlain(self)
+/** Adds links to the Link header (RFC 8288), beside what is there already; of very long ones, those that lead on. */
+export function addLinks (reply: FastifyReply, links: Partial<Record<Rel, string>>): void {
+  // A list of plain rows has no other place for next and prev.
+  const isLong = 4 * (links.self?.length ?? 0) >= maxLength
   let all = ''
-  for (const rel of rels.length * self.length < maxLength ? rels : neededRels) {
+  for (const rel of Object.keys(links) as Rel[]) {
     const url = links[rel]
     if (url === undefined || all.length + url.length > maxLength) continue
-    all += `${all === '' ? '' : ', '}${formatLink(url, rel, areAllPlain)}`
+    if (!isLong || (rel !== 'self' && rel !== 'first')) all += `${all === '' ? '' : ', '}<${encode(url)}>; rel="${rel}"`
   }
-  if (all !== '') addFormatted(reply, all)
-}
-
-function addFormatted (reply: FastifyReply, link: string): void {
+  if (all === '') return
   const before = reply.getHeader('link')
-  reply.header('link', before === undefined ? link : `${String(before)}, ${link}`)
+  reply.header('link', before === undefined ? all : `${String(before)}, ${all}`)
 }
 
 // Not all that a query may hold unencoded may be between the angle brackets.
-const plain = /^[!#-;=?-[\]_a-z~]*$/
-
-function isPlain (url: string): boolean {
-  return plain.test(url)
-}
-
-function formatLink (url: string, rel: string, isPlain: boolean): string {
-  return `<${isPlain ? url : encodeOthers(url)}>; rel="${rel}"`
-}
-
-function encodeOthers (url: string): string {
+function encode (url: string): string {
+  if (/^[!#-;=?-[\]_a-z~]*$/.test(url)) return url
   return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
+}
+
+/** What an error of a host, of a plugin, or of Fastify may have. */
+interface ForeignError {
+  readonly statusCode?: unknown
+  readonly status?: unknown
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly headers?: unknown
+  /** As http-errors has it: whether its text is for clients. */
+  readonly expose?: boolean
+}
+
+const codesOfFastify = new Map<unknown, ProblemCode>([
+  ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'unsupported-media-type'],
+  ['FST_ERR_CTP_BODY_TOO_LARGE', 'body-too-large']
+])
+
+// Of our codes, those that say no more than their status; what any other means, only we can know.
+const codesOfStatus = new Map<number, ProblemCode>([
+  [400, 'bad-request'],
+  [401, 'unauthorized'],
+  [403, 'forbidden'],
+  [404, 'not-found'],
+  [429, 'too-many-requests'],
+  [500, 'internal']
+])
+
+/** Any error as a problem: ours, one of Fastify, of a host, or a bug. From 500 on, its text is not shown. */
+export function toProblem (error: unknown): Problem {
+  if (error instanceof Problem) return error
+  const foreign = (error ?? {}) as ForeignError
+  const { status: other, statusCode: given = other, expose = true, message } = foreign
+  const isStatus = Number.isInteger(given) && (given as number) >= 400 && (given as number) < 600
+  const status = isStatus ? given as number : 500
+  const code = codesOfFastify.get(foreign.code) ?? codesOfStatus.get(status) ?? 'other'
+  const shown = expose && typeof message === 'string' && message !== '' ? message : STATUS_CODES[status]
+  const detail = status >= 500 ? 'The fault is on our side; it was logged' : shown ?? String(status)
+  return new Problem(code, detail, { status, headers: readHeaders(foreign, status), cause: error })
+}
+
+const ofBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
+
+/** Those for the client: an error of an HTTP client may have all headers of the response that it got. */
+function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
+  const all = Object.entries((headers ?? {}) as Record<string, string>)
+  return Object.fromEntries(all.filter(([name, value]) => {
+    if (status < 500 ? ofBody.test(name) : name.toLowerCase() !== 'retry-after') return false
+    try {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+      return true
+    } catch {
+      return false
+    }
+  }))
+}
+
+/** What the work comes to for each that does not refuse it; where all do, the first refusal is thrown. */
+export async function tryEach<M, T> (each: readonly M[], work: (one: M) => Promise<T>): Promise<T[]> {
+  const results = await Promise.allSettled(each.map(work))
+  const refusals = results.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)
+  const failure = refusals.find(reason => toProblem(reason).statusCode >= 500)
+  if (failure !== undefined) throw failure
+  if (refusals.length > 0 && refusals.length === results.length) throw refusals[0]
+  return results.filter(result => result.status === 'fulfilled').map(({ value }) => value)
 }

@@ -1,45 +1,37 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { invalidQuery, Problem } from '../core/problems.js'
+import type { Family } from '../core/family/family.js'
+import { invalidQuery, notFound, Problem } from '../core/problems.js'
 import { readTextParameter, splitQuery } from '../core/query/query-string.js'
-import { idempotencyKeyRule, isIdempotencyKey } from '../core/values/ids.js'
+import type { Id } from '../core/storage/storage.js'
+import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { RequestedFormat } from './negotiate.js'
 
-/** The path and the query string of a request. */
-interface SplitUrl {
-  readonly path: string
-  readonly search: string
-}
-
 // The last one: a request is asked for it several times.
 let lastUrl = ''
-let lastSplit: SplitUrl = { path: '/', search: '' }
+let lastSplit = { path: '/', search: '' }
 
 /** The path and the query string of a request, as they were sent, but never with a host of the client's choice. */
-export function splitUrl (request: FastifyRequest): SplitUrl {
+export function splitUrl (request: FastifyRequest): { readonly path: string, readonly search: string } {
   const sent = request.raw.url as string
   if (sent === lastUrl) return lastSplit
   const url = removeHost(sent)
-  const mark = findQuery(url, request)
+  let mark = url.indexOf('?')
+  const semicolon = url.indexOf(';')
+  // Where the host's router is set so, the query begins at a semicolon too.
+  const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
+  if (isFirst && isRouterSet(request.server, 'useSemicolonDelimiter')) mark = semicolon
   const split = mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
   // Servers may differ in what a semicolon means.
-  if (url.includes(';')) return split
+  if (semicolon !== -1) return split
   lastUrl = sent
   lastSplit = split
   return split
 }
 
-// Where the query begins: also at a semicolon, where the host's router is set so.
-function findQuery (url: string, { server }: FastifyRequest): number {
-  const mark = url.indexOf('?')
-  const semicolon = url.indexOf(';')
-  const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
-  return isFirst && isRouterSet(server, 'useSemicolonDelimiter') ? semicolon : mark
-}
-
-// A request may name a host in its target (RFC 9112, 3.2.2), which the router passes over; and at the beginning of a
-// link, two slashes, or what browsers take for such, stand before a host.
+// A request may name a host in its target (RFC 9112, 3.2.2), which the router skips. And in a link, two slashes at the
+// beginning, or what browsers take for such, are followed by a host.
 function removeHost (target: string): string {
   if (/^\/(?![/\\])/.test(target)) return target
   return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
@@ -74,11 +66,8 @@ export function readIdempotencyKey (headers: IncomingHttpHeaders): string | unde
   throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}`)
 }
 
-/** How much of an answer the client wants. */
-type Preference = 'minimal' | 'representation'
-
 /** What `Prefer: return=…` (RFC 7240) asks for; the first that is understood counts. */
-export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | undefined {
+export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'representation' | undefined {
   if (typeof prefer !== 'string') return undefined
   for (const preference of prefer.split(',')) {
     const value = /^\s*return\s*=\s*(?:"(\w+)"|(\w+))\s*(?:;|$)/i.exec(preference)
@@ -89,9 +78,8 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): Preference | u
 }
 
 /**
- * Refuses what a page of another site can make a browser send without asking first: a POST as a form sends it, or
- * without a body. Everything else (JSON, PUT, DELETE) a browser sends across sites only after a preflight that the host
- * answers.
+ * Refuses what a page of another site can make a browser send without a preflight: a POST as a form sends it, or
+ * without a body.
  */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
@@ -99,7 +87,7 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
   const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
   const isForeign = site === undefined
-    ? origin !== undefined && readHost(origin) !== host
+    ? origin !== undefined && /^https?:\/\/([^/]+)$/.exec(origin)?.[1] !== host
     : site !== 'same-origin' && site !== 'none'
   if (!isForeign) return
   const page = `A page of ${shorten(origin ?? 'another site')}`
@@ -108,15 +96,72 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
 
 const json = /^application\/(json|merge-patch\+json)\b/i
 
-function readHost (origin: string): string | undefined {
-  return /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
-}
-
 /** Whether the host's router has a setting, under `routerOptions` or, in the old way, beside it. */
 export function isRouterSet (
   { initialConfig }: FastifyInstance,
   name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'
 ): boolean {
-  const { routerOptions } = initialConfig as { readonly routerOptions?: Partial<Record<typeof name, boolean>> }
-  return routerOptions?.[name] === true || (initialConfig as Partial<Record<typeof name, boolean>>)[name] === true
+  type Settings = Partial<Record<typeof name, boolean>>
+  const config = initialConfig as Settings & { readonly routerOptions?: Settings }
+  return config.routerOptions?.[name] === true || config[name] === true
+}
+
+/** The addresses of one mount's resources. */
+export type Urls = ReturnType<typeof makeUrls>
+
+/**
+ * Makes addresses that are path-absolute or absolute, never from the Host header.
+ *
+ * @param home the path of the collection after the prefix
+ * @param publicUrl where clients see the host, with the path that a proxy strips
+ */
+export function makeUrls (prefix: string, home: string, publicUrl = '') {
+  const origin = publicUrl.replace(/\/+$/, '')
+  // A host may mount under a path with parameters, such as /:tenant; their values are those of the request.
+  const isParametric = /[:*]/.test(prefix)
+  const base = (request: FastifyRequest): string => origin + (isParametric ? fillIn(prefix, request) : prefix)
+  const item = (request: FastifyRequest, id: Id): string => `${base(request)}${home}/${encodeURIComponent(id)}`
+  return {
+    /** Where the families of the prefix are listed. */
+    home: (request: FastifyRequest): string => `${base(request)}/`,
+    collection: (request: FastifyRequest): string => `${base(request)}${home}`,
+    item,
+    /** A command in the log of an item, or in the part of it that a noun names. */
+    command: (request: FastifyRequest, id: Id, command: string, noun = 'commands'): string =>
+      `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
+    /** The address that was asked for, without its query. */
+    self: (request: FastifyRequest): string => origin + splitUrl(request).path
+  }
+}
+
+function fillIn (prefix: string, request: FastifyRequest): string {
+  const params = request.params as Record<string, string>
+  const path = prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  // Of an empty value two slashes are left, and what comes after them in a link is a host.
+  return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
+}
+
+/** A parameter of the path; empty where it has none. */
+export function readParameter ({ params }: FastifyRequest, name: 'id' | 'command' | 'parameter' = 'id'): string {
+  return (params as Partial<Record<typeof name, string>>)[name] ?? ''
+}
+
+/** The id of the item in the path; 404 where it cannot be one. */
+export function readItemId (family: Family, request: FastifyRequest): Id {
+  return requireId(family, readParameter(request))
+}
+
+/** The same for an id in a body. */
+export function requireId ({ readId, singular }: Family, text: string): Id {
+  const id = readId(text)
+  if (id === undefined) throw notFound(singular, text)
+  return id
+}
+
+/** The command id in the path, as the client chose it. */
+export function readCommandId (request: FastifyRequest): string {
+  const command = readParameter(request, 'command')
+  if (isTextId(command)) return command
+  const detail = `A command id ${textIdRule}`
+  throw new Problem('bad-request', detail, { errors: [{ parameter: 'command_id', detail }] })
 }

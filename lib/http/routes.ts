@@ -3,7 +3,7 @@ import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
 import { Problem } from '../core/problems.js'
 import { writeHttpDate } from './conditional.js'
-import { addLink } from './reply.js'
+import { addLinks } from './reply.js'
 import { isRouterSet } from './request.js'
 
 /** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
@@ -19,7 +19,7 @@ export interface RouteSchema extends FastifySchema {
   readonly [extension: `x-${string}`]: unknown
 }
 
-/** One method on one path. Several endpoints may stand on one path, each with its own method. */
+/** One method on one path. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -46,7 +46,10 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
   const ends = isRouterSet(app, 'ignoreTrailingSlash') ? [''] : ['', '/']
   for (const endpoint of endpoints) {
     for (const end of ends) {
-      declareRoute(app, settings, endpoint, endpoint.path + end, end === '' ? endpoint.schema : hide(endpoint.schema))
+      const { path, schema } = endpoint
+      // The same once more is in the documentation already.
+      const hidden = { hide: true, ...(schema.consumes && { consumes: schema.consumes }) }
+      declareRoute(app, settings, endpoint, path + end, end === '' ? schema : hidden)
     }
   }
   for (const { method, path } of endpoints) {
@@ -73,11 +76,6 @@ export function mountRoot (
   }
 }
 
-// The same once more is in the documentation already.
-function hide ({ consumes }: RouteSchema): RouteSchema {
-  return consumes === undefined ? { hide: true } : { hide: true, consumes }
-}
-
 // For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.
 const documentedOnly: object = { responseValidation: false }
 
@@ -96,7 +94,12 @@ function declareRoute (
     bodyLimit,
     prefixTrailingSlash: 'slash',
     exposeHeadRoute: false,
-    handler: beginTogether(handler),
+    handler (request, reply) {
+      const { raw } = request
+      // Over HTTP/2, many requests come at once over one connection.
+      const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
+      return beginning === undefined ? handler(request, reply) : beginning.then(() => handler(request, reply))
+    },
     ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
   }
   try {
@@ -104,18 +107,8 @@ function declareRoute (
     if (method === 'GET') app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
-    // A prefix with a slash at its end is the same place.
-    const path = `${app.prefix.replace(/\/+$/, '')}${url}`
-    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(path, { cause: error })
-  }
-}
-
-function beginTogether (answer: Endpoint['handler']): Endpoint['handler'] {
-  return (request, reply) => {
-    const { raw } = request
-    // Over HTTP/2, many requests come at once over one connection.
-    const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
-    return beginning === undefined ? answer(request, reply) : beginning.then(() => answer(request, reply))
+    // A prefix with a slash at its end is the same.
+    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, { cause: error })
   }
 }
 
@@ -144,7 +137,7 @@ export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
-  if (successor !== undefined) addLink(reply, successor, 'successor-version')
+  if (successor !== undefined) addLinks(reply, { 'successor-version': successor })
   if (!hasEnded(retirement)) return
   const next = successor === undefined ? '' : `; use ${successor}`
   throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)

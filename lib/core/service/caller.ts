@@ -85,6 +85,11 @@ export function intendToRead ({ name }: Family, id: Id | undefined, params: Memb
   return { family: name, action: 'read', id, params }
 }
 
+/** The intent to read a list. */
+export function intendToList ({ name }: Family, params: Members = {}): Intent {
+  return { family: name, action: 'list', id: undefined, params }
+}
+
 const members = ['principal', 'where', 'offers']
 
 /** Checks what `authorize` returned. A mistake in it must not show too much, so it is an error and not a guess. */

@@ -1,45 +1,57 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
-import type { CompiledOperation, Family } from '../../core/family/family.js'
+import type { Family } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
-import type { Problem } from '../../core/problems.js'
-import { invalidBody } from '../../core/problems.js'
+import { invalidBody, type Problem } from '../../core/problems.js'
 import type { Command } from '../../core/service/command.js'
 import type { Stored } from '../../core/storage/storage.js'
-import type { MemberFlaw, Members } from '../../core/values/json.js'
-import { escapePointer } from '../../core/values/json.js'
+import { escapePointer, type MemberFlaw, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
-import type { ItemLinks, Mount } from '../mount.js'
-import { linkItem } from '../mount.js'
-import { describeItemAnswers } from '../openapi/answers.js'
-import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
-import type { Description } from '../openapi/route.js'
-import { describeItemRoute } from '../openapi/route.js'
+import { getJsonBody } from '../body.js'
+import { type ItemLinks, linkItem, type Mount } from '../mount.js'
 import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
-import type { RouteSchema } from '../routes.js'
-import { readItemId } from '../urls.js'
-import { answerItem } from './answer.js'
-import { getJsonBody } from './body.js'
-import type { Form } from './write.js'
-import { makeWriteEndpoint } from './write.js'
+import { readItemId } from '../request.js'
+import { type Form, makeItemEndpoint } from './write.js'
 
 /**
  * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
- * into the one operation that it stands for; what is left out stays, and what another operation changes is refused.
+ * into the one operation that it means; what is left out stays, and what another operation changes is refused.
  */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
     if (mount.family.operations.size === 0) return []
-    const read = compileReader(mount)
-    const common = { path: '/:id', read, answer: answerItem }
+    const { singular, attributes, edit } = mount.family
+    const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
+    const common = { path: '/:id', read: compileReader(mount) }
+    const body = describeChanges(mount)
     return [
-      makeWriteEndpoint(mount, { ...common, method: 'PUT', schema: describePut(mount) }),
-      makeWriteEndpoint(mount, { ...common, method: 'PATCH', schema: describePatch(mount) })
+      makeItemEndpoint(mount, `update-${singular}`, { ...common, method: 'PUT' }, {
+        summary: `Change ${addArticle(singular)}`,
+        description: 'Without an action, the members as they are wanted.',
+        body
+      }),
+      makeItemEndpoint(mount, `patch-${singular}`, { ...common, method: 'PATCH' }, {
+        summary: `Change members of ${addArticle(singular)}`,
+        description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
+          'the others must be as they are.',
+        consumes: ['application/merge-patch+json', 'application/json'],
+        body
+      })
     ]
   }
+}
+
+function describeChanges (mount: Mount): TSchema {
+  const { schema, edit } = mount.family
+  const links = describeItemLinks(mount)
+  // What is left out stays as it is, whatever a new item would have.
+  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
+  const edited = edit?.params.schema.properties ?? {}
+  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
+  return nameSchema(mount, `${nameItem(mount)}Changes`, changes)
 }
 
 function compileReader (mount: Mount): (request: FastifyRequest) => Command {
@@ -48,7 +60,12 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
   return request => {
     const target = readItemId(family, request)
     const { links, ...body } = getJsonBody(request)
-    const { members, removed } = splitNulls(family, request.method, body)
+    // In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
+    const removed = family.fields
+      .filter(({ name, optional }) => optional && body[name] === null)
+      .map(({ name }) => name)
+      .filter(name => request.method === 'PATCH' || isEdited(family, name))
+    const members = keepMembers(body, name => !removed.includes(name))
     const read = schema.read(members)
     // A member that is wrong may be just what is stored, from before a field became stricter; one that is unknown not.
     if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
@@ -60,8 +77,9 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
       params: {},
       interpret (current) {
         refuseOtherLinks(links, linkItem(mount, request, current))
-        const wanted = 'params' in read ? read.params : readParams(schema, omitSame(members, current))
-        return interpret(family, current, wanted, removed)
+        if ('params' in read) return interpret(family, current, read.params, removed)
+        const changed = keepMembers(members, name => !isDeepStrictEqual(members[name], current[name]))
+        return interpret(family, current, readParams(schema, changed), removed)
       }
     }
   }
@@ -77,54 +95,11 @@ function refuseOtherLinks (sent: unknown, links: ItemLinks): void {
   throw invalidBody(changed.map(([name]) => ({ pointer: `/links/${escapePointer(name)}`, detail })))
 }
 
-function omitSame (members: Members, current: Members): Members {
-  return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, current[name])))
+function keepMembers (members: Members, isKept: (name: string) => boolean): Members {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => isKept(name)))
 }
 
-// In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
-function splitNulls (family: Family, method: string, body: Members): { members: Members, removed: string[] } {
-  const removed = family.fields
-    .filter(({ name, optional }) => optional && body[name] === null)
-    .map(({ name }) => name)
-    .filter(name => method === 'PATCH' || isEdited(family, name))
-  return { members: Object.fromEntries(Object.entries(body).filter(([name]) => !removed.includes(name))), removed }
-}
-
-function describePut (mount: Mount): RouteSchema {
-  return describeItemRoute(mount, 'operations', `update-${mount.family.singular}`, {
-    ...describeCommon(mount),
-    summary: `Change ${addArticle(mount.family.singular)}`,
-    description: 'Without an action, the members as they are wanted.'
-  })
-}
-
-function describePatch (mount: Mount): RouteSchema {
-  const { singular, attributes, edit } = mount.family
-  const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-  return describeItemRoute(mount, 'operations', `patch-${singular}`, {
-    ...describeCommon(mount),
-    summary: `Change members of ${addArticle(singular)}`,
-    description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
-      'the others must be as they are.',
-    consumes: ['application/merge-patch+json', 'application/json']
-  })
-}
-
-function describeCommon (mount: Mount): Description {
-  const { schema, edit } = mount.family
-  const links = describeItemLinks(mount)
-  // What is left out stays as it is, whatever a new item would have.
-  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
-  const edited = edit?.params.schema.properties ?? {}
-  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
-  return {
-    headers: describeRequestHeaders(...writeConditions, 'prefer'),
-    body: nameSchema(mount, `${nameItem(mount)}Changes`, changes),
-    response: describeItemAnswers(mount)
-  }
-}
-
-/** The operation that members which differ from those of an item stand for, or the problem that none does. */
+/** The operation that is meant by members which differ from those of an item, or the problem that none is. */
 export function interpret (
   family: Family,
   current: Stored,
@@ -154,12 +129,15 @@ export function interpret (
     return { action: edit.operation.action, params: readParams(edit.params, params) }
   }
   if (meant === undefined) return { action: undefined, params: {} }
-  const { operation, params } = getOperationByName(family, meant.operation)
-  return { action: operation.action, params: readParams(params, meant.params) }
+  const all = [...family.operations.values()]
+  const found = all.find(({ operation }) => operation.name === meant.operation)
+  if (found !== undefined) return { action: found.operation.action, params: readParams(found.params, meant.params) }
+  const hint = didYouMean(meant.operation, all.map(({ operation }) => operation.name))
+  throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, meant.operation, hint)
 }
 
 /** Whether a member is changed plainly. */
-export function isEdited ({ edit }: Family, name: string): boolean {
+function isEdited ({ edit }: Family, name: string): boolean {
   return edit?.operation.changes?.includes(name) === true
 }
 
@@ -170,14 +148,6 @@ function refuseTwo (one: string, its: readonly string[], another: string, others
     detail: `is changed by the operation ${own}, and another member here by ${other}; send one after the other`
   })
   return invalidBody([...its.map(explain(one, another)), ...others.map(explain(another, one))])
-}
-
-function getOperationByName ({ name: family, operations }: Family, name: string): CompiledOperation {
-  const all = [...operations.values()]
-  const found = all.find(({ operation }) => operation.name === name)
-  if (found !== undefined) return found
-  const hint = didYouMean(name, all.map(({ operation }) => operation.name))
-  throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family, name, hint)
 }
 
 function explainMisplaced ({ operations }: Family, name: string): MemberFlaw {

@@ -1,29 +1,109 @@
-import { Type } from '@sinclair/typebox'
-import type { FastifyRequest } from 'fastify'
-import { invalidBody, notFound } from '../../core/problems.js'
+import { type TObject, Type } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Family } from '../../core/family/family.js'
+import { compileParams, readParams } from '../../core/family/params.js'
+import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Reader } from '../../core/service/reader.js'
+import type { Command } from '../../core/service/command.js'
+import type { Outcome } from '../../core/service/execute.js'
+import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
-import type { Mount, Neighbours } from '../mount.js'
-import { describeCommandAnswers, describeResource } from '../openapi/answers.js'
+import type { Members } from '../../core/values/json.js'
+import { addArticle, didYouMean } from '../../core/values/words.js'
+import { getJsonBody, hasMember, readJsonParams } from '../body.js'
+import type { Exchange, Mount, Neighbours } from '../mount.js'
+import {
+  describeCommandAnswers, describeNothing, describeResource, describeWriteProblems
+} from '../openapi/answers.js'
 import {
   commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions, writeConditions
 } from '../openapi/parameters.js'
-import { describeSharedRoute } from '../openapi/route.js'
-import { describeActions, describeCommand, describeId } from '../openapi/schemas.js'
-import type { EntryQuery, LoadedEntry } from '../reads/log.js'
-import { locateCommand, sendEntry } from '../reads/log.js'
-import type { Read } from '../reads/read.js'
-import { addHint, answerRead, parseOne } from '../reads/read.js'
-import type { Endpoint } from '../routes.js'
-import { retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
-import { readCommandId, requireId } from '../urls.js'
-import { answerCommand } from './answer.js'
-import { getJsonBody, hasMember } from './body.js'
-import { commandRule, compileEnvelope } from './envelope.js'
-import type { Form, FormEndpoint } from './write.js'
-import { writeHandler } from './write.js'
+import { describeItemRoute, describeSharedRoute } from '../openapi/route.js'
+import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
+import { sendEntry } from '../reads/log.js'
+import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
+import { toProblem } from '../reply.js'
+import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
+import { type Endpoint, retire } from '../routes.js'
+import {
+  answerCommand, type Form, type FormEndpoint, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
+} from './write.js'
+
+/**
+ * Reads a body that names its operation: `{ "action": "HoldDeal", "params": { … } }`.
+ *
+ * @param isNamed whether the body names the item too, by the singular, and not the path
+ */
+function compileEnvelope (family: Family, isNamed = false): (request: FastifyRequest) => Command {
+  const { singular, idSchema, operations } = family
+  const envelope = compileParams(Type.Object({
+    ...(isNamed ? { [singular]: idSchema } : {}),
+    action: Type.String(),
+    params: Type.Optional(Type.Object({}))
+  }))
+  return request => {
+    const sent = readParams(envelope, getJsonBody(request)) as { action: string, params?: Members }
+    const { action, params = {} } = sent
+    const operation = operations.get(action)
+    if (operation === undefined) {
+      const known = [...operations.keys()]
+      const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
+      throw invalidBody([{ pointer: '/action', detail }])
+    }
+    const read = readParams(operation.params, params, '/params')
+    const target = isNamed
+      ? requireId(family, String((sent as Members)[singular]))
+      : readItemId(family, request)
+    return { action, params: read, target }
+  }
+}
+
+/** `PUT …/{id}` with `{ "action", "params" }`. */
+export const update: Form<'update'> = {
+  name: 'update',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    return [makeItemEndpoint(mount, `update-${family.singular}`, {
+      method: 'PUT',
+      path: '/:id',
+      accepts: body => hasMember(body, 'action'),
+      read: compileEnvelope(family)
+    }, {
+      summary: `Change ${addArticle(family.singular)}`,
+      description: 'With an action, the operation that it names.',
+      body: Type.Union(describeActions(mount, 'Action'))
+    })]
+  }
+}
+
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
+export const command: Form<'command'> = {
+  name: 'command',
+  endpoints (mount) {
+    const { family } = mount
+    if (family.operations.size === 0) return []
+    const readEnvelope = compileEnvelope(family)
+    return [makeWriteEndpoint(mount, {
+      method: 'PUT',
+      path: '/:id/commands/:command',
+      read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
+      answer: answerCommand,
+      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
+        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
+        description: `${operationRule} ${commandRule}`,
+        path: { command: commandIdParameter },
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: Type.Union(describeActions(mount, 'Action')),
+        response: describeCommandAnswers(mount, describeCommand(mount))
+      })
+    })]
+  }
+}
+
+/** The sentence that is true of commands that are put. */
+const commandRule = 'Put again, the same command is answered again and not done again; ' +
+  'another one under its id is refused.'
 
 const path = '/rest/commands/:command'
 
@@ -35,7 +115,12 @@ export const commands: Form<'commands'> = {
     if (family.operations.size === 0 || unversioned === false) return []
     const { commands, commandSchemas: { bodies, answers } } = neighbours
     const isFirst = commands.size === 0
-    if (neighbours.addCommands(mount, makePutHandler(mount))) {
+    const readEnvelope = compileEnvelope(family, true)
+    const put = writeHandler(mount, {
+      read: request => ({ id: readCommandId(request), ...readEnvelope(request) }),
+      answer: answerCommand
+    })
+    if (neighbours.addCommands(mount, put)) {
       bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
@@ -73,7 +158,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
       sharedBy: 'families',
       handler: async (request, reply) => {
         const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
-        return await answerRead([first as CommandRead, ...others], request, reply)
+        return await answerRead([first as Read<OneQuery>, ...others], request, reply)
       },
       schema: describeSharedRoute(mount, 'all commands', 'read-command', {
         summary: 'Read a command',
@@ -96,52 +181,91 @@ function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyReques
   throw invalidBody([{ pointer: '', detail }])
 }
 
-function makePutHandler (mount: Mount): Endpoint['handler'] {
-  const { family } = mount
-  const { singular, idSchema } = family
-  const readEnvelope = compileEnvelope(family, { [singular]: idSchema })
-  return writeHandler(mount, {
-    read (request) {
-      const id = readCommandId(request)
-      const { action, params, others } = readEnvelope(getJsonBody(request))
-      return { action, params, target: requireId(family, String(others[singular])), id }
-    },
-    answer: answerCommand
-  })
-}
-
-type CommandRead = Read<EntryQuery, LoadedEntry>
-
-function makeRead (mount: Mount): CommandRead {
+function makeRead (mount: Mount): Read<OneQuery> {
   const { family } = mount
   return {
     mount,
     kind: 'one',
-    locate: locateCommand,
+    noun: 'command',
+    parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
-    async load ({ caller, reader, intent, name }) {
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
+    async load ({ caller, reader, intent, name, query }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
       const { principal } = reader
-      const entry = { record, id: nameRecord(record, principal) }
       // Only now it is known which item it is about.
       const id = readTarget(family, record)
       try {
-        const grant = await caller.authorize({ ...intent, id })
-        if ((grant.where ?? []).length === 0) return entry
-        const item = await new Reader(family, await caller.storage(), grant, caller.signal).get(id)
-        return item === undefined ? undefined : entry
+        const itemReader = await authorizeReader(family, caller, { ...intent, id })
+        if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
       } catch (error) {
-        // Of what others did, a refusal would tell that it was done.
+        // A refusal would tell that the command of another principal exists.
         if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
         return undefined
       }
-    },
-    represent (exchange, fields, entry) {
-      retire(exchange.reply, mount.retirement)
-      return sendEntry(exchange, fields, entry)
-    },
-    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+      return exchange => {
+        retire(exchange.reply, mount.retirement)
+        return sendEntry(exchange, query, { record, id: nameRecord(record, principal) })
+      }
+    }
   }
+}
+
+/** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
+export function actionEndpoints (mount: Mount): Endpoint[] {
+  const { singular, operations, lifecycle } = mount.family
+  const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
+    makeEndpoint(mount, action, summary ?? name, addId(mount, params.schema), true))
+  if (lifecycle === undefined) return endpoints
+  const { createAction, deletion, params } = lifecycle
+  return [
+    ...endpoints,
+    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params.schema, false),
+    makeEndpoint(
+      mount, deletion.operation.action, `Delete ${addArticle(singular)}`, addId(mount, deletion.params.schema), true
+    )
+  ]
+}
+
+/** @param isTargeted whether it is for an item that exists */
+function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
+  const { family } = mount
+  const body = compileParams(schema)
+  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
+  return {
+    method: 'POST',
+    path: `/command/${action}`,
+    sharedBy: 'versions',
+    handler: writeHandler(mount, {
+      read (request) {
+        const { id, ...params } = readJsonParams(body, request)
+        const target = isTargeted ? requireId(family, String(id)) : undefined
+        return { action, target, params, key: readIdempotencyKey(request.headers) }
+      },
+      answer: answerNothing
+    }),
+    schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
+      summary: `${summary} (without an answer)`,
+      description: 'The same as in every other form, answered by its status alone.',
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
+      body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
+      response: {
+        200: describeNothing('Done; there is no body', ...headers),
+        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
+      }
+    })
+  }
+}
+
+function addId (mount: Mount, { properties }: TObject): TObject {
+  const { description } = describeId(mount) as { description: string }
+  return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
+}
+
+// Where a new item is, the client cannot know.
+function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
+  const isCreated = record.action === family.lifecycle?.createAction
+  if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))
+  return reply.code(200).send()
 }

@@ -1,15 +1,26 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { preconditionFailed, Problem } from '../../core/problems.js'
+import { invalidBody, notFound, preconditionFailed, Problem } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
-import type { Outcome } from '../../core/service/execute.js'
-import { execute } from '../../core/service/execute.js'
+import { execute, type Outcome, preview } from '../../core/service/execute.js'
 import { readTarget } from '../../core/service/record.js'
+import { matcher } from '../../core/storage/conditions.js'
+import type { Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
-import type { Exchange, Mount } from '../mount.js'
-import { readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
+import { type Exchange, type Mount, showItem } from '../mount.js'
+import { describeItemAnswers } from '../openapi/answers.js'
+import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute, type Description } from '../openapi/route.js'
+import { collectionRead } from '../reads/collection.js'
+import { itemRead } from '../reads/item.js'
+import { linkCommand } from '../reads/log.js'
+import { addFeedback, admit, type Read } from '../reads/read.js'
+import { sendPreferred, toProblem } from '../reply.js'
+import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { askFirst, redirect, showAgain } from './page-form.js'
 
 /** How a request becomes a command, and how its outcome is answered. */
 export interface Write {
@@ -23,47 +34,44 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     refuseCrossSite(request, mount.trustedOrigins)
     refuseParameters(splitUrl(request).search)
     const choice = mount.chooser.choose('one', readRequestedFormat(request))
-    const exchange = { mount, request, reply, choice }
+    const exchange: Exchange = { mount, request, reply, choice }
+    const { headers, body } = request
+    const form = body instanceof FormBody ? body : undefined
+    // A person sent a form of a page, and sees a page again.
+    const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
-      const precondition = makePrecondition(mount, request, id)
+      // A form of ours has the revision that it was shown with.
+      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': form.revision }
+      const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
+        conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
+      const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
       const command = { action, target, params, id, key, interpret, precondition }
-      const asksFirst = request.body instanceof FormBody && request.body.asksFirst
-      if (asksFirst && await askFirst(exchange, command)) return reply
+      if (form?.asksFirst === true && await askFirst(exchange, command, form)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       if (outcome.problem !== undefined) throw outcome.problem
-      return await (isFromPage(exchange) ? redirect(exchange, outcome) : write.answer(exchange, outcome))
+      return await (isFromPage ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
     } catch (error) {
-      if (!isFromPage(exchange) || !(error instanceof Problem) || error.statusCode >= 500) throw error
-      return await showAgain(exchange, error)
+      if (!isFromPage || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      return await showAgain(exchange, error, form)
     }
   }
 }
 
-/** Whether a person sent this by a form of a page, and is to see a page again. */
-function isFromPage ({ request, choice }: Exchange): boolean {
-  return request.body instanceof FormBody && choice.representation.interactive === true
-}
-
-/** The conditions of the request: those of its headers, and what a form of ours has in their place. */
+/** @param isTarget whether the request's target is the item itself */
 function makePrecondition (
   { family, preconditions }: Mount,
-  { headers, body }: FastifyRequest,
-  id: string | undefined
+  conditions: IncomingHttpHeaders,
+  isTarget: boolean
 ): Command['precondition'] {
-  const seen = body instanceof FormBody ? body.revision : undefined
-  const conditions = seen === undefined ? headers : { ...headers, 'if-match': seen }
-  const isConditional = conditions['if-match'] !== undefined || conditions['if-none-match'] !== undefined ||
-    conditions['if-unmodified-since'] !== undefined
-  if (preconditions === 'optional' && !isConditional) return undefined
   return current => {
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
       const detail = `Send If-Match with the revision that you know of the ${family.singular}`
       throw new Problem('precondition-required', detail)
     }
-    if (judgeWrite(conditions, current, id === undefined)) return
+    if (judgeWrite(conditions, current, isTarget)) return
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
@@ -101,4 +109,150 @@ export function makeWriteEndpoint (
 ): FormEndpoint {
   const handler = writeHandler(mount, write)
   return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
+}
+
+/** The endpoint of a write that is answered with the item after it. @param name of the route in OpenAPI */
+export function makeItemEndpoint (
+  mount: Mount,
+  name: string,
+  endpoint: Pick<Write, 'read'> & Pick<FormEndpoint, 'path' | 'method' | 'accepts'>,
+  description: Description
+): FormEndpoint {
+  return makeWriteEndpoint(mount, {
+    ...endpoint,
+    answer: answerItem,
+    schema: describeItemRoute(mount, 'operations', name, {
+      ...description,
+      headers: describeRequestHeaders(...writeConditions, 'prefer'),
+      response: describeItemAnswers(mount)
+    })
+  })
+}
+
+/** The item after the operation, at its own address. */
+function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  const { mount, request, reply } = exchange
+  const document = showItem(mount, request, outcome.item as Stored)
+  reply.header('content-location', document.links.self)
+  if (mount.isGuarded) return sendItem(exchange, 200, outcome, document)
+  return sendPreferred(exchange, 200, mount.family.singular, document)
+}
+
+/** The command as a resource: created by the first PUT, the same again after every further one. */
+export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  return answerEntry(exchange, outcome, !outcome.replayed)
+}
+
+/** An entry of a log. @param noun of the part of the log that it is shown in */
+export function answerEntry (
+  exchange: Exchange,
+  outcome: Outcome,
+  isNew: boolean,
+  noun?: string
+): FastifyReply | Promise<FastifyReply> {
+  const document = linkCommand(exchange, outcome, noun)
+  if (isNew) exchange.reply.header('location', document.links.self)
+  return sendPreferred(exchange, isNew ? 201 : 200, 'command', document)
+}
+
+/** Sends an item after a write; without it, where the caller may write it and may not read it. */
+export function sendItem (
+  exchange: Exchange,
+  status: 200 | 201,
+  outcome: Outcome,
+  document: Members
+): FastifyReply | Promise<FastifyReply> {
+  const { mount: { family, isGuarded }, request } = exchange
+  const send = (isShown: boolean) => sendPreferred(exchange, status, family.singular, isShown ? document : undefined)
+  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
+  return isAsked ? mayRead(exchange, outcome).then(send) : send(true)
+}
+
+// A grant to write an item is no grant to read it. The command is done, so whatever fails only takes the item away.
+async function mayRead (
+  { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
+  { record, item, replayed }: Outcome
+): Promise<boolean> {
+  if (!isGuarded) return true
+  const caller = makeCaller(request)
+  const id = readTarget(family, record)
+  try {
+    const { where = [] } = await caller.authorize(intendToRead(family, id))
+    if (where.length === 0) return true
+    const isVisible = matcher(where)
+    if (item !== undefined && !isVisible(item)) return false
+    if (!replayed) return item !== undefined
+    // An earlier answer shows what the item was; who may see it depends on what it is now.
+    const now = await (await caller.storage()).get(family.name, id, caller.signal)
+    return now === undefined ? item !== undefined : isVisible(now)
+  } catch (error) {
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'What a command has left cannot be shown')
+    return false
+  }
+}
+
+/** To the item, or to the list where it was deleted or may not be read. */
+async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, reply } = exchange
+  const { record } = outcome
+  const isDeleted = record.action === family.lifecycle?.deletion.operation.action
+  const location = isDeleted || !await mayRead(exchange, outcome)
+    ? urls.collection(request)
+    : urls.item(request, readTarget(family, record))
+  // A form that is not ours leads to the plain address.
+  const shown = form.key === undefined ? location : addFeedback(location, outcome.id)
+  return reply.code(303).header('location', shown).send()
+}
+
+/** Asks for confirmation, where something would be done; returns whether there was anything to ask. */
+async function askFirst (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
+  const { mount, request, choice: { representation } } = exchange
+  const { target } = command
+  if (representation.interactive !== true || target === undefined) {
+    throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
+  }
+  const { decision, others } = await preview(mount.family, mount.caller(request), command)
+  if (decision.outcome !== 'done') return false
+  const question = { command, decision, others, sent }
+  if (await showRead(exchange, itemRead(mount), String(target), { question })) return true
+  throw notFound(mount.family.singular, target)
+}
+
+// More than anyone types by hand need not be shown again.
+const maxEntered = 50_000
+
+/** The page of the form, with what was entered and what was wrong with it. */
+async function showAgain (exchange: Exchange, problem: Problem, form: FormBody): Promise<FastifyReply> {
+  const { mount, request, reply } = exchange
+  const { id } = request.params as { id?: string }
+  let length = 0
+  const short = [...form.entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
+  const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered: new Map(short), problem }
+  reply.code(problem.statusCode).headers(problem.headers)
+  try {
+    const isShown = id === undefined
+      ? await showRead(exchange, collectionRead(mount), '', { refused })
+      : await showRead(exchange, itemRead(mount), id, { refused })
+    if (isShown) return reply
+  } catch (error) {
+    // A person who may not see the page still sees what was wrong with the form; what broke is logged for the host.
+    const { statusCode, cause } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
+  }
+  throw problem
+}
+
+/** Answers with the page of a read; returns whether it exists. @param also what the page shows besides */
+async function showRead<Q extends object> (
+  exchange: Exchange,
+  read: Read<Q>,
+  name: string,
+  also: Partial<Q>
+): Promise<boolean> {
+  const loading = await admit(read, exchange.request, name, '', exchange.choice.representation)
+  const answer = loading && await read.load({ ...loading, query: { ...loading.query, ...also } })
+  if (answer === undefined) return false
+  await answer(exchange)
+  return true
 }

@@ -7,7 +7,7 @@ import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Exchange } from '../mount.js'
-import { toProblem } from '../to-problem.js'
+import { toProblem } from '../reply.js'
 
 /** Something that can be done with an item: an operation of the family, or the deletion, which has fewer words. */
 export interface Offer {

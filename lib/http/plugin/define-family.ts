@@ -8,17 +8,14 @@ import { compileFamily } from '../../core/family/compile.js'
 import type {
   EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition
 } from '../../core/family/definition.js'
-import type { AnyExtension, FamilyExtension } from '../../core/family/extension.js'
-import { extendDefinition } from '../../core/family/extension.js'
-import type { AnyFamily, Family } from '../../core/family/family.js'
-import { keepFamily } from '../../core/family/family.js'
+import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
+import { type AnyFamily, type Family, keepFamily } from '../../core/family/family.js'
 import { makeService } from '../../core/service/make-service.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
 import { writeEndpoints } from '../forms/forms.js'
-import type { Mount } from '../mount.js'
-import { findNeighbours } from '../mount.js'
+import { findNeighbours, type Mount } from '../mount.js'
 import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/site.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
@@ -27,9 +24,8 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
-import type { Endpoint, RouteSettings } from '../routes.js'
-import { announceRetirement, mountEndpoints } from '../routes.js'
-import { checkOthers, checkReferences, makeMount } from './make-mount.js'
+import { announceRetirement, type Endpoint, mountEndpoints, type RouteSettings } from '../routes.js'
+import { checkNeighbours, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -104,23 +100,17 @@ export function defineFamily<
 
 function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
-  const plugin = Object.assign(fp(makePlugin(family), {
-    fastify: '5.x',
-    name: `fastify-dealbook-${family.name}`
-  }), {
+  // Called in the scope of the host, by which families that are registered there find each other.
+  const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
+    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
+  }
+  const plugin = Object.assign(fp(mountIn, { fastify: '5.x', name: `fastify-dealbook-${family.name}` }), {
     definition,
     extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
     service: (options: ServiceOptions) => makeService(family, options)
   })
   keepFamily(plugin, family)
   return plugin
-}
-
-// Called in the scope of the host, by which families that are registered there find each other; each has its own in it.
-function makePlugin (family: Family): FastifyPluginAsync<FamilyOptions> {
-  return async (scope, options) => {
-    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
-  }
 }
 
 const mebibyte = 1_048_576
@@ -140,8 +130,7 @@ async function mountFamily (
   // Only then all families are known; those of a storage that requests choose never are.
   app.addHook('onReady', async () => {
     if (typeof storage !== 'function') checkMappedFamilies(storage)
-    checkOthers(mount)
-    checkReferences(mount)
+    checkNeighbours(mount)
   })
   const { bodyLimit = mebibyte } = options
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))

@@ -1,22 +1,20 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
-import type { Family } from '../../core/family/family.js'
-import { listShapes } from '../../core/family/family.js'
+import { type Family, listShapes } from '../../core/family/family.js'
 import { compileGrammar } from '../../core/query/grammar.js'
-import type { Caller, Committed, Grant, Intent, Makers } from '../../core/service/caller.js'
-import { checkGrant, makeDeadlines, readMakers } from '../../core/service/caller.js'
+import {
+  checkGrant, type Committed, type Grant, type Granted, makeDeadlines, type Makers, readMakers
+} from '../../core/service/caller.js'
 import { logList } from '../../core/service/record.js'
-import type { GuardedStorage } from '../../core/service/storage-access.js'
-import { guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
+import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
 import { readWaitingLimits } from '../../core/service/write-queue.js'
 import { RequestDeadline } from '../../core/storage/deadline.js'
 import type { Storage } from '../../core/storage/storage.js'
 import { forms } from '../forms/forms.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import { makeUrls } from '../urls.js'
-import type { FamilyOptions } from './options.js'
-import { checkOptions, representations as allRepresentations } from './options.js'
+import { makeUrls } from '../request.js'
+import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 
 // What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
 const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
@@ -34,8 +32,7 @@ export async function makeMount (
   const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
   const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const makeCaller = await makeCallerFactory(family, options, makers, timeout)
-
+  const caller = await makeCallerFactory(family, options, makers, timeout, name => neighbours.find(name, mount))
   const mount: Mount = {
     family,
     prefix,
@@ -56,67 +53,59 @@ export async function makeMount (
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {
-      deprecation: toDate(options.deprecation),
-      sunset: toDate(options.sunset),
+      deprecation: options.deprecation === undefined ? undefined : new Date(options.deprecation),
+      sunset: options.sunset === undefined ? undefined : new Date(options.sunset),
       successor: options.successor,
       clock: makers.clock
     },
     isGuarded: options.authorize !== undefined,
     makers,
-    caller: request => makeCaller(request, declared => {
-      const found = neighbours.find(declared.name, mount)
-      return found && { family: found.family, caller: found.caller(request) }
-    })
+    caller
   }
   return mount
 }
 
-/** Refuses operations that need items of a family which cannot be changed together with this one. */
-export function checkOthers (mount: Mount): void {
-  for (const { operation, others } of mount.family.operations.values()) {
-    for (const { family } of others) {
-      if (family === undefined) continue
-      const found = mount.neighbours.find(family.name, mount)
-      if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(mount.family.name, family.name)
-      if (found.storage === mount.storage) continue
-      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(mount.family.name, operation.name, family.name)
+/** Refuses what needs items of a family that is not mounted beside this one, or that is in a different storage. */
+export function checkNeighbours (mount: Mount): void {
+  const { family, neighbours, storage } = mount
+  for (const { operation, others } of family.operations.values()) {
+    for (const { family: needed } of others) {
+      if (needed === undefined) continue
+      const found = neighbours.find(needed.name, mount)
+      if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(family.name, needed.name)
+      if (found.storage === storage) continue
+      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, operation.name, needed.name)
     }
   }
-}
-
-/** Refuses references to a family at the same prefix with a different storage, where they would find nothing. */
-export function checkReferences (mount: Mount): void {
-  const { family, neighbours, storage } = mount
   for (const [field, { name }] of family.references) {
-    const other = neighbours.find(name, mount)
-    if (other === undefined || other.storage === storage) continue
+    const found = neighbours.find(name, mount)
+    if (found === undefined || found.storage === storage) continue
     throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
   }
 }
 
 const unlimited: Grant = {}
 
-/** A caller for each request: what `authorize` grants it, and the storage that is its own. */
+/** Makes a caller for each request: what `authorize` grants it, and its storage. */
 async function makeCallerFactory (
   family: Family,
-  options: FamilyOptions,
+  { storage, authorize, onCommitted }: FamilyOptions,
   makers: Makers,
-  timeout: number
-): Promise<(request: FastifyRequest, other: Caller['other']) => Caller> {
-  const { storage, authorize, onCommitted } = options
+  timeout: number,
+  findNeighbour: (family: string) => Mount | undefined
+): Promise<Mount['caller']> {
   const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
   const deadlines = makeDeadlines(timeout)
-  const getStorage = typeof storage === 'function'
-    ? async (request: FastifyRequest) => await accessChosen(await storage(request))
-    : makeConstant(await access(storage))
-  const askHost = authorize && (async (request: FastifyRequest, intent: Intent) =>
-    checkGrant(family, await authorize(request, intent)))
+  const opened = typeof storage === 'function' ? undefined : await access(storage)
 
-  return (request, other) => ({
-    other,
-    authorize: intent => askHost === undefined ? unlimited : askHost(request, intent),
-    storage: () => getStorage(request),
+  return request => ({
+    authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
+    other (declared) {
+      const found = findNeighbour(declared.name)
+      return found && { family: found.family, caller: found.caller(request) }
+    },
+    storage: () => opened ?? choose(request),
     signal: new RequestDeadline(deadlines, request.raw),
     waiting,
     makers,
@@ -124,14 +113,15 @@ async function makeCallerFactory (
     committed: onCommitted && (change => { notifyHost(onCommitted, change, request) })
   })
 
-  async function accessChosen (chosen: Storage): Promise<GuardedStorage> {
+  async function grant (granted: Granted | Promise<Granted>): Promise<Grant> {
+    return checkGrant(family, await granted)
+  }
+
+  async function choose (request: FastifyRequest): Promise<GuardedStorage> {
+    const chosen = await (storage as (request: FastifyRequest) => Storage | Promise<Storage>)(request)
     if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
     return await guardOpening(() => access(chosen))
   }
-}
-
-function makeConstant<T> (value: T): () => T {
-  return () => value
 }
 
 // Nothing waits for it, and its failure is only logged.
@@ -145,10 +135,6 @@ async function notifyHost (
   } catch (error) {
     request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
   }
-}
-
-function toDate (value: Date | string | undefined): Date | undefined {
-  return value === undefined ? undefined : new Date(value)
 }
 
 interface Span {
@@ -170,7 +156,7 @@ interface Traced {
 const failed = 2
 
 /** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
-export async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
+async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
   const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
   if (tracer === undefined || context === undefined || context === null) return await work()
   return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {

@@ -1,5 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest, RegisterOptions } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
@@ -10,8 +9,7 @@ import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
 import { html } from '../../html/html.js'
 import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
-import type { FormName } from '../forms/forms.js'
-import { forms } from '../forms/forms.js'
+import { type FormName, forms } from '../forms/forms.js'
 
 /** How a host mounts a family with items `I`. */
 export interface FamilyOptions<I = Stored> {
@@ -123,20 +121,15 @@ const optionsRule = membersOf({
 
 /** Checks a mount's options; an unknown or wrong one is an error that names it. */
 export function checkOptions (family: Family, prefix: string, options: FamilyOptions): void {
-  const flaw = findFlawInOptions(family, options) ?? findFlawInPrefix(prefix)
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
-}
-
-function findFlawInOptions (family: Family, options: FamilyOptions & RegisterOptions): string | undefined {
   // These are Fastify's own.
-  const { logLevel, logSerializers, ...ours } = options
+  const { logLevel, logSerializers, ...ours } = options as FamilyOptions & RegisterOptions
   const { pageSize = 1, maxPageSize = 1000, version, representations } = ours
-  const flaw = findFlaw(optionsRule, ours, 'option')
-  if (flaw !== undefined) return flaw
-  const wrong = representations === undefined ? undefined : findRepresentationsFlaw(representations)
-  if (wrong !== undefined) return `the option "representations" ${wrong}`
-  if (family.versioned && version === undefined) return 'the option "version" is required, such as "v1"'
-  return pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined
+  const flaw = findFlaw(optionsRule, ours, 'option') ??
+    (representations === undefined ? undefined : findFlawInRepresentations(representations)) ??
+    (family.versioned && version === undefined ? 'the option "version" is required, such as "v1"' : undefined) ??
+    (pageSize > maxPageSize ? 'the option "pageSize" must not be above "maxPageSize"' : undefined) ??
+    findFlawInPrefix(prefix)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
 // Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
@@ -159,32 +152,24 @@ function findFlawInPrefix (prefix: string): string | undefined {
  */
 export const representations: readonly Representation[] = [json, xml, html(), csv, ndjson]
 
-/** What is wrong with a host's own list of representations; undefined if nothing is. */
-export function findRepresentationsFlaw (list: unknown): string | undefined {
+function findFlawInRepresentations (list: readonly Representation[]): string | undefined {
+  const option = 'the option "representations"'
   if (!Array.isArray(list) || !list.some(each => each?.problem !== undefined)) {
-    return 'must be a list of representations, one of which shows problems'
+    return `${option} must be a list of representations, one of which shows problems`
   }
-  const flaw = findWordFlaw(list, 'name') ?? findWordFlaw(list, 'extension')
-  if (flaw !== undefined) return flaw
-  for (const representation of list as readonly Representation[]) {
-    const flaw = findRepresentationFlaw(representation)
-    if (flaw !== undefined) return flaw
+  for (const [index, { name, extension, mediaTypes, one, page, rows }] of list.entries()) {
+    for (const [member, word] of [['name', name], ['extension', extension]] as const) {
+      const isTaken = list.slice(0, index).some(each => each[member] === word)
+      if (isTaken) return `${option} must not have the same one twice: two of them have the ${member} "${word}"`
+      if (/^[A-Za-z0-9_-]+$/.test(word)) continue
+      return `${option} has the ${member} "${word}", which must be letters, digits, hyphens and underscores`
+    }
+    if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `${option} is wrong: "${name}" needs a media type`
+    const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
+    const rule = 'which must be like application/xml'
+    if (odd !== undefined) return `${option} is wrong: "${name}" has the media type "${odd}", ${rule}`
+    const isEmpty = one === undefined && page === undefined && rows === undefined
+    if (isEmpty) return `${option} is wrong: "${name}" shows nothing`
   }
   return undefined
-}
-
-function findWordFlaw (list: readonly Representation[], member: 'name' | 'extension'): string | undefined {
-  const words = list.map(each => each[member])
-  const odd = words.find(word => !/^[A-Za-z0-9_-]+$/.test(word))
-  if (odd !== undefined) return `has the ${member} "${odd}", which must be letters, digits, hyphens and underscores`
-  const repeated = words.find((word, index) => words.indexOf(word) < index)
-  if (repeated === undefined) return undefined
-  return `must not have the same one twice: two of them have the ${member} "${repeated}"`
-}
-
-function findRepresentationFlaw ({ name, mediaTypes, one, page, rows }: Representation): string | undefined {
-  if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `is wrong: "${name}" needs a media type`
-  const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
-  if (odd !== undefined) return `is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
-  return one === undefined && page === undefined && rows === undefined ? `is wrong: "${name}" shows nothing` : undefined
 }

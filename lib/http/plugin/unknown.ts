@@ -1,15 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../core/problems.js'
 import { decodeText } from '../../core/query/query-string.js'
-import type { Intent } from '../../core/service/caller.js'
-import { intendToRead } from '../../core/service/caller.js'
+import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
 import { didYouMean, shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import { listAccepted } from '../negotiate.js'
+import { tryEach } from '../reply.js'
 import { splitUrl } from '../request.js'
-import type { Endpoint } from '../routes.js'
-import { retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
+import { type Endpoint, retire } from '../routes.js'
 
 /**
  * Answers what no route takes, of ours or of the host's: below the path of the family, at other versions of it, and on
@@ -40,11 +38,12 @@ function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): 
   }, { prefix: path + end })
 }
 
-/** An endpoint, its mount, and the segments of its path. */
+/** An endpoint, its mount, the segments of its path, and how many of them the request has. */
 interface Known {
   readonly mount: Mount
   readonly endpoint: Endpoint
   readonly parts: readonly string[]
+  readonly depth: number
 }
 
 /** Answers what no route takes. */
@@ -56,32 +55,37 @@ export async function answerUnknown (
   const segments = splitPath(splitUrl(request).path)
     .slice(splitPath(mount.prefix).length)
     .map(segment => decodeText(segment) ?? segment)
-  const known = mount.neighbours.endpoints.map(each => ({ ...each, parts: splitPath(each.endpoint.path) }))
-  const here = known.filter(({ parts }) => parts.length === segments.length && fits(parts, segments))
+  const known = mount.neighbours.endpoints.map(({ mount, endpoint }): Known => {
+    const parts = splitPath(endpoint.path)
+    const end = parts.findIndex((part, index) => !fits(part, segments[index]))
+    return { mount, endpoint, parts, depth: end === -1 ? parts.length : end }
+  })
+  const depth = Math.max(...known.map(({ depth }) => depth))
+  const near = known.filter(each => each.depth === depth)
+  const here = near.filter(({ parts }) => depth === segments.length && parts.length === depth)
   if (here.length > 0) return answerMethod(here.map(({ endpoint }) => endpoint), request, reply)
-  if (fits(splitPath(mount.home), segments)) retire(reply, mount.retirement)
-  let depth = 0
-  let near: readonly Known[] = known
-  for (; depth < segments.length; depth++) {
-    const further = near.filter(({ parts }) => parts.length > depth && fits(parts.slice(0, depth + 1), segments))
-    if (further.length === 0) break
-    near = further
-  }
-  const open = await filterAuthorized(near.map(({ mount }) => mount), request, segments)
-  throw explain(near.filter(({ mount }) => open.includes(mount)), segments, depth)
+  if (isBelow(mount, segments)) retire(reply, mount.retirement)
+  const mounts = [...new Set(near.map(({ mount }) => mount))]
+  // Those that the caller may know of.
+  const open = await tryEach(mounts, async each => {
+    await each.caller(request).authorize(intendToLook(each, segments))
+    return each
+  })
+  throw explain(near.filter(({ mount }) => open.includes(mount)), segments[depth], depth)
 }
 
 function splitPath (path: string): string[] {
   return path.split('/').filter(segment => segment !== '')
 }
 
-/** Whether a path, as it is declared, is the beginning of another one, as it was sent. */
-function fits (parts: readonly string[], segments: readonly string[]): boolean {
-  return parts.every((part, index) => {
-    const segment = segments[index] ?? ''
-    const [start = '', parameter] = part.split(':')
-    return parameter === undefined ? part === segment : segment.startsWith(start) && segment !== start
-  })
+/** Whether a segment that was sent is one that a path declares, such as `:id` or `deals.:extension`. */
+function fits (part: string, segment: string | undefined): boolean {
+  const [start = '', parameter] = part.split(':')
+  return parameter === undefined ? part === segment : segment?.startsWith(start) === true && segment !== start
+}
+
+function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
+  return splitPath(home).every((part, index) => fits(part, segments[index]))
 }
 
 /** OPTIONS, or the problem of a method that a path does not have. */
@@ -93,37 +97,14 @@ function answerMethod (here: readonly Endpoint[], { method }: FastifyRequest, re
   throw new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
 }
 
-/** Those that the caller may know of; the first refusal is thrown where there is none. */
-async function filterAuthorized (
-  mounts: readonly Mount[],
-  request: FastifyRequest,
-  segments: readonly string[]
-): Promise<Mount[]> {
-  const open: Mount[] = []
-  let refusal: unknown
-  for (const mount of new Set(mounts)) {
-    try {
-      await mount.caller(request).authorize(intendToLook(mount, segments))
-      open.push(mount)
-    } catch (error) {
-      if (toProblem(error).statusCode >= 500) throw error
-      refusal ??= error
-    }
-  }
-  if (open.length === 0 && refusal !== undefined) throw refusal
-  return open
+function intendToLook (mount: Mount, segments: readonly string[]): Intent {
+  const { family, home } = mount
+  const id = isBelow(mount, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
+  return id === undefined ? intendToList(family) : intendToRead(family, id)
 }
 
-function intendToLook ({ family, home }: Mount, segments: readonly string[]): Intent {
-  const parts = splitPath(home)
-  const id = fits(parts, segments) ? family.readId(segments[parts.length] ?? '') : undefined
-  if (id !== undefined) return intendToRead(family, id)
-  return { family: family.name, action: 'list', id: undefined, params: {} }
-}
-
-/** @param depth how many of the segments are known */
-function explain (near: readonly Known[], segments: readonly string[], depth: number): Problem {
-  const word = segments[depth]
+/** @param word the first segment that is not known, after so many that are */
+function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {
   if (word === undefined) {
     const paths = near.map(({ endpoint }) => endpoint.path.replace(/:(\w+)/g, '{$1}'))
     return new Problem('not-found', `There is nothing at this path, but at ${[...new Set(paths)].join(', ')}`)

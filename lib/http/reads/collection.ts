@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox'
-import { invalidQuery, notFound, Problem } from '../../core/problems.js'
+import { invalidQuery, Problem } from '../../core/problems.js'
 import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
+import { intendToList } from '../../core/service/caller.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
-import type { Condition, Field, Id, Query } from '../../core/storage/storage.js'
+import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
 import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
@@ -21,11 +22,8 @@ import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import { linkList } from '../pages/site.js'
 import type { Endpoint } from '../routes.js'
 import { hasLongItems, makeExpand } from './expand.js'
-import type { Listing } from './listing.js'
-import type { LoadedPage } from './page.js'
-import { loadPage, sendPage } from './page.js'
-import type { Loading, Read } from './read.js'
-import { parsePageQuery, readHandler, splitFeedback } from './read.js'
+import { type Listing, loadPage } from './page.js'
+import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
 
 /** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {
@@ -37,29 +35,35 @@ interface CollectionQuery {
 
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
-  const { home } = mount
-  const handler = readHandler(collectionRead(mount))
-  return [
-    { method: 'GET', path: home, schema: describeCollection(mount), handler },
-    { method: 'GET', path: `${home}.:extension`, schema: { hide: true }, handler }
-  ]
+  const { home, emptyList, family: { name, members: [first] } } = mount
+  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
+  return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
+    summary: `Read a page of ${name}`,
+    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
+      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
+    querystring: describeQuerystring(mount, 'items', 'page'),
+    response: {
+      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
+      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
+    }
+  }))
 }
 
 /** Reads a page of the family. */
-export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage> {
+export function collectionRead (mount: Mount): Read<CollectionQuery> {
   const { family, grammar, emptyList } = mount
-  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
+  const intent = intendToList(family)
   return {
     mount,
     kind: 'page',
-    locate: request => ({ name: family.name, suffix: (request.params as { extension?: string }).extension }),
+    noun: 'list',
     intend: () => intent,
     parse: (search, representation) => representation.interactive === true
       ? parseForPeople(mount, search, representation)
       : { parsed: parsePageQuery(grammar, search, representation) },
     async load (loading) {
       const { reader, query: { parsed, refused, command } } = loading
-      return await loadItems(mount, loading, parsed, {
+      const answer = await loadItems(mount, loading, parsed, {
         emptyList,
         isBare: false,
         async afford (exchange, { items }, links) {
@@ -67,12 +71,12 @@ export function collectionRead (mount: Mount): Read<CollectionQuery, LoadedPage>
           return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
         }
       })
-    },
-    represent (exchange, { parsed, refused }, loaded) {
-      if (refused !== undefined) exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
-      return sendPage(exchange, parsed, loaded)
-    },
-    miss: name => notFound('list', name)
+      if (refused === undefined) return answer
+      return exchange => {
+        exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+        return answer(exchange)
+      }
+    }
   }
 }
 
@@ -98,36 +102,29 @@ function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
-/** Loads a page of items, or of those that meet further conditions. */
+/** Loads a page of items. */
 async function loadItems (
   { family }: Mount,
   { caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
-  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>,
-  further: readonly Condition[] = []
-): Promise<LoadedPage> {
+  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>
+): Promise<Answer> {
   const { name, singular, members: all } = family
   const { expand, fields: members = all } = parsed
   return await loadPage({
+    parsed,
     name,
     singular,
     members,
     emptyList,
     isBare,
+    reader,
     hasLongItems: hasLongItems(family, expand),
     expand: expand && await makeExpand(family, caller, expand),
-    find: query => reader.find(narrow(query, further)),
-    findText (query) {
-      const narrowed = narrow(query, further)
-      return reader.findText?.(narrowed, members)
-    },
-    renewTime: () => { reader.renewTime() },
+    find: query => reader.find(query),
+    findText: query => reader.findText?.(query, members),
     afford
-  }, parsed, representation)
-}
-
-function narrow (query: Query, further: readonly Condition[]): Query {
-  return further.length === 0 ? query : { ...query, where: [...further, ...query.where] }
+  }, representation)
 }
 
 /** The outcome of a command that the reader gave, and its log where it left nothing else. */
@@ -141,46 +138,35 @@ async function findFeedback (exchange: Exchange, reader: Reader, command: string
   return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
-function describeCollection (mount: Mount): Endpoint['schema'] {
-  const { family, emptyList } = mount
-  const [first] = family.members
-  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
-  return describeRoute(mount, 'items', `list-${family.name}`, {
-    summary: `Read a page of ${family.name}`,
-    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
-      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
-    querystring: describeQuerystring(mount, 'items', 'page'),
-    response: {
-      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${family.name}`, describeListedItem(mount)),
-      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
-    }
-  })
-}
-
 /** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
-  return [...family.queries].map(([name, query]) => {
+  return [...family.queries].flatMap(([name, query]) => {
+    const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    return {
-      method: 'GET',
-      sharedBy: 'versions',
-      path: `/query/${name}/:parameter`,
-      schema: describeQuery(mount, name, field),
-      handler: readHandler(queryRead(mount, field))
-    }
+    const schema = describeSharedRoute(mount, 'items', `query-${name}`, {
+      summary: `List the ${family.name} by ${field.name}`,
+      description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
+      path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
+      querystring: describeQuerystring(mount, 'items', 'bare'),
+      response: {
+        200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
+        ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
+      }
+    })
+    return readEndpoints(queryRead(mount, field), `/query/${name}/:parameter`, schema)
+      .map(endpoint => ({ ...endpoint, sharedBy: 'versions' as const }))
   })
 }
 
-function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
+function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
   const { family, grammar, urls } = mount
   return {
     mount,
     kind: 'page',
-    locate: request => ({ name: (request.params as { parameter: string }).parameter, isSuffixed: true }),
-    intend (_request, name) {
-      return { family: family.name, action: 'list', id: undefined, params: { [field.name]: name } }
-    },
+    noun: 'list',
+    parameter: 'parameter',
+    intend: (_request, name) => intendToList(family, { [field.name]: name }),
     parse (search, representation) {
       const parsed = parsePageQuery(grammar, search, representation)
       if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])
@@ -195,7 +181,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
       // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
       const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
       if (one === undefined) return undefined
-      return await loadItems(mount, loading, parsed, {
+      const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
+      return await loadItems(mount, loading, narrowed, {
         emptyList: 'not-found',
         isBare: true,
         afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
@@ -207,40 +194,19 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery, LoadedPage> {
           trail: [linkList(mount, exchange.request)],
           address: index => urls.item(exchange.request, items[index]?.id as Id)
         })
-      }, where)
+      })
     },
-    represent: sendPage,
-    miss: (name, refusal) => explainNothing(mount, field, name, refusal)
+    explainMissing: (name, hint) => explainNothing(mount, field, name, hint)
   }
 }
 
 // A value that does not fit the field is refused as such; for all others there is no list.
-function explainNothing (
-  { family }: Mount,
-  field: Field,
-  parameter: string,
-  refusal: Problem | undefined
-): Problem {
+function explainNothing ({ family }: Mount, field: Field, parameter: string, hint: Problem | undefined): Problem {
   const read = readValue(field, parameter)
   const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
-  if (refusal !== undefined && 'expected' in read && isSuffixed) return refusal
+  if (hint !== undefined && 'expected' in read && isSuffixed) return hint
   if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
     return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
   }
   return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
-}
-
-function describeQuery (mount: Mount, name: string, field: Field): Endpoint['schema'] {
-  const { family } = mount
-  const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
-  return describeSharedRoute(mount, 'items', `query-${name}`, {
-    summary: `List the ${family.name} by ${field.name}`,
-    description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
-    path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
-    querystring: describeQuerystring(mount, 'items', 'bare'),
-    response: {
-      200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
-      ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
-    }
-  })
 }

@@ -1,27 +1,23 @@
 import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
-import type { Caller } from '../../core/service/caller.js'
-import { Reader } from '../../core/service/reader.js'
+import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
-import { makePicker } from '../../core/values/json.js'
-import { toProblem } from '../to-problem.js'
-import type { Listing } from './listing.js'
-import { partSize } from './listing.js'
+import { makePicker, type Members } from '../../core/values/json.js'
+import { toProblem } from '../reply.js'
+import { type Listing, partSize } from './page.js'
 
 /** Puts the items that others refer to in the place of their ids. */
 type Expand = NonNullable<Listing['expand']>
 
-/** A field that is expanded, and what the caller may see of what it refers to. */
+/** A field that is expanded, and what the caller may see of the items that it refers to. */
 interface Expanded {
   readonly field: string
+  readonly family: Family
   readonly reader: Reader
-  /** How many are read at once. */
-  readonly most: number
-  readonly pick: (item: Members) => Members
 }
 
-// Characters of all items that are put into a page; one may stand in it many times.
+// Characters of all items that are put into a page; one may be in it many times.
 const maxLength = 10_000_000
 
 /**
@@ -36,11 +32,11 @@ export async function makeExpand (
   fields: readonly string[],
   one?: Stored
 ): Promise<Expand> {
-  const found = await Promise.all(fields.map(field => openField(family, caller, field, one)))
-  const expanded = found.filter(each => each !== undefined)
+  const opened = await Promise.all(fields.map(field => openField(family, caller, field, one)))
+  const expanded = opened.filter(each => each !== undefined)
   return async items => {
+    const referred = await Promise.all(expanded.map(each => findReferred(each, items)))
     let length = 0
-    const referred = await Promise.all(expanded.map(async each => await findReferred(each, items)))
     return items.map(item => {
       const shown: Stored & Record<string, unknown> = { ...item }
       for (const [index, { field }] of expanded.entries()) {
@@ -56,41 +52,34 @@ export async function makeExpand (
 }
 
 async function openField (
-  family: Family,
+  { references }: Family,
   caller: Caller,
   field: string,
   one: Stored | undefined
 ): Promise<Expanded | undefined> {
-  const other = caller.other(family.references.get(field) as Family)
+  const other = caller.other(references.get(field) as Family)
   if (other === undefined) return undefined
-  const { name, members, hasLongItems } = other.family
-  const id = one?.[field] as Id | undefined
+  const { family } = other
+  const intent = one === undefined ? intendToList(family) : intendToRead(family, one[field] as Id | undefined)
   try {
-    const grant = await other.caller.authorize(one === undefined
-      ? { family: name, action: 'list', id: undefined, params: {} }
-      : { family: name, action: 'read', id, params: {} })
-    const reader = new Reader(other.family, await other.caller.storage(), grant, other.caller.signal)
-    return { field, reader, most: hasLongItems ? partSize : Infinity, pick: makePicker(members) }
+    return { field, family, reader: await authorizeReader(family, other.caller, intent) }
   } catch (error) {
     if (toProblem(error).statusCode >= 500) throw error
     return undefined
   }
 }
 
-interface Referred {
-  readonly document: Members
-  readonly length: number
-}
-
 /** All items that a field of these refers to, by one query; where each may be long, by one for every part of them. */
 async function findReferred (
-  { field, reader, most, pick }: Expanded,
+  { field, family, reader }: Expanded,
   items: readonly Stored[]
-): Promise<ReadonlyMap<Id, Referred>> {
+): Promise<ReadonlyMap<Id, { document: Members, length: number }>> {
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
-  const referred = new Map<Id, Referred>()
-  let length = 0
+  const pick = makePicker(family.members)
+  const most = family.hasLongItems ? partSize : Infinity
+  const referred = new Map<Id, { document: Members, length: number }>()
+  let all = 0
   for (let at = 0; at < ids.length; at += most) {
     const values = ids.slice(at, at + most)
     const where = [{ field: 'id', op: 'eq', values } as const]
@@ -98,11 +87,11 @@ async function findReferred (
     const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
     for (const item of found.items) {
       const document = pick(item)
-      const own = JSON.stringify(document).length
-      referred.set(item.id, { document, length: own })
-      length += own
+      const { length } = JSON.stringify(document)
+      referred.set(item.id, { document, length })
+      all += length
     }
-    if (length > maxLength) throw refuseLong(field)
+    if (all > maxLength) throw refuseLong(field)
   }
   return referred
 }

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
-import type { Reader } from '../../core/service/reader.js'
-import { authorizeReader } from '../../core/service/reader.js'
+import { intendToList } from '../../core/service/caller.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Condition, Field } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
@@ -11,11 +11,9 @@ import { describeQuerystring } from '../openapi/parameters.js'
 import { describeSharedRoute } from '../openapi/route.js'
 import { describeLink, nameSchema } from '../openapi/schemas.js'
 import { listLinks } from '../pages/site.js'
-import { send } from '../reply.js'
+import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
-import type { Endpoint, RouteSchema, RouteSettings } from '../routes.js'
-import { mountRoot, retire } from '../routes.js'
-import { toProblem } from '../to-problem.js'
+import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
 
 /**
  * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.
@@ -40,46 +38,27 @@ export function mountHome (
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readRequestedFormat(request))
   const here = mount.neighbours.list()
-  // All have ended, and so has this.
+  // Where all have ended, so has this.
   if (here.length === 0) retire(reply, mount.retirement)
-  const families = await listFamilies(here, request)
+  const families = await tryEach(here, mount => describeFamily(mount, request))
   refuseParameters(splitUrl(request).search)
-  const self = mount.urls.home(request)
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',
-    document: { families: families.map(writeFamily), links: { self } },
+    document: { families: families.map(writeFamily), links: { self: mount.urls.home(request) } },
     home: { families, site: { families: listLinks(families, undefined) } }
   })
 }
 
-/** The families that the caller may list; where there is none, the refusal is the answer. */
-async function listFamilies (mounts: readonly Mount[], request: FastifyRequest): Promise<HomeFamily[]> {
-  let refusal: unknown
-  const families = await Promise.all(mounts.map(async each => {
-    try {
-      return await describeFamily(each, request)
-    } catch (error) {
-      if (toProblem(error).statusCode >= 500) throw error
-      refusal ??= error
-      return undefined
-    }
-  }))
-  const shown = families.filter(family => family !== undefined)
-  if (shown.length === 0) throw refusal
-  return shown
-}
-
 async function describeFamily (mount: Mount, request: FastifyRequest): Promise<HomeFamily> {
   const { family, version, urls } = mount
-  const caller = mount.caller(request)
-  const intent = { family: family.name, action: 'list', id: undefined, params: {} }
-  const reader = await authorizeReader(family, caller, intent)
+  const reader = await authorizeReader(family, mount.caller(request), intendToList(family))
+  const href = urls.collection(request)
   return {
     name: family.name,
     ...(version === undefined ? {} : { version }),
-    href: urls.collection(request),
-    ...await countItems(family, reader, urls.collection(request))
+    href,
+    ...await countItems(family, reader, href)
   }
 }
 

@@ -1,28 +1,21 @@
-import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
-import { notFound, preconditionFailed } from '../../core/problems.js'
+import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
-import type { CommandRecord } from '../../core/service/command.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
-import { makePicker } from '../../core/values/json.js'
-import type { OneView, PageView } from '../../representations/representation.js'
-import { explainTags, judgeRead, makeEtag, writeHttpDate } from '../conditional.js'
-import type { Exchange, Mount } from '../mount.js'
-import { linkReferred, showItem } from '../mount.js'
+import { makePicker, type Members } from '../../core/values/json.js'
+import type { OneView } from '../../representations/representation.js'
+import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
 import { describeResource } from '../openapi/answers.js'
 import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeReadItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import type { ItemPage, Question } from '../pages/item-affordances.js'
-import { affordConfirmation, affordItem } from '../pages/item-affordances.js'
+import { affordConfirmation, affordItem, type ItemPage, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { send, setCaching } from '../reply.js'
+import { send, sendOne } from '../reply.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
-import type { Loading, OneQuery, Read } from './read.js'
-import { addHint, parseOne, readHandler, splitFeedback } from './read.js'
+import { type Loading, type OneQuery, parseOne, type Read, readEndpoints, splitFeedback } from './read.js'
 
 /** Which members are wanted, and what a page shows besides them. */
 interface ItemQuery extends OneQuery {
@@ -34,28 +27,26 @@ interface ItemQuery extends OneQuery {
   readonly question?: Question
 }
 
-interface LoadedItem {
-  readonly item: Stored
-  /** With others in it, where that is asked for. */
-  readonly expanded: Members | undefined
-  /** What its page shows besides it, where it is for people. */
-  readonly page: ItemPage | undefined
-  readonly loading: Loading<ItemQuery>
-}
-
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
-  const handler = readHandler(itemRead(mount))
-  return [{ method: 'GET', path: `${mount.home}/:id`, schema: describeRead(mount), handler }]
+  const { home, family: { singular } } = mount
+  return readEndpoints(itemRead(mount), `${home}/:id`, describeItemRoute(mount, 'items', `read-${singular}`, {
+    summary: `Read one ${singular}`,
+    description: 'With its validators: a client that has the current representation gets 304.',
+    querystring: describeQuerystring(mount, 'items', 'one'),
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'one', `The ${singular}`, describeReadItem(mount))
+  }))
 }
 
 /** Reads one item. */
-export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
+export function itemRead (mount: Mount): Read<ItemQuery> {
   const { family, grammar } = mount
   return {
     mount,
     kind: 'one',
-    locate: request => ({ name: (request.params as { id: string }).id, isSuffixed: true }),
+    noun: family.singular,
+    parameter: 'id',
     intend (_request, name) {
       const id = family.readId(name)
       return id === undefined ? undefined : intendToRead(family, id)
@@ -66,7 +57,8 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       return { ...parseOne(grammar, rest, representation), command }
     },
     async load (loading) {
-      const { request, caller, reader, intent, query: { expand }, representation: { interactive } } = loading
+      const { request, caller, reader, intent, query, representation: { interactive } } = loading
+      const { fields, expand, refused, question } = query
       const id = intent.id as Id
       const item = await reader.get(id)
       if (item === undefined) {
@@ -76,26 +68,20 @@ export function itemRead (mount: Mount): Read<ItemQuery, LoadedItem> {
       const expandOne = expand && await makeExpand(family, caller, expand, item)
       const expanded = expandOne && (await expandOne([item]))[0]
       const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
-      return { item, expanded, page, loading }
-    },
-    represent (exchange, { fields, refused, question }, { item, expanded, page, loading }) {
-      const view: OneView = {
-        kind: 'one',
-        name: family.singular,
-        document: chooseMembers(exchange, fields, item, expanded),
-        affordances: async () => question === undefined
-          ? await affordItem(exchange, item, loading.reader, page ?? await loadItemPage(family, loading, item), refused)
-          : affordConfirmation(exchange, item, question)
-      }
-      if (question !== undefined) return send(exchange, view)
-      if (refused === undefined) {
-        const also = page?.entries.find(isRefused)?.id
+      return exchange => {
+        const view: OneView = {
+          kind: 'one',
+          name: family.singular,
+          document: chooseMembers(exchange, fields, item, expanded),
+          affordances: async () => question === undefined
+            ? await affordItem(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
+            : affordConfirmation(exchange, item, question)
+        }
+        if (question !== undefined || refused !== undefined) return send(exchange, view)
+        const also = page?.entries.find(({ outcome }) => outcome === 'refused')?.id
         return sendOne(exchange, item, view, { also, isExpanded: expanded !== undefined })
       }
-      exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
-      return send(exchange, view)
-    },
-    miss: (name, refusal) => addHint(notFound(family.singular, name), refusal)
+    }
   }
 }
 
@@ -112,10 +98,6 @@ async function loadItemPage (
   return { entries, feedback: told && makeFeedback(family, told) }
 }
 
-function isRefused ({ outcome }: CommandRecord): boolean {
-  return outcome === 'refused'
-}
-
 // To a person, the page itself leads on, but for what the item refers to.
 function chooseMembers (
   { mount, request, choice }: Exchange,
@@ -128,48 +110,4 @@ function chooseMembers (
   const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
   const links = isForPeople ? linkReferred(mount, request, item) : {}
   return Object.keys(links).length === 0 ? members : { ...members, links }
-}
-
-const unknown = { revision: 0 }
-
-/** What an answer shows of which the revision knows nothing. */
-interface Sharing {
-  /** Whether it depends on who asks. */
-  readonly isPersonal?: boolean
-  /** What is not in the resource. */
-  readonly also?: string | undefined
-  /** Whether other items stand in it, so that only its content tells whether it is another. */
-  readonly isExpanded?: boolean
-}
-
-/** Answers with one resource, or with what the request's conditions ask for in its place. */
-export function sendOne (
-  exchange: Exchange,
-  item: Stored,
-  view: OneView | PageView,
-  { isPersonal = exchange.choice.representation.interactive === true, also, isExpanded = false }: Sharing = {}
-): FastifyReply | Promise<FastifyReply> {
-  const { mount: { isGuarded }, request, reply, choice } = exchange
-  const etag = makeEtag(isExpanded ? unknown : item, view.document, choice.representation, also)
-  const updatedAt = isExpanded ? undefined : item.updatedAt
-  const verdict = judgeRead(request.headers, { etag, updatedAt })
-  if (verdict === 'failed') {
-    throw preconditionFailed(view.name, item.revision, explainTags(request.headers, item.revision))
-  }
-  if (isPersonal && (isGuarded || isExpanded)) return send(exchange, view)
-  reply.header('etag', etag)
-  if (updatedAt !== undefined) reply.header('last-modified', writeHttpDate(updatedAt))
-  if (verdict === 'go') return send(exchange, view)
-  return setCaching(reply.code(304).header('vary', 'Accept')).send()
-}
-
-function describeRead (mount: Mount): Endpoint['schema'] {
-  const { family } = mount
-  return describeItemRoute(mount, 'items', `read-${family.singular}`, {
-    summary: `Read one ${family.singular}`,
-    description: 'With its validators: a client that has the current representation is told so by 304.',
-    querystring: describeQuerystring(mount, 'items', 'one'),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'one', `The ${family.singular}`, describeReadItem(mount))
-  })
 }

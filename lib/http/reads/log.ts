@@ -1,14 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
 import { CommandMembers } from '../../core/family/fields.js'
-import { notFound } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
+import type { Outcome } from '../../core/service/execute.js'
 import { nameRecord, readTarget, showCommand } from '../../core/service/record.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
-import { makePicker } from '../../core/values/json.js'
+import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
 import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
@@ -21,171 +20,134 @@ import { affordEntry } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { trailToItem } from '../pages/site.js'
+import { sendOne } from '../reply.js'
+import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { locateBelowItem, readItemId } from '../urls.js'
-import { sendOne } from './item.js'
-import type { LoadedPage } from './page.js'
-import { loadPage, sendPage } from './page.js'
-import type { Loading, Read } from './read.js'
-import { addHint, parseOne, parsePageQuery, readHandler } from './read.js'
+import { loadPage } from './page.js'
+import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
-  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
-  const readLog = readHandler(logRead(mount, operation))
-  const readEntry = readHandler(entryRead(mount, operation))
+  const { home, family: { singular } } = mount
+  const part = operation?.noun ?? 'commands'
+  const path = `${home}/:id/${part}`
+  const owner = addArticle(singular)
+  const page = 'A page of commands, in the order of the changes'
   return [
-    { method: 'GET', path, schema: describeReadLog(mount, operation), handler: readLog },
-    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler: readLog },
-    { method: 'GET', path: `${path}/:command`, schema: describeReadEntry(mount, operation), handler: readEntry }
+    ...readEndpoints(logRead(mount, operation), path, describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
+      summary: `Read the ${operation?.noun ?? 'log'} of ${owner}`,
+      description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
+        `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
+      querystring: describeQuerystring(mount, 'log', operation === undefined ? 'page' : 'part'),
+      response: {
+        200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)),
+        ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
+      }
+    })),
+    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, describeItemRoute(
+      mount, 'commands', `read-${singular}-${part}`, {
+        summary: operation === undefined ? `Read a command of ${owner}` : `Read one of the ${part} of ${owner}`,
+        description: 'What was asked for, and what became of it.',
+        path: { command: commandIdParameter },
+        querystring: describeQuerystring(mount, 'log', 'one'),
+        headers: describeRequestHeaders(...readConditions),
+        response: describeResource(mount, 'one', 'The command', describeCommand(mount))
+      }
+    ))
   ]
-}
-
-function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery, LoadedPage> {
-  const { family } = mount
-  return {
-    mount,
-    kind: 'page',
-    locate: locateBelowItem,
-    intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parsePageQuery(mount.logGrammar, search, representation),
-    load: loading => loadLog(mount, operation, loading),
-    represent: sendPage,
-    miss: name => notFound(family.singular, name)
-  }
-}
-
-async function loadLog (
-  mount: Mount,
-  operation: NounOperation | undefined,
-  loading: Loading<ParsedQuery>
-): Promise<LoadedPage> {
-  const { reader, intent, query: parsed, representation } = loading
-  const { family, urls } = mount
-  const id = intent.id as Id
-  const noun = operation?.noun
-  const item = await reader.checkLog(id)
-  const members = parsed.fields ?? [first, family.singular, ...others]
-  const pick = makePicker(members)
-  const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
-  return await loadPage({
-    name: noun ?? 'commands',
-    singular: 'command',
-    members,
-    emptyList: mount.emptyList,
-    isBare: false,
-    hasLongItems: family.hasLongCommands,
-    find: query => reader.findLog(id, query, operation),
-    renewTime: () => { reader.renewTime() },
-    show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-    afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
-      grammar: mount.logGrammar,
-      columns: members,
-      title: 'id',
-      isCountable: true,
-      links,
-      trail: trailToItem(exchange, id, item),
-      timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
-      address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun)
-    })
-  }, parsed, representation)
 }
 
 // The member that names the item comes after the id.
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
-function entryRead (mount: Mount, operation: NounOperation | undefined): Read<EntryQuery, LoadedEntry> {
+function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
+  const { family, urls, logGrammar: grammar, emptyList } = mount
+  const noun = operation?.noun
+  return {
+    mount,
+    kind: 'page',
+    noun: family.singular,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: (search, representation) => parsePageQuery(grammar, search, representation),
+    async load ({ reader, intent, query: parsed, representation }) {
+      const id = intent.id as Id
+      const item = await reader.checkLog(id)
+      const members = parsed.fields ?? [first, family.singular, ...others]
+      const pick = makePicker(members)
+      const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
+      return await loadPage({
+        parsed,
+        name: noun ?? 'commands',
+        singular: 'command',
+        members,
+        emptyList,
+        isBare: false,
+        hasLongItems: family.hasLongCommands,
+        find: query => reader.findLog(id, query, operation),
+        reader,
+        show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
+        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+          grammar,
+          columns: members,
+          title: 'id',
+          isCountable: true,
+          links,
+          trail: trailToItem(exchange, id, item),
+          timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
+          address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun)
+        })
+      }, representation)
+    }
+  }
+}
+
+function entryRead (mount: Mount, operation: NounOperation | undefined): Read<OneQuery> {
   const { family } = mount
   return {
     mount,
     kind: 'one',
-    locate: locateCommand,
+    noun: 'command',
+    parameter: 'command',
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parseOne(mount.logGrammar, search, representation).fields,
-    async load ({ reader, intent, name }) {
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
+    async load ({ reader, intent, name, query }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
       const record = await reader.getFromLog(id, name, operation)
-      return record && { record, id: nameRecord(record, reader.principal), item }
-    },
-    represent: (exchange, fields, entry) => sendEntry(exchange, fields, entry, operation?.noun),
-    miss: (name, refusal) => addHint(notFound('command', name), refusal)
+      if (record === undefined) return undefined
+      const found = { record, id: nameRecord(record, reader.principal) }
+      return exchange => sendEntry(exchange, query, found, operation?.noun, item)
+    }
   }
 }
 
-/** The members that are wanted of a command; undefined for all. */
-export type EntryQuery = readonly string[] | undefined
-
-/** A command that was found, and the id by which it was. */
-export interface LoadedEntry {
-  readonly record: CommandRecord
-  readonly id: string
-  /** The item that it is about, where that is known. */
-  readonly item?: Stored | undefined
-}
-
-/** The command that a path names, with or without a suffix. */
-export const locateCommand: Read<EntryQuery, LoadedEntry>['locate'] = request =>
-  ({ name: (request.params as { command: string }).command, isSuffixed: true })
-
-/** Answers with one command. */
-export async function sendEntry (
+/** Answers with one command. @param item that it is about, where that is known */
+export function sendEntry (
   exchange: Exchange,
-  fields: EntryQuery,
-  { record, id, item }: LoadedEntry,
-  noun?: string
-): Promise<FastifyReply> {
-  const { mount: { family, urls }, request } = exchange
-  const target = readTarget(family, record)
-  const self = urls.command(request, target, id, noun)
-  const document = linkCommand(exchange, { record, id }, noun)
-  return await sendOne(exchange, record, {
+  { fields }: OneQuery,
+  found: FoundCommand,
+  noun?: string,
+  item?: Stored
+): FastifyReply | Promise<FastifyReply> {
+  const document = linkCommand(exchange, found, noun)
+  return sendOne(exchange, found.record, {
     kind: 'one',
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
-    affordances: async () => affordEntry(exchange, self, record, item)
+    affordances: async () => affordEntry(exchange, document.links.self as string, found.record, item)
   })
 }
 
-/** A command with its links; one that is not in the log has no id, and no address. */
+/** A command, and the id by which it was found; one that is not in the log has none. */
+type FoundCommand = Pick<Outcome, 'record' | 'id'>
+
+/** A command with its links. @param noun of the part of the log that it is shown in */
 export function linkCommand (
-  { mount, request }: Exchange,
-  { record, id }: Pick<LoadedEntry, 'record'> & { readonly id: string | undefined },
+  { mount: { family, urls }, request }: Exchange,
+  { record, id }: FoundCommand,
   noun?: string
 ): Members & { readonly links: { readonly self?: string } } {
-  const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
   return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
-}
-
-function describeReadLog (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
-  const { singular } = mount.family
-  const part = operation?.noun ?? 'commands'
-  return describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
-    summary: `Read the ${operation?.noun ?? 'log'} of ${addArticle(singular)}`,
-    description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-      `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-    querystring: describeQuerystring(mount, 'log', operation === undefined ? 'page' : 'part'),
-    response: {
-      200: describePage(
-        mount, `${nameItem(mount)}EntryPage`, 'A page of commands, in the order of the changes', describeEntry(mount)
-      ),
-      ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
-    }
-  })
-}
-
-function describeReadEntry (mount: Mount, operation?: NounOperation): Endpoint['schema'] {
-  const { singular } = mount.family
-  return describeItemRoute(mount, 'commands', `read-${singular}-${operation?.noun ?? 'commands'}`, {
-    summary: operation === undefined
-      ? `Read a command of ${addArticle(singular)}`
-      : `Read one of the ${operation.noun} of ${addArticle(singular)}`,
-    description: 'What was asked for, and what became of it.',
-    path: { command: commandIdParameter },
-    querystring: describeQuerystring(mount, 'log', 'one'),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'one', 'The command', describeCommand(mount))
-  })
 }

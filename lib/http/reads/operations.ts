@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
@@ -10,60 +9,43 @@ import { describeResource } from '../openapi/answers.js'
 import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
 import { describeItemRoute } from '../openapi/route.js'
 import { describeLink, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
-import type { Offer } from '../pages/offers.js'
-import { findAddress, findOffers } from '../pages/offers.js'
+import { findAddress, findOffers, type Offer } from '../pages/offers.js'
 import { findSite, trailToItem } from '../pages/site.js'
-import { sendText } from '../reply.js'
-import { refuseParameters } from '../request.js'
+import { sendOne, sendText } from '../reply.js'
+import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { locateBelowItem, readItemId } from '../urls.js'
-import { sendOne } from './item.js'
-import type { Read } from './read.js'
-import { readHandler } from './read.js'
+import { writeRows } from './page.js'
+import { type Read, readEndpoints } from './read.js'
 
 /** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
 export function operationsEndpoints (mount: Mount): Endpoint[] {
-  const path = `${mount.home}/:id/operations`
-  const handler = readHandler(operationsRead(mount))
-  return [
-    { method: 'GET', path, schema: describeOperations(mount), handler },
-    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler }
-  ]
-}
-
-/** An item, and what the grant offers. */
-interface OfferedItem {
-  readonly item: Stored
-  readonly offers: readonly string[] | undefined
-}
-
-function operationsRead (mount: Mount): Read<undefined, OfferedItem> {
-  const { family } = mount
-  return {
+  const { family, home } = mount
+  const read: Read<undefined> = {
     mount,
     kind: 'page',
-    locate: locateBelowItem,
+    noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: refuseParameters,
     async load ({ reader, intent }) {
       const item = await reader.get(intent.id as Id)
-      return item && { item, offers: reader.offers }
-    },
-    represent: async (exchange, _query, loaded) => await sendOperations(exchange, loaded),
-    miss: name => notFound(family.singular, name)
+      return item && (exchange => sendOperations(exchange, item, reader.offers))
+    }
   }
+  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
 }
 
-async function sendOperations (exchange: Exchange, { item, offers: named }: OfferedItem): Promise<FastifyReply> {
+async function sendOperations (
+  exchange: Exchange,
+  item: Stored,
+  named: readonly string[] | undefined
+): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
   const offers = await findOffers(exchange, item, named)
   const self = urls.item(request, item.id)
   const items = offers.map(offer => showOffer(exchange, item, offer))
   const links = { self: `${self}/operations`, [family.singular]: self }
   const { rows } = representation
-  if (rows !== undefined) {
-    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
-  }
+  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
   const document = { items, links }
   const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const

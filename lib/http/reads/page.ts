@@ -1,46 +1,126 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { invalidQuery, Problem } from '../../core/problems.js'
 import { listParts, placeAround } from '../../core/query/cursor.js'
-import type { ParsedQuery } from '../../core/query/grammar.js'
-import { makePageMembers } from '../../core/query/grammar.js'
-import type { Find, FoundPage } from '../../core/service/reader.js'
-import { findPage } from '../../core/service/reader.js'
-import type { FoundText, Query } from '../../core/storage/storage.js'
-import { makePicker } from '../../core/values/json.js'
-import type { Representation } from '../../representations/representation.js'
+import { makePageMembers, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
+import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
+import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
+import { endLongTurn } from '../../core/storage/turns.js'
+import { makePicker, measureAll, type Members } from '../../core/values/json.js'
+import type { PageAffordances } from '../../representations/affordances.js'
+import type { Representation, Rows } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
-import { addPageLinks, send, sendText } from '../reply.js'
-import type { FirstBatch } from './export.js'
-import { exportRows, loadExport } from './export.js'
-import type { Listing } from './listing.js'
-import { findInParts, partSize, refuseEmpty } from './listing.js'
+import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
+import type { Answer } from './read.js'
 
-/** A page as it was loaded: everything, to be sent row by row; text that the storage wrote; or items. */
-export type LoadedPage = { readonly listing: Listing } & (
-  | { readonly first: FirstBatch }
-  | { readonly text: FoundText }
-  | { readonly page: FoundPage }
-)
+/** A list: how its items are found, and how they are shown. */
+export interface Listing {
+  readonly parsed: ParsedQuery
+  readonly name: string
+  readonly singular: string
+  readonly members: readonly string[]
+  readonly emptyList: 'page' | 'not-found'
+  /** Whether an item can be so long that not many fit on a page. */
+  readonly hasLongItems: boolean
+  /** A bare list has nothing but its items. */
+  readonly isBare: boolean
+  readonly reader: Reader
+  readonly find: Find
+  /** The same as text; undefined where the storage has none. */
+  readonly findText?: (query: Query) => Promise<FoundText> | undefined
+  /** Puts other items in the place of their ids, where that is asked for. */
+  readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
+  /** An item as it is shown; its members unless given. */
+  show? (item: Stored): Members
+  /** What people can do with a page of it. */
+  afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
+}
+
+/** An empty list may be a problem, as the mount says. */
+function refuseEmpty ({ emptyList, name }: Listing): void {
+  if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+}
+
+/** How many items are read at once where each may be long, at most. */
+export const partSize = 50
+
+// The first that is not too long: few sizes, so that a storage meets the same queries again and again.
+const partSizes = [partSize, 10, 1]
+
+// Characters that one part should not be longer than.
+const maxPartLength = 1_000_000
+
+// Characters after which a page of such items ends: a slow client makes us keep them.
+const maxLength = 2_000_000
+
+/** The page, as far as it is not too long: how long its items are is known only when they are read. */
+async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
+  const backwards = parsed.start?.backwards === true
+  const parts: FoundPage[] = []
+  let { query, start } = parsed
+  let left = query.limit
+  let length = 0
+  let size = partSize
+  for (;;) {
+    const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
+    const count = part.items.length
+    // What was left has been deleted meanwhile.
+    if (count === 0 && parts.length > 0) break
+    parts.push(part)
+    left -= count
+    const partLength = measureAll(part.items)
+    length += partLength
+    const rest = backwards ? part.prev : part.next
+    if (rest === undefined || left === 0) break
+    if (length > maxLength) {
+      const isNumbered = parsed.parameters.some(({ name }) => name === 'page')
+      if (isNumbered) throw refuseNumbered(query.limit - left)
+      break
+    }
+    // As many as are not too long, if they are like those before; but short ones may be followed by long ones.
+    const average = partLength / count
+    size = Math.min(10 * size, partSizes.find(size => size * average <= maxPartLength) ?? 1)
+    query = { ...query, offset: 0, count: false }
+    start = { place: rest, backwards }
+  }
+  const inOrder = backwards ? parts.toReversed() : parts
+  return {
+    items: inOrder.flatMap(({ items }) => items),
+    total: parts[0]?.total,
+    next: inOrder.at(-1)?.next,
+    prev: inOrder[0]?.prev
+  }
+}
+
+// The page of the next number would begin after items that were not shown.
+function refuseNumbered (fitting: number): Problem {
+  const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
+    'or leave out page and follow links.next'
+  return invalidQuery([{ parameter: 'maxpagesize', detail }])
+}
 
 /** Loads a page, or the beginning of everything, in the way that suits the representation best. */
-export async function loadPage (
-  listing: Listing,
-  parsed: ParsedQuery,
-  representation: Representation
-): Promise<LoadedPage> {
-  if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
-  const isInParts = listing.hasLongItems && parsed.query.limit > partSize
-  const canBeText = representation.pageOfText !== undefined && listing.expand === undefined && !isInParts
-  const single = canBeText ? findSingle(parsed) : undefined
-  const text = single && await listing.findText?.(single)
+export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
+  const { parsed, hasLongItems, find, findText, expand } = listing
+  const { rows, pageOfText, interactive } = representation
+  // Everything is sent where the representation is made of rows and the client names no page.
+  if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
+    const batches = writeBatches(listing, rows)
+    // Before the status is sent, so that what fails at once is answered as a problem.
+    const first = await batches.next()
+    return exchange => sendBatches(exchange, first, batches)
+  }
+  const isInParts = hasLongItems && parsed.query.limit > partSize
+  const single = pageOfText !== undefined && expand === undefined && !isInParts ? findSingle(parsed) : undefined
+  const text = single && await findText?.(single)
   if (text !== undefined) {
     if (text.count === 0) refuseEmpty(listing)
-    return { listing, text }
+    return exchange => sendPageText(exchange, listing, text)
   }
-  const find: Find = query => listing.find(query)
-  const page = await (isInParts ? findInParts(find, parsed) : findPage(find, parsed))
+  const page = await (isInParts ? findInParts : findPage)(find, parsed)
   // To a person, an empty list is still the place to make the first item.
-  if (page.items.length === 0 && representation.interactive !== true) refuseEmpty(listing)
-  return { listing, page }
+  if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
+  return exchange => sendItems(exchange, listing, page)
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
@@ -51,50 +131,24 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
-// Everything is sent where the representation is made of rows and the client names no page.
-function isExport ({ sized, parameters }: ParsedQuery, { rows }: Representation): boolean {
-  return rows !== undefined && !sized && !parameters.some(({ name }) => name === 'page')
-}
-
-/** Answers with a page, or with everything. */
-export function sendPage (
-  exchange: Exchange,
-  parsed: ParsedQuery,
-  loaded: LoadedPage
-): FastifyReply | Promise<FastifyReply> {
-  if ('first' in loaded) return exportRows(exchange, parsed, loaded)
-  return 'text' in loaded ? sendPageText(exchange, parsed, loaded) : sendItems(exchange, parsed, loaded)
-}
-
 // What the storage wrote as JSON is sent as it is.
-function sendPageText (
-  exchange: Exchange,
-  parsed: ParsedQuery,
-  { listing, text: found }: { listing: Listing, text: FoundText }
-): FastifyReply {
+function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
   const members = makePageMembers(urls.self(request), parsed, placeAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
-  const text = write(found.text, listing.isBare ? undefined : members)
-  addPageLinks(reply, members.links)
+  const text = write(found.text, isBare ? undefined : members)
+  addLinks(reply, members.links)
   return sendText(exchange, text)
 }
 
-async function sendItems (
-  exchange: Exchange,
-  parsed: ParsedQuery,
-  { listing, page }: { listing: Listing, page: FoundPage }
-): Promise<FastifyReply> {
+async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage): Promise<FastifyReply> {
   const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
-  const { name, singular, members, show = makePicker(members) } = listing
+  const { parsed, name, singular, members, expand, show = makePicker(members) } = listing
   if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
-  addPageLinks(reply, others.links)
-  const found = listing.expand === undefined ? page.items : await listing.expand(page.items)
-  const items = found.map(show)
-  if (rows !== undefined) {
-    return sendText(exchange, rows.head(members) + items.map(item => rows.row(item, members)).join(''))
-  }
+  addLinks(reply, others.links)
+  const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
+  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
   return send(exchange, {
     kind: 'page',
     name,
@@ -104,4 +158,84 @@ async function sendItems (
     document: listing.isBare ? items : { items, ...others },
     affordances: () => listing.afford(exchange, page, others.links)
   })
+}
+
+/** A list in lines, with its head. */
+export function writeRows (rows: Rows, items: readonly Members[], members: readonly string[]): string {
+  return rows.head(members) + items.map(item => rows.row(item, members)).join('')
+}
+
+// What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
+const batchLength = 200_000
+// How wide the rows are is not known before the first.
+const firstRows = 4
+const maxRows = 500
+
+/** Sends everything that matches, as it is read and no faster than the client takes it. */
+function sendBatches (
+  { mount: { exportTimeout }, request, reply, choice }: Exchange,
+  first: IteratorResult<string>,
+  batches: AsyncGenerator<string>
+): FastifyReply {
+  setRepresentation(reply, choice)
+  return reply.send(request.method === 'HEAD' ? undefined : Readable.from(watch(first, batches, reply, exportTimeout)))
+}
+
+/** Ends the response where the client takes nothing, or where reading fails: a part must not look like the whole. */
+async function * watch (
+  first: IteratorResult<string>,
+  batches: AsyncGenerator<string>,
+  reply: FastifyReply,
+  timeout: number
+): AsyncGenerator<string> {
+  const { raw } = reply
+  let timer: NodeJS.Timeout | undefined
+  const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }
+  raw.once('close', () => { clearTimeout(timer) })
+  try {
+    for (let batch = first; batch.done !== true; batch = await batches.next()) {
+      start()
+      yield batch.value
+      clearTimeout(timer)
+    }
+    // The last of it is still to be taken.
+    start()
+  } catch (error) {
+    // Fastify would end a stream of HTTP/2 as if it were complete.
+    if (reply.request.raw.httpVersionMajor === 2) raw.destroy(error as Error)
+    throw error
+  }
+}
+
+// Each begins after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
+async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<string> {
+  const { members, show = makePicker(members), expand, find, hasLongItems, reader, parsed } = listing
+  const { query, parameters, list } = parsed
+  let { start } = parsed
+  if (query.order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
+    const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
+    throw invalidQuery([{ parameter: 'sort', detail }])
+  }
+  if (start?.backwards === true) {
+    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
+  }
+  let limit = hasLongItems ? 1 : firstRows
+  let head = rows.head(members)
+  for (let isFirst = true; ; isFirst = false) {
+    const batch = { ...query, limit, count: false }
+    const { items } = start === undefined ? await find(batch) : await findFrom(find, list, batch, start)
+    if (items.length === 0 && isFirst) refuseEmpty(listing)
+    const shown = await expand?.(items) ?? items
+    const text = shown.map(item => rows.row(show(item), members)).join('')
+    if (head + text !== '') yield head + text
+    head = ''
+    if (items.length < limit) return
+    // As many as make a batch, if they are like those before, but not many more than were read so far.
+    const wanted = Math.max(1, Math.min(5 * limit, Math.floor(batchLength * items.length / text.length)))
+    limit = Math.min(hasLongItems ? partSize : maxRows, wanted)
+    // A client may take everything as fast as it is read, and a storage may have everything there.
+    await endLongTurn()
+    reader.renewTime()
+    start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
+  }
 }

@@ -1,41 +1,38 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidQuery, Problem } from '../../core/problems.js'
+import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
-import { Reader } from '../../core/service/reader.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice, RequestedFormat } from '../negotiate.js'
-import { readRequestedFormat, splitUrl } from '../request.js'
-import type { Endpoint } from '../routes.js'
-import { toProblem } from '../to-problem.js'
+import type { Choice } from '../negotiate.js'
+import { toProblem } from '../reply.js'
+import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
 
-/** One kind of read, as the steps that are its own. */
-export interface Read<Q, L> {
+/** Answers with what was loaded. */
+export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
+
+/** One kind of read: the steps that differ from those of other kinds. */
+export interface Read<Q> {
   readonly mount: Mount
   readonly kind: 'one' | 'page'
-  /** What the path names. */
-  locate (request: FastifyRequest): Location
+  /** What is read, for the problem where it does not exist. */
+  readonly noun: string
+  /**
+   * The parameter of the path that names what is read. It may end with a suffix: `a.json` is an item of this name, or
+   * the item `a` as JSON. Without it, the suffix is a separate parameter of the path, `extension`.
+   */
+  readonly parameter?: 'id' | 'command' | 'parameter'
   /** What is asked for by this name; undefined where nothing can have it. */
   intend (request: FastifyRequest, name: string): Intent | undefined
   parse (search: string, representation: Representation): Q
   /** Undefined where it does not exist. */
-  load (loading: Loading<Q>): Promise<L | undefined>
-  represent (exchange: Exchange, query: Q, loaded: L): FastifyReply | Promise<FastifyReply>
-  /** The problem where it does not exist. @param refusal of what else the path may mean, such as an unknown suffix */
-  miss (name: string, refusal: Problem | undefined): Problem
-}
-
-/** What the path names, and the suffix that chooses the representation. */
-interface Location {
-  readonly name: string
-  /** Where the route has it apart. */
-  readonly suffix?: string | undefined
-  /** Whether the name itself may end with one: `a.json` is an item of this name, or the item `a` as JSON. */
-  readonly isSuffixed?: boolean
+  load (loading: Loading<Q>): Promise<Answer | undefined>
+  /** A different problem than usual where it does not exist. @param hint what else may be wrong: an unknown suffix */
+  explainMissing? (name: string, hint: Problem | undefined): Problem
 }
 
 /** What a read loads from. */
@@ -50,122 +47,94 @@ export interface Loading<Q> {
 }
 
 /** One of the things that a path can mean. */
-interface Candidate<Q, L> {
-  readonly read: Read<Q, L>
+interface Meaning<Q> {
+  readonly read: Read<Q>
   readonly name: string
   readonly suffix: string | undefined
   /** Or why there is none, should it turn out that this is what the path means. */
   readonly choice: Choice | Problem
 }
 
-/** The pipeline of every read. */
-export function readHandler<Q, L> (read: Read<Q, L>): Endpoint['handler'] {
+/** The endpoint of a read; where its suffix is a separate parameter, also with one. */
+export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
-  return (request, reply) => answerRead(reads, request, reply)
+  const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
+  const suffixed = { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler } as const
+  return [{ method: 'GET', path, schema, handler }, ...(read.parameter === undefined ? [suffixed] : [])]
 }
 
 /**
- * Negotiate, authorize, parse, load, represent: in this order, so that a client learns nothing before `authorize` has
- * let the request in. Where a path can mean several things, the first that exists answers.
+ * The pipeline of every read: negotiate, authorize, parse, load, represent. In this order, so that a client learns
+ * nothing before `authorize` has let the request in. Where a path can mean several things, the first that exists
+ * answers.
  */
-export async function answerRead<Q, L> (
-  reads: readonly [Read<Q, L>, ...Read<Q, L>[]],
+export async function answerRead<Q> (
+  reads: readonly [Read<Q>, ...Read<Q>[]],
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { candidates, hint } = negotiate(reads, request)
+  const requested = readRequestedFormat(request)
   const { search } = splitUrl(request)
+  const { extension } = request.params as { extension?: string }
+  const meanings: Meaning<Q>[] = []
+  let isShowable = false
+  // An unknown suffix is no meaning of the path, but may be what was meant.
+  let hint: Problem | undefined
+  for (const read of reads) {
+    const whole = readParameter(request, read.parameter)
+    const dot = read.parameter === undefined ? -1 : whole.lastIndexOf('.')
+    // A name may itself end like a suffix, so the whole text is tried first.
+    for (const isWhole of dot > 0 ? [true, false] : [true]) {
+      const name = isWhole ? whole : whole.slice(0, dot)
+      const suffix = isWhole ? extension : whole.slice(dot + 1)
+      const choice = read.mount.chooser.find(read.kind, requested, suffix)
+      isShowable ||= !(choice instanceof Problem)
+      if (choice instanceof Problem && suffix !== undefined) hint = choice
+      else meanings.push({ read, name, suffix, choice })
+    }
+  }
+  if (!isShowable) throw hint ?? meanings[0]?.choice
   let refusal: unknown
-  let earlier: Loading<Q> | undefined
-  for (const { read, name, suffix, choice } of candidates) {
-    const { mount } = read
+  for (const { read, name, suffix, choice } of meanings) {
     let loading: Loading<Q> | undefined
     try {
       loading = choice instanceof Problem
-        ? await admit(read, request, name, '', mount.representations[0] as Representation, earlier)
-        : await admit(read, request, name, search, choice.representation, earlier)
+        ? await admit(read, request, name, '', read.mount.representations[0] as Representation)
+        : await admit(read, request, name, search, choice.representation)
     } catch (error) {
       // Each meaning is asked for by itself: a refusal counts only where no other exists. What broke is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
     }
-    const loaded = loading && await read.load(loading)
-    earlier = loading
-    if (loading === undefined || loaded === undefined) continue
+    const answer = loading && await read.load(loading)
+    if (answer === undefined) continue
     if (choice instanceof Problem) throw choice
     // Not awaited: what was loaded is not kept until the client has taken the answer.
-    return read.represent({ mount, request, reply, choice, suffix }, loading.query, loaded)
+    return answer({ mount: read.mount, request, reply, choice, suffix })
   }
-  throw refusal ?? reads[0].miss(reads[0].locate(request).name, hint)
+  if (refusal !== undefined) throw refusal
+  const [read] = reads
+  const name = readParameter(request, read.parameter)
+  throw read.explainMissing?.(name, hint) ?? addHint(notFound(read.noun, name), hint)
 }
 
-/**
- * Authorizes and parses; undefined where nothing can have this name.
- *
- * @param earlier of another meaning of the same path: the grant for the same intent holds for this one too
- */
-export async function admit<Q, L> (
-  read: Read<Q, L>,
+/** Authorizes and parses; undefined where nothing can have this name. */
+export async function admit<Q> (
+  read: Read<Q>,
   request: FastifyRequest,
   name: string,
   search: string,
-  representation: Representation,
-  earlier?: Loading<Q>
+  representation: Representation
 ): Promise<Loading<Q> | undefined> {
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
-  if (earlier !== undefined && isDeepStrictEqual(earlier.intent, intent)) {
-    return { ...earlier, name, query: read.parse(search, representation), representation }
-  }
-  const caller = read.mount.caller(request)
-  const grant = await caller.authorize(intent)
-  const query = read.parse(search, representation)
-  const reader = new Reader(read.mount.family, await caller.storage(), grant, caller.signal)
-  return { request, caller, reader, intent, name, query, representation }
+  const { mount } = read
+  const caller = mount.caller(request)
+  const reader = await authorizeReader(mount.family, caller, intent)
+  return { request, caller, reader, intent, name, query: read.parse(search, representation), representation }
 }
 
-/** Everything that the path can mean, in the representation that is asked for with it. */
-function negotiate<Q, L> (
-  reads: readonly Read<Q, L>[],
-  request: FastifyRequest
-): { candidates: Candidate<Q, L>[], hint: Problem | undefined } {
-  const requested = readRequestedFormat(request)
-  const candidates: Candidate<Q, L>[] = []
-  let isShowable = false
-  let hint: Problem | undefined
-  for (const read of reads) {
-    for (const { name, suffix } of listMeanings(read.locate(request))) {
-      const choice = choose(read, suffix === undefined ? requested : { ...requested, suffix })
-      const isRefused = choice instanceof Problem
-      isShowable ||= !isRefused
-      // An unknown suffix is no meaning of the path, but may be what was meant.
-      if (suffix !== undefined && isRefused) hint = choice
-      else candidates.push({ read, name, suffix, choice })
-    }
-  }
-  if (isShowable) return { candidates, hint }
-  throw hint ?? candidates[0]?.choice
-}
-
-function choose<Q, L> ({ mount, kind }: Read<Q, L>, requested: RequestedFormat): Choice | Problem {
-  try {
-    return mount.chooser.choose(kind, requested)
-  } catch (error) {
-    if (error instanceof Problem) return error
-    throw error
-  }
-}
-
-// A name may itself end like a suffix, so the whole text is tried first.
-function listMeanings (location: Location): readonly Pick<Location, 'name' | 'suffix'>[] {
-  const { name, isSuffixed = false } = location
-  const dot = isSuffixed ? name.lastIndexOf('.') : -1
-  if (dot <= 0) return [location]
-  return [{ name }, { name: name.slice(0, dot), suffix: name.slice(dot + 1) }]
-}
-
-/** The problem of what does not exist, with what else may be wrong: an unknown suffix. */
-export function addHint (problem: Problem, hint: Problem | undefined): Problem {
+function addHint (problem: Problem, hint: Problem | undefined): Problem {
   return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
 }
 

@@ -1,0 +1,156 @@
+import type { FastifyReply } from 'fastify'
+import type { Outcome } from '../../core/service/execute.js'
+import type { Stored } from '../../core/storage/storage.js'
+import { addArticle } from '../../core/values/words.js'
+import { readJsonParams, readKey, readSentParams } from '../body.js'
+import { makeEtag, writeHttpDate } from '../conditional.js'
+import { type Exchange, type Mount, showItem } from '../mount.js'
+import {
+  describeAnswer, describeNothing, describeWriteProblems, minimal, redirected
+} from '../openapi/answers.js'
+import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
+import { describeItemRoute, describeRoute } from '../openapi/route.js'
+import {
+  describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
+} from '../openapi/schemas.js'
+import { logEndpoints } from '../reads/log.js'
+import { readItemId } from '../request.js'
+import type { Endpoint } from '../routes.js'
+import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
+
+/** `PUT …/{id}/hold` with the parameters as the body. */
+export const verb = makeWordForm('verb')
+
+/** `PUT …/{id}/holded`: the same by another word. */
+export const participle = makeWordForm('participle')
+
+function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
+  return {
+    name: word,
+    endpoints (mount) {
+      const { family, forms } = mount
+      return [...family.operations.values()]
+        // Some verbs have only one word for both (split, put).
+        .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
+        .map(({ operation, params }) => makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
+          method: 'PUT',
+          path: `/:id/${operation[word]}`,
+          read: request => ({
+            action: operation.action,
+            target: readItemId(family, request),
+            params: readJsonParams(params, request)
+          })
+        }, {
+          summary: operation.summary ?? operation.name,
+          description: operationRule,
+          body: describeParams(mount, operation.action, params)
+        }))
+    }
+  }
+}
+
+/** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
+export const noun: Form<'noun'> = {
+  name: 'noun',
+  endpoints (mount) {
+    const { family } = mount
+    const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
+    const both = ['preference-applied', 'idempotent-replayed'] as const
+    return [...family.operations.values(), ...deletion].flatMap(({ operation, params }) => [
+      makeWriteEndpoint(mount, {
+        method: 'POST',
+        path: `/:id/${operation.noun}`,
+        read: request => ({
+          action: operation.action,
+          target: readItemId(family, request),
+          params: readSentParams(params, request),
+          key: readKey(request)
+        }),
+        // Only a change makes an entry.
+        answer: (exchange, outcome) =>
+          answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
+        schema: describeItemRoute(mount, 'operations', `noun-${operation.noun}-${family.singular}`, {
+          summary: operation.summary ?? operation.name,
+          description: `${operationRule} The entry in the log is the answer.`,
+          headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
+          consumes: jsonOrForm,
+          body: describeParams(mount, operation.action, params),
+          response: {
+            200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...both),
+            201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...both),
+            204: minimal,
+            303: redirected,
+            ...describeWriteProblems(mount, operation.action, 'cross-site', 'id-reused', 'invalid-header')
+          }
+        })
+      }),
+      ...logEndpoints(mount, operation)
+    ])
+  }
+}
+
+/** `POST` on the collection creates, `DELETE` on an item deletes it. */
+export function lifecycleEndpoints (mount: Mount): Endpoint[] {
+  const { family, family: { lifecycle, singular } } = mount
+  if (lifecycle === undefined) return []
+  const { createAction, params, deletion } = lifecycle
+  const create = makeWriteEndpoint(mount, {
+    method: 'POST',
+    path: '',
+    read: request => ({
+      action: createAction,
+      target: undefined,
+      params: readSentParams(params, request),
+      key: readKey(request)
+    }),
+    answer: answerCreated,
+    schema: describeRoute(mount, 'items', `create-${singular}`, {
+      summary: `Create ${addArticle(singular)}`,
+      description: 'What the client does not send is given by the service. ' +
+        'With an Idempotency-Key, the request can be repeated safely.',
+      headers: describeRequestHeaders('idempotency-key', 'prefer'),
+      consumes: jsonOrForm,
+      body: describeNew(mount, params),
+      response: {
+        201: describeAnswer(
+          mount, 'one', `The ${singular} as it was created, with links`, describeLinkedItem(mount),
+          'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
+        ),
+        303: redirected,
+        ...describeWriteProblems(mount, createAction, 'cross-site', 'id-reused', 'invalid-header')
+      }
+    })
+  })
+  const remove = makeWriteEndpoint(mount, {
+    method: 'DELETE',
+    path: '/:id',
+    read: request => ({
+      action: deletion.operation.action,
+      target: readItemId(family, request),
+      params: readJsonParams(deletion.params, request)
+    }),
+    answer: ({ reply }) => reply.code(204).send(),
+    schema: describeItemRoute(mount, 'items', `delete-${singular}`, {
+      summary: `Delete ${addArticle(singular)}`,
+      description: 'Its log stays.',
+      headers: describeRequestHeaders(...writeConditions),
+      response: {
+        204: describeNothing('It is gone'),
+        ...describeWriteProblems(mount, deletion.operation.action)
+      }
+    })
+  })
+  return [create, remove]
+}
+
+/** The new item, where it is, and its validators. */
+function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+  const { mount, request, reply, choice } = exchange
+  const created = outcome.item as Stored
+  const document = showItem(mount, request, created)
+  reply
+    .header('location', document.links.self)
+    .header('etag', makeEtag(created, document, choice.representation))
+    .header('last-modified', writeHttpDate(created.updatedAt))
+  return sendItem(exchange, 201, outcome, document)
+}
