@@ -11,7 +11,7 @@ import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
 import type { AnyFamily, AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import { listOperations, nameAction } from './definition.js'
-import type { CompiledOperation, CompiledOther, Family, Lifecycle, Presentation } from './family.js'
+import type { CompiledOperation, CompiledOther, Family, Lifecycle } from './family.js'
 import { findFamily, getFamily } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
@@ -124,13 +124,11 @@ function compileLifecycle (
 }
 
 /** How a definition wants its items to be shown or, where it does not say, what suits its fields. */
-function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Presentation {
-  const title = declared.title ?? fields.find(isName)?.name ?? 'id'
+function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
+  const named = fields.find(({ name, kind, optional }) =>
+    ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
+  const title = declared.title ?? named?.name ?? 'id'
   return { title, list: declared.list ?? chooseColumns(fields, title) }
-}
-
-function isName ({ name, kind, optional }: Field): boolean {
-  return ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional
 }
 
 // More do not fit side by side.

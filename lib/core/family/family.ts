@@ -34,14 +34,6 @@ export interface Lifecycle {
   readonly initial: ((item: Members, context: Context) => Members) | undefined
 }
 
-/** How pages show the items of a family. */
-export interface Presentation {
-  /** The field that identifies an item for people. */
-  readonly title: string
-  /** The fields that a list shows. */
-  readonly list: readonly string[]
-}
-
 /** A definition, checked and compiled once for all its mounts. */
 export interface Family {
   readonly name: string
@@ -56,7 +48,8 @@ export interface Family {
   readonly hasLongItems: boolean
   readonly hasLongCommands: boolean
   readonly shape: FamilyShape
-  readonly presentation: Presentation
+  /** How pages show items: the field that identifies one for people, and the fields that a list shows. */
+  readonly presentation: { readonly title: string, readonly list: readonly string[] }
   /** The order where a client asks for none; by id where it is empty. */
   readonly order: readonly Order[]
   /** The families that fields refer to, by the fields. */
