@@ -23,6 +23,7 @@ export function readMetrics (storage: Storage): Readonly<Record<string, number>>
   }
 }
 
+/** Whether a storage answers. */
 export interface Health {
   readonly healthy: boolean
   /** Milliseconds until it answered, or until the timeout. */
