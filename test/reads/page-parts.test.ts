@@ -122,7 +122,7 @@ for (const { name, make } of storages) {
     for (const path of ['/notes?lt=61', '/notes?lt=61&sort=-rank', '/notes?lt=61&format=xml']) {
       takeReads()
       t.equal((await app.inject(path)).statusCode, 200)
-      t.equal(takeReads(), 1, `${path}: a page of short ones is one query`)
+      t.ok(takeReads() <= 3, `${path}: a page of short ones is two queries, or three along two fields`)
     }
 
     takeLargest()

@@ -40,8 +40,11 @@ export function refuseEmpty ({ emptyList, name }: Listing): void {
 /** How many items are read at once where each may be long, at most. */
 export const partSize = 50
 
+/** How many of them are read first: how long they are is not known before. */
+export const firstPartSize = 10
+
 // The first that is not too long: few sizes, so that a storage meets the same queries again and again.
-const partSizes = [partSize, 10, 1]
+const partSizes = [partSize, firstPartSize, 1]
 
 // Characters that one part should not be longer than.
 const partLength = 1_000_000
@@ -56,7 +59,7 @@ export async function findInParts (find: Find, parsed: ParsedQuery): Promise<Fou
   let { query, start } = parsed
   let left = query.limit
   let length = 0
-  let size = partSize
+  let size = firstPartSize
   for (;;) {
     const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const count = part.items.length

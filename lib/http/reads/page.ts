@@ -12,7 +12,7 @@ import { addPageLinks, send, sendText } from '../reply.js'
 import type { FirstBatch } from './export.js'
 import { exportRows, loadExport } from './export.js'
 import type { Listing } from './listing.js'
-import { findInParts, partSize, refuseEmpty } from './listing.js'
+import { findInParts, firstPartSize, refuseEmpty } from './listing.js'
 
 /** A page as it was loaded: everything, to be sent row by row; text that the storage wrote; or items. */
 export type LoadedPage = { readonly listing: Listing } & (
@@ -28,7 +28,7 @@ export async function loadPage (
   representation: Representation
 ): Promise<LoadedPage> {
   if (isExport(parsed, representation)) return { listing, first: await loadExport(listing, parsed) }
-  const isInParts = listing.hasLongItems && parsed.query.limit > partSize
+  const isInParts = listing.hasLongItems && parsed.query.limit > firstPartSize
   const canBeText = representation.pageOfText !== undefined && listing.expand === undefined && !isInParts
   const single = canBeText ? findSingle(parsed) : undefined
   const text = single && await listing.findText?.(single)
