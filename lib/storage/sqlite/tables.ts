@@ -11,7 +11,6 @@ import { layOutMappedTable, layOutOwnTable } from '../sql/layout.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead, prepareTransaction, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
-import { makeIndex } from './paths.js'
 
 /**
  * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type
@@ -159,19 +158,21 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
   }))
 }
 
-/** The indexes as they are in the file, whoever made them. */
+/** The indexes as they are in the file. Those over expressions, descending or with a collation are left to SQLite. */
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
   const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
     FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
     WHERE l.partial = 0 AND l.origin <> 'pk' AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
-  const indexes = new Map<string, { fields: string[], plain: boolean }>()
-  for (const [name, columnName, plain] of rows as [string, string | null, number][]) {
-    const index = indexes.get(name) ?? { fields: [], plain: true }
-    index.fields.push(columns.find(column => column.name === columnName && isPlain(column))?.field.name ?? '')
-    indexes.set(name, { fields: index.fields, plain: index.plain && plain === 1 && columnName !== null })
-  }
-  // Those over expressions, descending or with a collation of their own are left to SQLite.
-  return [...indexes].flatMap(([name, { fields, plain }]) => plain ? [makeIndex(name, fields, !mapped)] : [])
+  const parts = rows as [name: string, column: string | null, isPlain: number][]
+  return [...new Set(parts.map(([name]) => name))].flatMap(name => {
+    const own = parts.filter(part => part[0] === name)
+    if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
+    const fields = own.map(([, name]) =>
+      columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
+    // Every index of our tables ends with the id, whether that is said or not.
+    const hasId = fields.length > 1 && fields.at(-1) === 'id'
+    return [{ name, fields: hasId ? fields.slice(0, -1) : fields, sortedById: hasId || !mapped }]
+  })
 }
 
 /** The sets of columns of which no two rows have the same. */
