@@ -96,7 +96,8 @@ t.test('a statement that nothing waits for is ended', async t => {
   // So many that it is asked in any case: at one row in four thousand.
   const { heavy, statements, id } = await openHeavy(t, 100_000)
   const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
-  const endless = { ...query, where: [{ field: 'name', op: 'regex', patterns: Array(300).fill('(a|aa)+x9$') }] as const }
+  const where = [{ field: 'name', op: 'regex', patterns: Array(300).fill('(a|aa)+x9$') }] as const
+  const endless = { ...query, where }
   const controller = new AbortController()
   const abandoned = heavy.read(statements, endless, id, controller.signal)
   setTimeout(() => controller.abort(new Error('enough')), 300)

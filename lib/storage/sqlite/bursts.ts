@@ -88,6 +88,9 @@ interface PendingCommit {
   readonly reject: (error: unknown) => void
 }
 
+// Fake timers of a host's tests, which replace it later, do not hold up commits.
+const { nextTick } = process
+
 // A transaction ends after so many writes, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
@@ -121,7 +124,7 @@ export class CommitQueue {
     if (!this.#isRunning && isAlone()) {
       this.#isRunning = true
       // Commits that follow at once are made together.
-      queueMicrotask(this.#continue)
+      nextTick(this.#continue)
       try {
         this.#transact(() => { this.#run(writes) })
         this.#counts.addBatch(1)

@@ -174,9 +174,9 @@ const maxKept = 300
 const replacing = 16
 
 /**
- * Statements that read, by key, each prepared once and kept. Only the garbage collector frees a statement, and frees old
- * ones late, since it does not see the 10 KB and more that each holds outside of the heap. So a statement is kept when
- * it comes again, and those that are kept are seldom dropped, however many queries clients make up.
+ * Statements that read, by key, each prepared once and kept. Only the garbage collector frees a statement, and old ones
+ * late, since it does not see the 10 KB and more that each holds outside of the heap. So a statement is kept when it
+ * comes again, and those that are kept are seldom dropped, however many queries clients make up.
  */
 class KeptStatements {
   readonly #kept = new Map<string, ReadStatement>()
@@ -236,8 +236,8 @@ export function addFunctions (database: SqliteDatabase): void {
 }
 
 /**
- * The conditions that search texts as one in SQL. All others are tested in it too: SQLite may call it first, and no text
- * is searched of an item that another condition excludes.
+ * The conditions that search texts as one in SQL. All others are tested in it too: SQLite may call it first, and no
+ * text is searched of an item that another condition excludes.
  */
 function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   const fields = new Set(listFieldConditions(where).map(({ field }) => field))

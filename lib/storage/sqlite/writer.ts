@@ -144,8 +144,8 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
   })
 }
 
-// As better-sqlite3 names them, after SQLITE_CONSTRAINT_; node:sqlite has numbers in `errcode`. Everything else, such as
-// a trigger, is a different rule.
+// As better-sqlite3 names them, after SQLITE_CONSTRAINT_; node:sqlite has numbers in `errcode`. All others, such as a
+// trigger, are the rule `other`.
 const rules: Readonly<Record<string, ConstraintRule>> = {
   CHECK: 'value',
   DATATYPE: 'value',
