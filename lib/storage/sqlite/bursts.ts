@@ -159,7 +159,6 @@ export class CommitQueue {
   #plan (): void {
     runInPhase('write', () => {
       const group = this.#takeGroup()
-      this.#counts.addBatch(group.length)
       try {
         this.#commitGroup(group)
         this.#continue()
@@ -200,6 +199,7 @@ export class CommitQueue {
         for (const { writes } of group) this.#run(writes)
         isRefused = false
       })
+      this.#counts.addBatch(group.length)
       for (const { resolve } of group) resolve()
     } catch (error) {
       if (!isRefused) throw error
@@ -224,6 +224,7 @@ export class CommitQueue {
         this.database.exec('RELEASE one')
       }
     })
+    this.#counts.addBatch(group.length - refusals.size)
     for (const commit of group) refusals.has(commit) ? commit.reject(refusals.get(commit)) : commit.resolve()
   }
 
