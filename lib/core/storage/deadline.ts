@@ -71,11 +71,15 @@ export class RequestDeadline implements AbortSignal {
   /** Waits for a commit. It cannot be taken back: where it takes too long, it may have been made or not. */
   async waitForCommit (committing: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        const reason = this.#deadlines.explain('unsure')
-        reject(reason)
-      }, this.#endsAt - performance.now())
-      committing.then(resolve, reject).finally(() => { clearTimeout(timer) })
+      const stop = (): void => { reject(this.#deadlines.explain('unsure') as Error) }
+      const timer = setTimeout(stop, this.#endsAt - performance.now())
+      committing.then(() => {
+        clearTimeout(timer)
+        resolve()
+      }, error => {
+        clearTimeout(timer)
+        reject(error)
+      })
     })
   }
 

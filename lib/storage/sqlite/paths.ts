@@ -142,7 +142,7 @@ const maxKeyLength = 500
 
 /**
  * Finds pages by their numbers without visiting all rows before them: keeps ids at regular distances along the key.
- * A write of this process to a table of ours drops the anchors beyond it; any other write drops all.
+ * A write of this process drops the anchors beyond it; any other write, and one to a mapped table, drops all.
  */
 export class Anchors {
   /** By table, and by query. */
