@@ -10,7 +10,7 @@ export interface DeadlineSettings {
 }
 
 /** Shows whether the client is still connected, as a request of Node does. */
-export interface Presence {
+interface Presence {
   /** Null when the stream has ended, over HTTP/2. */
   readonly socket: { readonly destroyed?: boolean } | null
 }
@@ -71,8 +71,10 @@ export class RequestDeadline implements AbortSignal {
   /** Waits for a commit. It cannot be taken back: where it takes too long, it may have been made or not. */
   async waitForCommit (committing: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const stop = (): void => { reject(this.#deadlines.explain('unsure') as Error) }
-      const timer = setTimeout(stop, this.#endsAt - performance.now())
+      const timer = setTimeout(() => {
+        const reason = this.#deadlines.explain('unsure')
+        reject(reason)
+      }, this.#endsAt - performance.now())
       committing.then(() => {
         clearTimeout(timer)
         resolve()

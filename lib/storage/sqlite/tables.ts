@@ -124,7 +124,7 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
 }
 
 /** The columns of a table by their names; none where the table does not exist. */
-export function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
+function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
   return new Map(rows.map(([name, type, isNotNull, value, key, hidden]) => [name, {
@@ -147,7 +147,7 @@ function writeNext (tableName: string): string {
 }
 
 /** The same with the form of date-times, of columns that other programs fill: that of the first that is found. */
-export function readForeignColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
+function readForeignColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const present = readColumns(database, tableName)
   return new Map(Array.from(present, ([name, column]) => {
     if (/INT|REAL|FLOA|DOUB|BLOB|BOOL/i.test(column.type)) return [name, column]
