@@ -25,7 +25,7 @@ type Write = Extract<Change, { readonly item: Stored }>
 
 /**
  * Keeps what families declare by `unique` and `references`, for a storage that makes one commit after the other and has
- * no rules of its own.
+ * no such rules.
  *
  * @example
  * async prepare (shape) {

@@ -1,14 +1,22 @@
+import type { TObject, TProperties } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import type { AnyFamily, Family } from '../core/family/family.js'
 import { getFamily, listShapes } from '../core/family/family.js'
-import { commandsShape } from '../core/family/fields.js'
+import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { canonicalizeItem, haveSameContent } from '../core/family/params.js'
+import type { ProblemCode } from '../core/problems.js'
+import { problemCodes } from '../core/problems.js'
+import type { CommandRecord } from '../core/service/command.js'
+import { digestParams } from '../core/service/command.js'
 import { noteShapes } from '../core/service/storage-access.js'
 import type { Change, Id, Storage, Stored } from '../core/storage/storage.js'
 import { ConstraintError, DuplicateError } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import type { Row } from './load-row.js'
-import { makeRowReader, refuseRow } from './load-row.js'
+import { isTextId, textIdRule, uuidv7 } from '../core/values/ids.js'
+import type { MemberFlaw, Members } from '../core/values/json.js'
+import { findJsonFlaw } from '../core/values/json.js'
+import { makeValidator } from '../core/values/validate.js'
 
 /** Options of `loadItems`. */
 export interface LoadOptions {
@@ -86,13 +94,19 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   let missing = rows
   while (missing.length > 0) {
     try {
-      await storage.commit(missing.flatMap(row => toChanges(family, row)))
+      await storage.commit(missing.flatMap(row => toChanges(family.name, row)))
       return
     } catch (error) {
       if (error instanceof ConstraintError) return await commitHalves(storage, family, missing, error)
       if (!(error instanceof DuplicateError)) throw error
       const left = await dropPresent(storage, family, missing)
-      if (left.length === missing.length) throw nameTaken(family, missing, error)
+      const { id } = error
+      const row = missing.find(({ entries }) => entries.some(entry => entry.id === id))
+      // No item exists already, so that it is an entry whose id is taken.
+      if (left.length === missing.length) {
+        if (error.family === family.name || row === undefined) throw error
+        throw refuseRow(family, row, { pointer: '', detail: `has the command "${id}" in its log, which is taken` })
+      }
       missing = left
     }
   }
@@ -105,23 +119,20 @@ async function commitHalves (
   rows: readonly Row[],
   error: ConstraintError
 ): Promise<void> {
-  const [first, second] = rows
-  if (first !== undefined && second === undefined) {
-    const { rule, fields, other = 'something' } = error
-    const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
-    if (rule !== 'reference' && rule !== 'unique') throw error
-    throw refuseRow(family, first.number, { pointer: fields.map(field => `/${field}`).join(', '), detail })
-  }
   const middle = Math.ceil(rows.length / 2)
-  await commitRows(storage, family, rows.slice(0, middle))
-  await commitRows(storage, family, rows.slice(middle))
+  if (middle < rows.length) {
+    await commitRows(storage, family, rows.slice(0, middle))
+    return await commitRows(storage, family, rows.slice(middle))
+  }
+  const { rule, fields, other = 'something' } = error
+  if (rule !== 'reference' && rule !== 'unique') throw error
+  const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
+  throw refuseRow(family, rows[0] as Row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
-function toChanges ({ name }: Family, { item, entries }: Row): Change[] {
-  return [
-    { type: 'insert', family: name, item },
-    ...entries.map((entry): Change => ({ type: 'insert', family: 'commands', item: entry }))
-  ]
+function toChanges (family: string, { item, entries }: Row): Change[] {
+  const inserted = entries.map((entry): Change => ({ type: 'insert', family: 'commands', item: entry }))
+  return [{ type: 'insert', family, item }, ...inserted]
 }
 
 /** Without the rows that already exist, in the storage or earlier in the batch. */
@@ -131,8 +142,11 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
     const other = present.get(row.item.id)
     present.set(row.item.id, row.item)
     if (other === undefined) return true
-    if (isSame(family, row, other)) return false
-    throw refuseRow(family, row.number, { pointer: '/id', detail: 'is that of a different item that exists already' })
+    // Members that were not given were made up, and are different each time.
+    const isSame = haveSameContent(family.ownFields, row.item, canonicalizeItem(family.ownFields, other)) &&
+      row.given.every(name => row.item[name] === other[name])
+    if (isSame) return false
+    throw refuseRow(family, row, { pointer: '/id', detail: 'is that of a different item that exists already' })
   })
 }
 
@@ -151,16 +165,126 @@ async function findPresent (storage: Storage, { name }: Family, ids: readonly Id
   return present
 }
 
-// Members that were not given were made up, and are different each time.
-function isSame ({ ownFields }: Family, { item, given }: Row, other: Stored): boolean {
-  return haveSameContent(ownFields, item, canonicalizeItem(ownFields, other)) &&
-    given.every(name => item[name] === other[name])
+/** One item of a load, as it will be stored. */
+interface Row {
+  /** Its number in the load, from 1. */
+  readonly number: number
+  readonly item: Stored
+  /** The members of the service that were given with it. */
+  readonly given: readonly string[]
+  readonly entries: readonly CommandRecord[]
 }
 
-/** The error of an entry whose id is taken, where no item of the batch exists. */
-function nameTaken (family: Family, rows: readonly Row[], error: DuplicateError): Error {
-  const row = rows.find(({ entries }) => entries.some(({ id }) => id === error.id))
-  if (error.family === family.name || row === undefined) return error
-  const detail = `has the command "${error.id}" in its log, which is taken`
-  return refuseRow(family, row.number, { pointer: '', detail })
+const serviceMembers = Object.keys(ServiceFields.properties)
+
+/** A function that reads the items of a load one after the other. @param log the member with the log of each */
+function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
+  const { schema, ownFields } = family
+  const own = Object.fromEntries(Object.entries(schema.properties)
+    .filter(([name]) => ownFields.some(field => field.name === name)))
+  const defaults = listDefaults(own)
+  const validate = makeValidator(Type.Object({
+    ...makeOptional(own, Object.keys(defaults)),
+    ...makeOptional(ServiceFields.properties, serviceMembers),
+    ...(log === undefined ? {} : { [log]: Type.Optional(Type.Array(makeEntrySchema(family))) })
+  }, { additionalProperties: false }))
+
+  return (item, number) => {
+    const flaw = findJsonFlaw(item) ?? validate(item)[0]
+    if (flaw !== undefined) throw refuseRow(family, { number }, flaw)
+    const members = dropUndefined(item as Members)
+    const stored = complete(family, { ...defaults, ...members })
+    const entries = log === undefined ? [] : (members[log] ?? []) as readonly Members[]
+    return {
+      number,
+      item: stored,
+      given: serviceMembers.filter(name => members[name] !== undefined),
+      entries: entries.map((entry, index) => readEntry(family, stored, entry, (member, detail) => {
+        throw refuseRow(family, { number }, { pointer: `/${log}/${index}/${member}`, detail })
+      }))
+    }
+  }
+}
+
+function refuseRow ({ name }: Family, { number }: Pick<Row, 'number'>, { pointer, detail }: MemberFlaw): Error {
+  const error = new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, pointer === '' ? 'it' : pointer, detail)
+  // For a program that knows where the item came from, such as a line of a file.
+  return Object.assign(error, { item: number })
+}
+
+function complete ({ ownFields }: Family, members: Members): Stored {
+  const now = new Date().toISOString()
+  const [createdAt, updatedAt] = [members.createdAt, members.updatedAt].map(moment => toStored('date-time', moment))
+  return {
+    ...canonicalizeItem(ownFields, members) as { readonly id: Id },
+    revision: (members.revision ?? 1) as number,
+    createdAt: (createdAt ?? updatedAt ?? now) as string,
+    updatedAt: (updatedAt ?? createdAt ?? now) as string
+  }
+}
+
+function makeOptional (properties: TProperties, names: readonly string[]): TProperties {
+  return Object.fromEntries(Object.entries(properties)
+    .map(([name, property]) => [name, names.includes(name) ? Type.Optional(property) : property]))
+}
+
+function dropUndefined<T extends object> (members: T): T {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
+}
+
+/** An entry of a log, as `service.log` returns it. Without an id it gets one; without an outcome it is `done`. */
+function makeEntrySchema ({ singular, idSchema }: Family): TObject {
+  const { properties } = CommandMembers
+  const entry = { ...makeOptional(properties, ['id', 'outcome']), [singular]: Type.Optional(idSchema) }
+  return Type.Object(entry, { additionalProperties: false })
+}
+
+/** The entry as it will be stored with its item. @param refuse throws, with the member that is wrong */
+function readEntry (
+  { name: family, singular }: Family,
+  item: Stored,
+  entry: Members,
+  refuse: (member: string, detail: string) => never
+): CommandRecord {
+  const { id = uuidv7(), chosenId, action, params, outcome = 'done', revision, createdAt, principal, about } = entry as
+    unknown as Partial<CommandRecord> & Pick<CommandRecord, 'action' | 'revision' | 'createdAt'>
+  for (const [member, text] of Object.entries({ id, chosenId })) {
+    if (text !== undefined && !isTextId(text)) refuse(member, textIdRule)
+  }
+  if (entry[singular] !== undefined && entry[singular] !== item.id) {
+    refuse(singular, `must be ${item.id}, the id of the item`)
+  }
+  // Else the next operation would be listed before it.
+  if (revision > item.revision) refuse('revision', `must not be above ${item.revision}, that of the item`)
+  const problem = outcome === 'refused' ? readProblem(entry.problem as Members | undefined) : undefined
+  if (outcome === 'refused' && problem === undefined) {
+    refuse('problem', 'must have the type and the detail of a problem')
+  }
+  const moment = toStored('date-time', createdAt) as string
+  return dropUndefined({
+    id,
+    chosenId,
+    family,
+    target: String(item.id),
+    action,
+    digest: outcome === 'done' ? undefined : digestParams(params ?? {}),
+    params: outcome === 'done' ? params : undefined,
+    outcome,
+    revision,
+    createdAt: moment,
+    updatedAt: moment,
+    principal,
+    problem,
+    about
+  }) as CommandRecord
+}
+
+const typePrefix = 'urn:dealbook:problem:'
+
+/** A problem from its body; undefined where it is none of ours. */
+function readProblem (document: Members = {}): CommandRecord['problem'] {
+  const { type, title, status, detail, ...members } = document
+  const code = typeof type === 'string' && type.startsWith(typePrefix) ? type.slice(typePrefix.length) : ''
+  if (!Object.hasOwn(problemCodes, code) || typeof detail !== 'string') return undefined
+  return { code: code as ProblemCode, detail, members }
 }

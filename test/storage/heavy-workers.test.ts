@@ -9,10 +9,10 @@ import { HeavyReadQueue, queueLimits } from '../../lib/core/storage/turns.js'
 import type { Storage } from '../../lib/index.js'
 import { layOutOwnTable } from '../../lib/storage/sql/layout.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
-import { HeavyReads, HeavyWorkers } from '../../lib/storage/sqlite/reader.js'
+import { HeavyReads } from '../../lib/storage/sqlite/heavy-reads.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
-import { SqlFunctions, TableStatements } from '../../lib/storage/sqlite/statements.js'
-import { makeMissing, sqliteDialect } from '../../lib/storage/sqlite/tables.js'
+import { addFunctions, running, TableStatements } from '../../lib/storage/sqlite/statements.js'
+import { sqliteDialect } from '../../lib/storage/sqlite/tables.js'
 import { loadPeople, people } from '../heavy-reads.js'
 
 interface Opened {
@@ -78,53 +78,55 @@ t.test('where the log of the database is long, reads pause for a moment', async 
   t.equal(started.length, 3, 'the second began after the first')
 })
 
-t.test('a statement whose caller has gone is ended', async t => {
-  // So many that it is asked in any case: at one row in four thousand.
-  const { file } = await openFile(t, 100_000)
+/** The heavy reads of a file, of which one is at work at a time, and the statements of its table. */
+async function openHeavy (t: { teardown (end: () => Promise<unknown>): void }, rows: number, script?: URL) {
+  const { file } = await openFile(t, rows)
   const database = await openDatabase(file)
-  const workers = new HeavyWorkers(file)
-  t.teardown(async () => {
-    await workers.close()
-    database.close()
-  })
+  addFunctions(database)
   const layout = layOutOwnTable(getFamily(people).shape, sqliteDialect)
-  await makeMissing(database, layout, 5000)
-  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
-  const controller = new AbortController()
-  const abandoned = workers.read(layout, query, ['id'], controller.signal)
-  controller.abort()
-  await t.rejects(abandoned, { message: 'the read was ended' })
-  const { text } = await workers.read(layout, query, ['id'])
-  t.strictSame(JSON.parse(`[${text}]`), [91, 92, 93, 94, 95].map(id => ({ id: 99_900 + id })), 'then others')
-})
-
-t.test('where the file of the worker is missing, this thread reads, and a warning is given once', async t => {
-  const { file } = await openFile(t, 5000)
-  const database = await openDatabase(file)
-  const layout = layOutOwnTable(getFamily(people).shape, sqliteDialect)
-  const statements = new TableStatements(database, layout, new SqlFunctions(database))
-  const nowhere = new HeavyWorkers(file, new URL('./bundled/heavy-worker.js', import.meta.url))
-  const heavy = new HeavyReads(new HeavyReadQueue(queueLimits), nowhere)
+  const statements = new TableStatements(database, layout)
+  const heavy = new HeavyReads(new HeavyReadQueue({ ...queueLimits, maxHeavyReads: 1 }), file, script)
   t.teardown(async () => {
     await heavy.close()
     database.close()
   })
+  return { heavy, statements, id: [layout.id] }
+}
+
+t.test('a statement that nothing waits for is ended', async t => {
+  // So many that it is asked in any case: at one row in four thousand.
+  const { heavy, statements, id } = await openHeavy(t, 100_000)
+  const query = { where: [], order: [{ field: 'id', descending: false }], offset: 99_990, limit: 5, count: false }
+  const where = [{ field: 'name', op: 'regex', patterns: Array(300).fill('(a|aa)+x9$') }] as const
+  const endless = { ...query, where }
+  const controller = new AbortController()
+  const abandoned = heavy.read(statements, endless, id, controller.signal)
+  setTimeout(() => controller.abort(new Error('enough')), 300)
+  await t.rejects(abandoned, { message: 'enough' })
+  const { text } = await heavy.read(statements, query, id)
+  t.strictSame(JSON.parse(`[${text}]`), [91, 92, 93, 94, 95].map(id => ({ id: 99_900 + id })), 'then others')
+})
+
+t.test('where the file of the worker is missing, this thread reads, and a warning is given once', async t => {
+  const script = new URL('./bundled/heavy-worker.js', import.meta.url)
+  const { heavy, statements, id } = await openHeavy(t, 5000, script)
   const warnings: unknown[] = []
   const note = (warning: unknown): void => { warnings.push(warning) }
   process.on('warning', note)
   t.teardown(async () => process.off('warning', note))
   const where = [{ field: 'name', op: 'regex', patterns: ['^a'] }] as const
   const query = { where, order: [{ field: 'id', descending: true }], offset: 0, limit: 3, count: true }
-  const pages = await Promise.all([1, 2].map(() => heavy.read(statements, query, [layout.id])))
+  const pages = await Promise.all([1, 2].map(() => heavy.read(statements, query, id)))
   t.equal(pages[0]?.total, 192)
-  t.strictSame(pages, [await heavy.read(statements, query, [layout.id]), pages[0]])
+  t.strictSame(pages, [await heavy.read(statements, query, id), pages[0]])
   t.match(warnings, [{ code: 'DEALBOOK_NO_WORKER', message: /heavy-worker\.js/ }])
   t.equal(warnings.length, 1)
 
   const controller = new AbortController()
-  const ended = heavy.read(statements, query, [layout.id], controller.signal)
+  const ended = heavy.read(statements, query, id, controller.signal)
   controller.abort(new Error('enough'))
   await t.rejects(ended, { message: 'enough' })
-  statements.functions.isEnded = () => true
-  t.throws(() => statements.readAll(query, { ...query, members: [layout.id] }), { message: 'the read was ended' })
+  running.isEnded = () => true
+  t.throws(() => statements.readAll(query, id), { message: 'the read was ended' })
+  running.isEnded = () => false
 })

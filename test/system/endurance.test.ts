@@ -12,7 +12,7 @@ import { isLong } from '../size.js'
 // `npm run test:long` does all of it; in `npm test` there is a little of each.
 const amounts = isLong
   ? { hostile: 20_000, cut: 1000, mixed: 200_000, connections: 1000, requests: 50, notes: 200, rows: 1_000_000 }
-  : { hostile: 300, cut: 50, mixed: 700, connections: 100, requests: 3, notes: 10, rows: 20_000 }
+  : { hostile: 300, cut: 50, mixed: 700, connections: 100, requests: 3, notes: 20, rows: 20_000 }
 const home = '/rest/v1/deals'
 
 interface Sent {
@@ -201,6 +201,27 @@ async function checkPatterns (t: Test, host: Host): Promise<void> {
   t.ok(after.heapUsed - before.heapUsed < 50 * 2 ** 20, 'nothing of it is kept', { before, after })
   checkAlive(t, host)
 }
+
+t.test('many pages of long items at once do not fill the memory', async t => {
+  const host = await startHost(t, { rows: 10, notes: 50, megabytes: 128 })
+  const by = new Agent({ keepAlive: true, maxSockets: amounts.notes })
+  t.teardown(() => by.destroy())
+  for (const storage of ['in-memory', 'in-file']) {
+    const ways = [
+      ['', 'application/xml'], ['?sort=-text', 'application/json'],
+      ['', 'text/csv'], ['', 'application/json'], ['?fields=id', 'application/json'], ['', 'text/html']
+    ] as const
+    for (const [query, accept] of isLong ? ways : ways.slice(0, 2)) {
+      const pages = Array.from({ length: amounts.notes }, async () =>
+        (await get(host.url, `/${storage}/notes${query}`, by, { accept })).status)
+      const statuses = await Promise.all(pages)
+      const name = `${storage}, ${accept} ${query}`
+      t.ok(statuses.includes(200), `${name}: some are answered`, { statuses })
+      t.ok(statuses.every(status => status === 200 || status === 503), `${name}: the others later`, { statuses })
+    }
+  }
+  checkAlive(t, host)
+})
 
 async function waitForHandles (host: Host, most: number): Promise<void> {
   while ((await host.readState()).handles > most) await pause(50)

@@ -10,7 +10,7 @@ export interface DeadlineSettings {
 }
 
 /** Shows whether the client is still connected, as a request of Node does. */
-export interface Presence {
+interface Presence {
   /** Null when the stream has ended, over HTTP/2. */
   readonly socket: { readonly destroyed?: boolean } | null
 }
@@ -75,7 +75,13 @@ export class RequestDeadline implements AbortSignal {
         const reason = this.#deadlines.explain('unsure')
         reject(reason)
       }, this.#endsAt - performance.now())
-      committing.then(resolve, reject).finally(() => { clearTimeout(timer) })
+      committing.then(() => {
+        clearTimeout(timer)
+        resolve()
+      }, error => {
+        clearTimeout(timer)
+        reject(error)
+      })
     })
   }
 

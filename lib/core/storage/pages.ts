@@ -144,14 +144,8 @@ export async function collectMatches (
 }
 
 /** What was written of a page. */
-interface WrittenPage {
-  readonly text: string
-  readonly count: number
-  readonly more: boolean
-  readonly first: Stored | undefined
-  readonly last: Stored | undefined
-  readonly total: number | undefined
-}
+type WrittenPage = Pick<FoundText, 'text' | 'count' | 'more'> &
+  { readonly [K in 'first' | 'last']: Stored | undefined } & { readonly total: number | undefined }
 
 /** A page as text, with the keys of its first item and its last as far as they are wanted. */
 export function toFoundText (

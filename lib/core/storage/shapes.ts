@@ -10,12 +10,13 @@ export function mayBeLong (fields: readonly Field[]): boolean {
     kind === 'json' || (kind === 'string' && name !== 'id' && values === undefined && maxLength > longText))
 }
 
-/** The same family with the fields of both shapes: mounts of different versions share what is stored. */
+/** The same family with the fields and the rules of both shapes: mounts of different versions share what is stored. */
 export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
   if (before === undefined) return now
   const names = new Set(now.fields.map(field => field.name))
   const earlier = new Map(before.fields.map(field => [field.name, field]))
-  const indexes = new Map([...now.indexes, ...before.indexes].map(fields => [fields.join(), fields]))
+  const indexes = new Map([...now.indexes, ...before.indexes].map(row => [row.join(), row]))
+  const unique = new Map([...before.unique ?? [], ...now.unique ?? []].map(row => [row.toSorted().join(), row]))
   return {
     name: now.name,
     fields: [
@@ -24,17 +25,8 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
     ],
     indexes: [...indexes.values()],
     creates: before.creates === true || now.creates === true,
-    ...mergeKeys(before, now)
-  }
-}
-
-/** The rules of both: writes by one version must keep those of the other too. */
-function mergeKeys (before: FamilyShape, now: FamilyShape): Pick<FamilyShape, 'unique' | 'references'> {
-  const unique = new Map([...before.unique ?? [], ...now.unique ?? []].map(row => [[...row].sort().join(), row]))
-  const references = { ...before.references, ...now.references }
-  return {
-    ...(unique.size === 0 ? {} : { unique: [...unique.values()] }),
-    ...(Object.keys(references).length === 0 ? {} : { references })
+    unique: [...unique.values()],
+    references: { ...before.references, ...now.references }
   }
 }
 

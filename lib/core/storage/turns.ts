@@ -103,10 +103,7 @@ export class HeavyReadQueue {
     signal?.throwIfAborted()
     if (this.running < this.limits.maxHeavyReads) this.running++
     else await this.#wait(signal)
-    let hasLeft = false
     return () => {
-      if (hasLeft) return
-      hasLeft = true
       const next = this.#waiting.shift()
       if (next === undefined) this.running--
       else next()

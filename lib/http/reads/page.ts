@@ -44,8 +44,11 @@ function refuseEmpty ({ emptyList, name }: Listing): void {
 /** How many items are read at once where each may be long, at most. */
 export const partSize = 50
 
+// How many of them are read first: how long they are is not known before.
+const firstPartSize = 10
+
 // The first that is not too long: few sizes, so that a storage meets the same queries again and again.
-const partSizes = [partSize, 10, 1]
+const partSizes = [partSize, firstPartSize, 1]
 
 // Characters that one part should not be longer than.
 const maxPartLength = 1_000_000
@@ -60,7 +63,7 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
   let { query, start } = parsed
   let left = query.limit
   let length = 0
-  let size = partSize
+  let size = firstPartSize
   for (;;) {
     const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const count = part.items.length
@@ -110,10 +113,13 @@ export async function loadPage (listing: Listing, representation: Representation
     const first = await batches.next()
     return exchange => sendBatches(exchange, first, batches)
   }
-  const isInParts = hasLongItems && parsed.query.limit > partSize
-  const single = pageOfText !== undefined && expand === undefined && !isInParts ? findSingle(parsed) : undefined
+  const { query: { limit } } = parsed
+  const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
+  const single = canBeText ? findSingle(parsed) : undefined
   const text = single && await findText?.(single)
-  if (text !== undefined) {
+  const isInParts = hasLongItems && limit > firstPartSize
+  // A text that is too long is read again, in parts.
+  if (text !== undefined && !(isInParts && text.text.length > maxLength)) {
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }

@@ -1,15 +1,14 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 
-// Up to so many insertions and deletions, moving what comes after each is cheaper than sorting the whole array.
-const fewEdits = 8
-
-/** The items of a family: in one array, ordered by id, and in maps by id and by the values that must be found fast. */
+/** The items of a family: in one array, ordered by id, and in maps by id and by the values of keys. */
 export class MemoryItems {
   #items: Stored[] = []
   readonly #byId = new Map<Id, Stored>()
-  /** By the names of the fields. */
-  readonly #keys = new Map<string, KeyMap>()
+  /** Rows of fields by whose values items are found. */
+  readonly #keys: (readonly string[])[] = []
+  /** The ids of items by the fields and values of a key; an item that has nothing in one of the fields is in none. */
+  readonly #byKey = new Map<string, Set<Id>>()
   #readers = 0
 
   /** All, ordered by id. */
@@ -23,17 +22,15 @@ export class MemoryItems {
 
   /** Makes items findable by the values of these fields. */
   addKey (fields: readonly string[]): void {
-    const name = fields.join()
-    if (this.#keys.has(name)) return
-    const key = new KeyMap(fields)
-    for (const item of this.#items) key.add(item)
-    this.#keys.set(name, key)
+    if (this.#keys.some(key => key.join() === fields.join())) return
+    this.#keys.push(fields)
+    for (const item of this.#items) this.#addTo(fields, item)
   }
 
   /** The items that have these values in the fields of a key. */
-  findEqual (values: Readonly<Record<string, unknown>>): Iterable<Stored> {
-    const key = this.#keys.get(Object.keys(values).join()) as KeyMap
-    return key.find(values).map(id => this.get(id) as Stored)
+  findEqual (values: Readonly<Record<string, unknown>>): Stored[] {
+    const ids = this.#byKey.get(nameKey(Object.keys(values), values) ?? '') ?? []
+    return Array.from(ids, id => this.get(id) as Stored)
   }
 
   /** Runs a search that may pause. Until it ends, changes are made to a copy, so that it sees one state throughout. */
@@ -53,74 +50,42 @@ export class MemoryItems {
       this.#items = this.#items.slice()
       this.#readers = 0
     }
-    const moving = new Map<Id, Stored | undefined>()
-    for (const [id, item] of edits) if (!this.#put(id, item)) moving.set(id, item)
-    if (moving.size <= fewEdits) {
-      for (const [id, item] of moving) this.#move(id, item)
-    } else {
-      const added = [...moving.values()].filter(item => item !== undefined)
-      this.#items = this.#items.filter(({ id }) => !moving.has(id)).concat(added).sort(compareIds)
-    }
+    for (const [id, item] of edits) this.#put(id, item)
   }
 
-  /** Returns whether the array needs nothing to be moved for it. */
-  #put (id: Id, item: Stored | undefined): boolean {
+  #put (id: Id, item: Stored | undefined): void {
     const before = this.#byId.get(id)
-    for (const key of this.#keys.values()) key.replace(before, item)
-    if (item === undefined) return !this.#byId.delete(id)
-    this.#byId.set(id, item)
+    for (const fields of this.#keys) {
+      const key = before && nameKey(fields, before)
+      const ids = key === undefined ? undefined : this.#byKey.get(key)
+      if (ids?.delete(id) === true && ids.size === 0) this.#byKey.delete(key as string)
+      if (item !== undefined) this.#addTo(fields, item)
+    }
     const items = this.#items
     const last = items.at(-1)
-    if (last === undefined || compareScalars(last.id, id) < 0) items.push(item)
-    else if (before !== undefined) items[countBelow(items, id)] = item
-    else return false
-    return true
+    const at = last === undefined || compareScalars(last.id, id) < 0 ? items.length : countBelow(items, id)
+    const replaced = before === undefined ? 0 : 1
+    if (item === undefined) {
+      this.#byId.delete(id)
+      items.splice(at, replaced)
+    } else {
+      this.#byId.set(id, item)
+      items.splice(at, replaced, item)
+    }
   }
 
-  #move (id: Id, item: Stored | undefined): void {
-    const at = countBelow(this.#items, id)
-    if (item === undefined) this.#items.splice(at, 1)
-    else this.#items.splice(at, 0, item)
-  }
-}
-
-/** The ids of items by the values of some fields; an item that has nothing in one of them is in none. */
-class KeyMap {
-  readonly #ids = new Map<string, Set<Id>>()
-
-  constructor (readonly fields: readonly string[]) {}
-
-  find (values: Readonly<Record<string, unknown>>): Id[] {
-    const key = this.#nameOf(values)
-    return key === undefined ? [] : [...this.#ids.get(key) ?? []]
-  }
-
-  add (item: Stored): void {
-    const key = this.#nameOf(item)
+  #addTo (fields: readonly string[], item: Stored): void {
+    const key = nameKey(fields, item)
     if (key === undefined) return
-    const ids = this.#ids.get(key)
-    if (ids === undefined) this.#ids.set(key, new Set([item.id]))
+    const ids = this.#byKey.get(key)
+    if (ids === undefined) this.#byKey.set(key, new Set([item.id]))
     else ids.add(item.id)
   }
-
-  replace (before: Stored | undefined, item: Stored | undefined): void {
-    const key = before && this.#nameOf(before)
-    if (key !== undefined) {
-      const ids = this.#ids.get(key)
-      ids?.delete((before as Stored).id)
-      if (ids?.size === 0) this.#ids.delete(key)
-    }
-    if (item !== undefined) this.add(item)
-  }
-
-  #nameOf (item: Readonly<Record<string, unknown>>): string | undefined {
-    const values = this.fields.map(field => item[field])
-    return values.some(isAbsent) ? undefined : JSON.stringify(values)
-  }
 }
 
-function compareIds (a: Stored, b: Stored): number {
-  return compareScalars(a.id, b.id)
+function nameKey (fields: readonly string[], item: Readonly<Record<string, unknown>>): string | undefined {
+  const values = fields.map(field => item[field])
+  return values.some(isAbsent) ? undefined : JSON.stringify([fields, values])
 }
 
 /** How many of the items, which are ordered by id, have an id below this one; with `through`, up to it. */

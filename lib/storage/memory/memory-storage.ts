@@ -44,7 +44,9 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
-      items.apply(completeAll(items.items, complete))
+      // Those that lack something.
+      const edits = items.items.filter(item => complete(item) !== item)
+      items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
       for (const fields of listKeys(shape)) items.addKey(fields)
     },
 
@@ -111,21 +113,15 @@ async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise
   }
   const matches = new FirstMatches(byId ? { order: [], offset, limit, count } : query)
   const add = (item: Stored): boolean => matches.add(item)
-  const ids = findIds(query.where)
-  if (ids !== undefined) {
-    const named = ids.flatMap(id => family.get(id) ?? [])
-    await collectMatches(backwards ? named.reverse() : named, query.where, turn, add)
+  const named = query.where.find(({ field, op }) => field === 'id' && op === 'eq')
+  if (named !== undefined && 'values' in named) {
+    const ids = ([...new Set(named.values)] as Id[]).sort(compareScalars)
+    const items = (backwards ? ids.reverse() : ids).flatMap(id => family.get(id) ?? [])
+    await collectMatches(items, query.where, turn, add)
   } else {
     await family.read(items => collectMatches(walk(items, from, to, backwards), rest, turn, add))
   }
   return matches.toPage()
-}
-
-/** The only ids that the conditions allow, in order; undefined where they name none. */
-function findIds (where: readonly Condition[]): Id[] | undefined {
-  const named = where.find(({ field, op }) => field === 'id' && op === 'eq')
-  if (named === undefined || !('values' in named)) return undefined
-  return ([...new Set(named.values)] as Id[]).sort(compareScalars)
 }
 
 /** The part of the items that the conditions on the id leave, and the conditions that are left to check. */
@@ -163,16 +159,6 @@ function checkFields ({ name: family, fields: before }: FamilyShape, now: Family
       throw new errorCodes.FST_DEALBOOK_FIELD_KIND(family, field.name, field.kind, earlier.kind)
     }
   }
-}
-
-/** The items that lack something, completed. */
-function completeAll (items: readonly Stored[], complete: MemoryFamily['complete']): Map<Id, Stored> {
-  const edits = new Map<Id, Stored>()
-  for (const item of items) {
-    const completed = complete(item)
-    if (completed !== item) edits.set(item.id, copy(completed))
-  }
-  return edits
 }
 
 function checkRevision (change: Change, current: Stored | undefined): void {

@@ -42,6 +42,11 @@ export class CommitCounts {
   commits = 0
   refused = 0
 
+  addBatch (commits: number): void {
+    this.batches++
+    this.commits += commits
+  }
+
   /** @param waiting how many commits wait now */
   metrics (waiting: number): Readonly<Record<string, number>> {
     const { batches, commits, refused } = this

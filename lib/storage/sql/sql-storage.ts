@@ -46,7 +46,7 @@ export interface SqlConnection<Write> {
   listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
   openTable (layout: Layout): Promise<SqlTable<Write>>
   /** All writes or none of them. */
-  commit (writes: readonly Write[]): Promise<void>
+  commit (writes: readonly Write[]): Promise<void> | undefined
   /** Fulfilled when no commit is under way. */
   idle (): Promise<void>
   close (): Promise<void>

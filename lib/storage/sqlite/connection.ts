@@ -6,10 +6,11 @@ import type { CommitSettings } from './bursts.js'
 import { CommitQueue, ReadBurst } from './bursts.js'
 import type { SqliteDatabase } from './driver.js'
 import { findFile, openDatabase } from './driver.js'
-import type { AnchorLimits, PathLimits } from './paths.js'
-import { anchorLimits, Anchors, pathLimits } from './paths.js'
-import { HeavyReads, HeavyWorkers, TableReader } from './reader.js'
-import { SqlFunctions, TableStatements } from './statements.js'
+import { HeavyReads } from './heavy-reads.js'
+import type { PathLimits } from './paths.js'
+import { Anchors, pathLimits } from './paths.js'
+import { TableReader } from './reader.js'
+import { addFunctions, TableStatements } from './statements.js'
 import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect } from './tables.js'
 import type { Write } from './writer.js'
 import { TableWriter } from './writer.js'
@@ -17,24 +18,21 @@ import { TableWriter } from './writer.js'
 /** Where the tables are: in a file, or in a database that the host has opened, and closes. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-export interface ConnectionLimits extends PathLimits, QueueLimits, AnchorLimits {}
-
 /** An open database with its queue of commits. */
 export async function openConnection (
   source: SqliteSource,
   settings: Pick<CommitSettings, 'busyTimeout' | 'maxWaitingCommits'>,
-  given: Partial<ConnectionLimits> = {}
+  given: Partial<PathLimits & QueueLimits> = {}
 ): Promise<SqlConnection<Write>> {
   const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const limits = { ...pathLimits, ...queueLimits, ...anchorLimits, ...given }
+  const limits = { ...pathLimits, ...queueLimits, ...given }
+  addFunctions(database)
   const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)
-  const anchors = new Anchors(database, burst, limits)
+  const anchors = new Anchors(database, limits.anchorRows)
   const queue = new CommitQueue(database, { ...settings, anchors })
-  // Only what was opened by its name here can be opened once more, with the same meaning.
-  const file = 'file' in source ? findFile(database) : undefined
   const line = new HeavyReadQueue(limits)
-  const heavy = new HeavyReads(line, file === undefined ? undefined : new HeavyWorkers(file))
-  const functions = new SqlFunctions(database)
+  // Only a file that was opened by its name here can be opened again.
+  const heavy = new HeavyReads(line, 'file' in source ? findFile(database) : undefined)
   const reading = { limits, burst, heavy, anchors }
 
   return {
@@ -48,7 +46,7 @@ export async function openConnection (
     },
     listUnique: async (layout: Layout) => listUnique(database, layout),
     async openTable (layout: Layout) {
-      const statements = new TableStatements(database, layout, functions)
+      const statements = new TableStatements(database, layout)
       return {
         layout,
         reader: new TableReader(statements, () => readIndexes(database, layout), reading),

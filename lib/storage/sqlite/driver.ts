@@ -23,12 +23,6 @@ export interface SqliteStatement {
   run (...parameters: never[]): { changes: number | bigint }
 }
 
-// node:sqlite and better-sqlite3 name it differently.
-interface ArrayStatement extends SqliteStatement {
-  setReturnArrays? (on: boolean): void
-  raw? (on: boolean): void
-}
-
 /** A statement that reads, with rows as arrays: half the cost of rows as objects. */
 export interface ReadStatement {
   all (parameters: readonly unknown[]): unknown[][]
@@ -38,64 +32,61 @@ export interface ReadStatement {
 /** A statement that writes, and returns how many rows it changed. */
 export type WriteStatement = (parameters: readonly unknown[]) => number
 
+type Run<T> = (...parameters: unknown[]) => T
+
 export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
-  const statement = database.prepare(sql) as ArrayStatement
-  const all = statement.all.bind(statement) as (...parameters: unknown[]) => unknown[]
-  const get = statement.get?.bind(statement) as ((...parameters: unknown[]) => unknown) | undefined
-  const first = get ?? ((...parameters: unknown[]) => all(...parameters)[0])
-  if (switchToArrays(statement)) {
+  // node:sqlite and better-sqlite3 name it differently, and a host's own driver may have neither.
+  const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
+  const hasArrays = statement.setReturnArrays !== undefined || statement.raw !== undefined
+  if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
+  else statement.raw?.(true)
+  const all = statement.all.bind(statement) as Run<object[]>
+  const get = statement.get?.bind(statement) as Run<object | undefined> | undefined
+  const first = get ?? ((...parameters) => all(...parameters)[0])
+  if (hasArrays) {
     return {
       all: parameters => all(...parameters) as unknown[][],
       get: parameters => first(...parameters) as unknown[] | undefined
     }
   }
   return {
-    all: parameters => all(...parameters).map(row => Object.values(row as object)),
+    all: parameters => all(...parameters).map(row => Object.values(row)),
     get (parameters) {
       const row = first(...parameters)
-      return row === undefined ? undefined : Object.values(row as object)
+      return row && Object.values(row)
     }
   }
 }
 
-function switchToArrays (statement: ArrayStatement): boolean {
-  if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
-  else if (statement.raw !== undefined) statement.raw(true)
-  else return false
-  return true
-}
-
 export function prepareWrite (database: SqliteDatabase, sql: string): WriteStatement {
   const statement = database.prepare(sql)
-  const run = statement.run.bind(statement) as (...parameters: unknown[]) => { changes: number | bigint }
+  const run = statement.run.bind(statement) as Run<{ changes: number | bigint }>
   return parameters => Number(run(...parameters).changes)
 }
 
-// In KiB. With its usual 2 MB, what is read often is read anew from the file again and again.
+// In KiB. With SQLite's 2 MB, pages that are read often are read from the file again and again.
 const cacheSize = 'PRAGMA cache_size = -16000'
 
-/** Opens a file so that a commit which was answered survives a power cut. */
+/** Opens a file so that a commit survives a power cut once it is answered. */
 export async function openDatabase (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
-  // FULL is not kept in the file: without it a reopened WAL file may fall back to NORMAL and lose the last commits.
   await waitUntilFree(5000, () => {
-    // SQLite would wait with the event loop stopped; here it is tried again from a timer.
-    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    database.exec(cacheSize)
-    // A log that became long is made short again when it begins anew.
-    database.exec('PRAGMA journal_size_limit = 8388608')
+    // With a timeout, SQLite would block the event loop. FULL is not kept in the file: a reopened one may be NORMAL,
+    // and lose the last commits. A log that became long is truncated when it restarts.
+    database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ' +
+      `${cacheSize}; PRAGMA journal_size_limit = 8388608`)
   })
   return database
 }
 
-/** Opens a file that is open elsewhere in this process, to read from it in a thread that may wait. */
+/** Opens a file for reading, in a thread that may block. */
 export async function openReader (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   database.exec(`PRAGMA busy_timeout = 5000; PRAGMA query_only = 1; ${cacheSize}`)
   return database
 }
 
-/** The file of an open database; undefined where it has none that could be opened once more. */
+/** The file of an open database; undefined where it has none that can be opened again. */
 export function findFile (database: SqliteDatabase): string | undefined {
   const file = prepareRead(database, "SELECT file FROM pragma_database_list WHERE name = 'main'").get([])?.[0]
   return typeof file === 'string' && file !== '' ? file : undefined
@@ -116,7 +107,7 @@ async function loadDatabaseClass (): Promise<DatabaseClass> {
     'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
 }
 
-/** Runs this once no other process holds the lock that it needs, and tries again from a timer until then. */
+/** Runs this, and again from a timer as long as another process holds the lock that it needs. */
 export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<T> {
   const began = performance.now()
   for (;;) {
@@ -137,7 +128,7 @@ export function isBusy (error: unknown): boolean {
   return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
 }
 
-/** Runs something in a transaction that has the lock for writing from the beginning, so that it cannot lose it. */
+/** Runs something in a transaction that has the write lock from the beginning, so that it cannot lose it. */
 export function prepareTransaction (database: SqliteDatabase): (run: () => void) => void {
   const begin = prepareWrite(database, 'BEGIN IMMEDIATE')
   const commit = prepareWrite(database, 'COMMIT')

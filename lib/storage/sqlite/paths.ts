@@ -8,17 +8,8 @@ import { prepareRead } from './driver.js'
 export interface Index {
   readonly name: string
   readonly fields: readonly string[]
-  /** Whether entries with equal values are known to be in the order of the id. */
+  /** Whether entries with equal values are in the order of the id. */
   readonly sortedById: boolean
-  /** The fields of which it has the first `indexedLength` characters only. */
-  readonly cut?: readonly string[]
-}
-
-/** Every index ends with the id, whether that is said or not; here it is not. */
-export function makeIndex (name: string, fields: readonly string[], sortedById: boolean): Index {
-  return fields.length > 1 && fields.at(-1) === 'id'
-    ? { name, fields: fields.slice(0, -1), sortedById: true }
-    : { name, fields, sortedById }
 }
 
 /** How many rows a statement may visit that holds the event loop. */
@@ -27,19 +18,21 @@ export interface PathLimits {
   readonly keyRows: number
   /** Along an index, where each entry may lead to a row elsewhere. */
   readonly indexRows: number
-  /** Along the key where only entries are counted, from one anchor to the next. */
+  /** Along the key where entries are only counted, from one anchor to the next. */
   readonly skipRows: number
+  /** From one anchor to the next. */
+  readonly anchorRows: number
 }
 
-export const pathLimits: PathLimits = { keyRows: 2000, indexRows: 500, skipRows: 60_000 }
+export const pathLimits: PathLimits = { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100 }
 
-/** A part of the key, or of an index, all rows of which meet the bounds: what it visits is what it finds. */
+/** A part of the key, or of an index, all rows of which meet the bounds: it visits no others. */
 export interface Path {
-  /** The name of the index; the key where there is none. */
+  /** The name of the index; the key where it is undefined. */
   readonly index: string | undefined
   /** Values of its first fields, and at most one bound on each side of the next. */
   readonly bounds: readonly Condition[]
-  /** The conditions that are left. */
+  /** The other conditions. */
   readonly rest: readonly Condition[]
   readonly maxRows: number
   /** The order of the query, without fields that have one value in all rows. */
@@ -55,29 +48,21 @@ export interface PageText {
   readonly text: string
   /** How many they are. */
   readonly length: number
-  /** Begins, with one character that stands before it, every item but the first, and stands nowhere else. */
+  /** Every item but the first begins with it, after one character, and it occurs nowhere else. */
   readonly mark: string
   readonly total?: number
 }
 
-/** A page, and what is read of its items. */
-export type Section = Pick<Query, 'limit' | 'offset'> & { readonly members: readonly Column[] }
+/** Which of the rows along a path. */
+export type Section = Pick<Query, 'limit' | 'offset'>
 
-/** What reads along paths. */
-interface PathReader {
-  readonly layout: Layout
-  /** What the row at this position has in a field; undefined where the path has fewer rows. */
-  readAt (path: Path, field: string, offset: number): Scalar | null | undefined
-  readAlong (path: Path, section: Section): PageText
-}
-
-/** The paths that may lead to a page, the best first. They are made when they are asked for: most pages need one. */
+/** The paths that may lead to a page, the best first. They are made on demand: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
-  const key = makePath(query, [], true, undefined, limits.keyRows)
-  // No index has the order of the key but after values that are given.
+  const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits.keyRows)
+  // Indexes have the order of the key only where their fields have one value.
   const isKeyFirst = key.isOrdered && !query.where.some(isEquality)
   if (isKeyFirst) yield key
-  const paths = indexes.map(index => makePath(query, index.fields, index.sortedById, index.name, limits.indexRows))
+  const paths = indexes.map(index => makePath(query, index, limits.indexRows))
   const usable = paths.filter(({ bounds, isByFirst }) => bounds.length > 0 || isByFirst)
   const all = isKeyFirst ? usable : [...usable, key]
   yield * all.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
@@ -89,9 +74,7 @@ function rank ({ isOrdered, isByFirst }: Path): number {
 
 function makePath (
   { where, order: asked }: Query,
-  fields: readonly string[],
-  sortedById: boolean,
-  index: string | undefined,
+  { name, fields, sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
   maxRows: number
 ): Path {
   const equal: Condition[] = []
@@ -101,41 +84,28 @@ function makePath (
     equal.push(value)
   }
   const next = [...fields.slice(equal.length), ...sortedById ? ['id'] : []]
-  const isRange = (condition: Condition): condition is Bound => isBound(condition) && condition.field === next[0]
+  const isRange = (condition: Condition): condition is Bound => 'value' in condition && condition.field === next[0]
   const bounds = [...equal, ...listTightest(where.filter(isRange))]
   const given = where.filter(isOneValue)
   const order = asked.filter(({ field }) => !given.some(condition => condition.field === field))
-  // Of several values each has rows of its own, one after the other.
+  // The rows of several values come one value after the other.
   const isByFirst = equal.every(isOneValue) && order[0] !== undefined && order[0].field === next[0]
   const isOrdered = isByFirst && order.every(({ field, descending }, at) =>
     field === next[at] && descending === order[0]?.descending)
   const rest = where.filter(condition => !equal.includes(condition) && !isRange(condition))
-  return { index, bounds, rest, maxRows, order, isOrdered, isByFirst }
-}
-
-/**
- * The tightest bound of each side. SQLite goes along an index by one of them, whichever, and would visit all that the
- * others exclude.
- */
-function listTightest (bounds: readonly Bound[]): Bound[] {
-  return [...chooseTightest(bounds.filter(isLower), 1), ...chooseTightest(bounds.filter(each => !isLower(each)), -1)]
+  return { index: name, bounds, rest, maxRows, order, isOrdered, isByFirst }
 }
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>
 
-/** @param sign 1 where the greatest is the tightest, -1 where the least is */
-function chooseTightest (bounds: readonly Bound[], sign: 1 | -1): Bound[] {
-  let best: Bound | undefined
-  for (const bound of bounds) {
-    const order = best === undefined ? 1 : compareScalars(bound.value, best.value) * sign
-    // Of two with one value, the one that excludes it.
-    if (order > 0 || (order === 0 && !bound.op.endsWith('e'))) best = bound
-  }
-  return best === undefined ? [] : [best]
-}
+// Of two bounds with one value, the one that excludes it is tighter.
+const excluded = { gt: 1, gte: 0, lt: -1, lte: 0 }
 
-function isBound (condition: Condition): condition is Bound {
-  return 'value' in condition
+/** The tightest bound of each side: SQLite uses any one of them, and would visit all rows that the others exclude. */
+function listTightest (bounds: readonly Bound[]): Bound[] {
+  const sorted = bounds.toSorted((a, b) => compareScalars(a.value, b.value) || excluded[a.op] - excluded[b.op])
+  const tightest = [sorted.findLast(isLower), sorted.find(bound => !isLower(bound))]
+  return tightest.filter(bound => bound !== undefined)
 }
 
 export function isLower ({ op }: Condition): boolean {
@@ -151,29 +121,28 @@ function isOneValue (condition: Condition): boolean {
   return isEquality(condition) && (condition.op !== 'eq' || condition.values.length === 1)
 }
 
-/** The ids that stand at regular distances along a part of the key. */
+/** The ids at regular distances along a part of the key. */
 interface Anchored {
   readonly ids: Id[]
   readonly descending: boolean
-  /** What the database was at when they were found. */
+  /** The state of the database when they were found. */
   readonly state: string
 }
 
-/** How far apart anchors are. */
-export interface AnchorLimits {
-  readonly anchorRows: number
+/** What reads along paths. */
+interface PathReader {
+  readonly layout: Layout
+  readAt (path: Path, field: string, offset: number): Scalar | null | undefined
+  readAlong (path: Path, section: Section, members: readonly Column[]): PageText
 }
 
-export const anchorLimits: AnchorLimits = { anchorRows: 100 }
-
-// Parts of one table whose anchors are kept; longer queries nobody repeats.
+// Parts of one table whose anchors are kept; longer queries are hardly repeated.
 const maxParts = 20
 const maxKeyLength = 500
 
 /**
- * Finds pages by their numbers without passing over all rows before them: keeps ids at regular distances along the key.
- * What is written here to a table of ours moves the anchors beyond it, and no others; after any other write they are
- * found anew.
+ * Finds pages by their numbers without visiting all rows before them: keeps ids at regular distances along the key.
+ * A write of this process drops the anchors beyond it; any other write, and one to a mapped table, drops all.
  */
 export class Anchors {
   /** By table, and by query. */
@@ -181,50 +150,47 @@ export class Anchors {
   readonly #readState: ReadStatement
   /** Rows of our tables that were written here, which the database counts too. */
   #written = 0
-  /** What was read last, and within which transaction: it stays as it is to the end of that. */
-  #read: { readonly within: number | undefined, readonly state: readonly [number, number] } | undefined
 
-  /** @param reads which transaction reads are in, if any */
-  constructor (
-    database: SqliteDatabase,
-    readonly reads: { readonly transaction: number | undefined },
-    readonly limits: AnchorLimits
-  ) {
+  constructor (database: SqliteDatabase, readonly anchorRows: number) {
     // The first changes when others commit, the second with everything that is written over this connection.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
 
   /** Reads a page along the key, beginning at the nearest anchor before it. */
-  readPage (statements: PathReader, path: Path, section: Section): PageText {
-    const { members, limit, offset } = section
-    const { anchorRows } = this.limits
+  readPage (statements: PathReader, path: Path, section: Section, members: readonly Column[]): PageText {
+    const { limit, offset } = section
+    const { anchorRows } = this
     const { layout } = statements
-    const parts = this.#getParts(layout)
+    const parts = this.#tables.get(layout.tableName) ?? new Map<string, Anchored>()
+    this.#tables.set(layout.tableName, parts)
     const descending = path.order[0]?.descending === true
     const key = JSON.stringify([layout.family, descending, path.bounds])
     const kept = parts.get(key) ?? { ids: [], descending, state: this.#getState(layout) }
     const { ids } = kept
     const wanted = Math.floor(offset / anchorRows)
     while (ids.length < wanted) {
-      const id = statements.readAt(moveOn(path, ids.at(-1)), 'id', anchorRows - 1) as Id | undefined
+      const id = statements.readAt(beginAfter(path, ids.at(-1)), 'id', anchorRows - 1) as Id | undefined
       if (id === undefined) break
       ids.push(id)
     }
     const passed = Math.min(wanted, ids.length)
-    const from = moveOn(path, ids[passed - 1])
-    const page = statements.readAlong(from, { members, limit, offset: offset - passed * anchorRows })
-    // Read last: others may have written meanwhile.
-    if (kept.state === this.#getState(layout)) {
-      keep(parts, key, kept)
-      return page
+    const from = beginAfter(path, ids[passed - 1])
+    const page = statements.readAlong(from, { limit, offset: offset - passed * anchorRows }, members)
+    // Compared last: others may have written meanwhile.
+    if (kept.state !== this.#getState(layout)) {
+      parts.delete(key)
+      return statements.readAlong(path, section, members)
     }
-    parts.delete(key)
-    return statements.readAlong(path, section)
+    if (key.length <= maxKeyLength && !parts.has(key)) {
+      if (parts.size >= maxParts) parts.delete(parts.keys().next().value as string)
+      parts.set(key, kept)
+    }
+    return page
   }
 
   /** To be called for every row that was written here. */
   noteWrite ({ tableName, mapped }: Layout, type: Change['type'], id: Id): void {
-    // What else a mapped table may be part of, such as a view, only the database knows.
+    // A mapped table may be part of something else, such as a view, that only the database knows.
     if (mapped) return
     this.#written++
     const parts = type === 'replace' ? undefined : this.#tables.get(tableName)
@@ -236,32 +202,14 @@ export class Anchors {
   }
 
   #getState ({ mapped }: Layout): string {
-    const within = this.reads.transaction
-    if (within === undefined || within !== this.#read?.within) {
-      this.#read = { within, state: this.#readState.get([]) as [number, number] }
-    }
-    const [version, written] = this.#read.state
+    const [version, written] = this.#readState.get([]) as [number, number]
     return `${version} ${mapped ? written : written - this.#written}`
   }
-
-  #getParts ({ tableName }: Layout): Map<string, Anchored> {
-    let parts = this.#tables.get(tableName)
-    if (parts === undefined) this.#tables.set(tableName, parts = new Map<string, Anchored>())
-    return parts
-  }
 }
 
-/** The path from this id on. */
-function moveOn (path: Path, id: Id | undefined): Path {
+/** The path from this id on, instead of from its bound on the same side, which is less tight. */
+function beginAfter (path: Path, id: Id | undefined): Path {
   if (id === undefined) return path
   const beyond: Condition = { field: 'id', op: path.order[0]?.descending === true ? 'lt' : 'gt', value: id }
-  // It takes the place of the bound on the same side, which it is tighter than.
-  const other = path.bounds.filter(({ op }) => op.startsWith('g') !== (beyond.op === 'gt'))
-  return { ...path, bounds: [...other, beyond] }
-}
-
-function keep (parts: Map<string, Anchored>, key: string, kept: Anchored): void {
-  if (key.length > maxKeyLength || parts.has(key)) return
-  if (parts.size >= maxParts) parts.delete(parts.keys().next().value as string)
-  parts.set(key, kept)
+  return { ...path, bounds: [...path.bounds.filter(bound => isLower(bound) !== isLower(beyond)), beyond] }
 }

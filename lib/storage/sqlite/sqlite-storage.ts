@@ -12,16 +12,15 @@ import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
-export type { Migrate } from '../sql/options.js'
-export type { SqlOptions } from '../sql/options.js'
+export type { Migrate, SqlOptions } from '../sql/options.js'
 
-/** How an SQLite storage works, besides the file or the open database. */
+/** Options of an SQLite storage, besides the file or the open database. */
 export interface SqliteOptions extends SqlOptions {
   /** Milliseconds to wait for another process that is writing; 5000 unless given. */
   readonly busyTimeout?: number
   /**
-   * Reads that take long, as a sort without an index, at once; 2 unless given. Each has a thread of its own, but for a
-   * database that was handed in open or is in memory: there they are done in slices.
+   * Heavy reads, such as a sort without an index, at once; 2 unless given. Each runs in a worker thread, except in a
+   * database that was given open or is in memory: there they hold up the main thread.
    */
   readonly maxHeavyReads?: number
 }
@@ -29,14 +28,12 @@ export interface SqliteOptions extends SqlOptions {
 /**
  * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when it is answered.
  *
- * Takes the name of a file (made where it is missing), or an open database: a `DatabaseSync` of node:sqlite or
- * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps the settings it has and is not closed
- * here.
+ * Takes the name of a file (created where it is missing), or an open database: a `DatabaseSync` of node:sqlite or
+ * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps its settings, and you close it.
  *
  * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
  * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
- * member is NULL. Fields that are added later have their default in the rows from
- * before.
+ * member is NULL. Fields that are added later have their default in existing rows.
  *
  * @example
  * const storage = sqliteStorage({ file: 'dealbook.db' })
@@ -47,13 +44,11 @@ export function sqliteStorage (
 ): Storage {
   checkSource(options, ['file', 'database'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const { file = '', database }: AllOptions = options
-  const { busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  const { file = '', database, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
   const settings = { busyTimeout, maxWaitingCommits }
-  const limits = readQueueLimits(options)
-  const source = database === undefined ? { file } : { database }
-  const place = database === undefined ? `SQLite, ${file}` : 'SQLite'
-  return createSqlStorage(() => openConnection(source, settings, limits), options, place)
+  const [source, place] = database === undefined ? [{ file }, `SQLite, ${file}`] : [{ database }, 'SQLite']
+  const open = () => openConnection(source, settings, readQueueLimits(options))
+  return createSqlStorage(open, options, place)
 }
 
 interface AllOptions extends SqliteOptions {

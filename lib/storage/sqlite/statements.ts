@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
-import type { Condition, Id, Order, Query, Scalar, Stored } from '../../core/storage/storage.js'
+import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import type { Column, Layout } from '../sql/layout.js'
@@ -11,18 +11,11 @@ import type { PageText, Path, Section } from './paths.js'
 import { isEquality } from './paths.js'
 import { sqliteDialect as dialect } from './tables.js'
 
-/** Between items, where a comma and what comes after it may also stand within one: it cannot occur in JSON. */
+/** Separates items with nested values, in which a comma and what follows it may occur: it cannot occur in JSON. */
 export const itemSeparator = '\u001e'
 
-// Within text the quotes would be escaped, so only what is nested can have it.
+// Within text the quotes would be escaped, so only nested values can have it.
 const flatMark = ',{"id":'
-
-/** The rows that meet conditions. */
-interface Matching {
-  readonly key: string
-  readonly parameters: readonly unknown[]
-  write (clauses: ClauseBuilder): string
-}
 
 /** The statements that read a family's table. Each sees the table as it is at one moment. */
 export class TableStatements {
@@ -31,7 +24,8 @@ export class TableStatements {
   readonly #get: ReadStatement
   #next: ReadStatement | undefined
 
-  constructor (readonly database: SqliteDatabase, readonly layout: Layout, readonly functions: SqlFunctions) {
+  /** @param database with the functions that `addFunctions` adds */
+  constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#kept = new KeptStatements(database)
     this.#decode = makeRowDecoder(columns, dialect)
@@ -50,22 +44,21 @@ export class TableStatements {
     return this.#next.get([])?.[0] as Id | undefined
   }
 
-  /** What the row at this position along a path has in a field; undefined where the path has fewer rows. */
+  /** The value of a field in the row at this position along a path; undefined where the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
-    const order = path.isByFirst ? path.order.slice(0, 1) : []
     const statement = this.#kept.get(`at ${field} ${makePathKey(path)}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
-      return `SELECT ${selected} FROM ${this.#writeRows(path, clauses)}${clauses.orderBy(order)} LIMIT 1 OFFSET ?`
+      const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
+      return `SELECT ${selected} FROM ${this.#writeRows(path, clauses)}${order} LIMIT 1 OFFSET ?`
     })
     const value = statement.get([...this.#encode(path.bounds), offset])?.[0]
     return value === null || value === undefined ? value : (dialect.decode[kind]?.(value) ?? value) as Scalar
   }
 
   /** A page along a path that has its order, and meets all its conditions. */
-  readAlong (path: Path, section: Section): PageText {
-    const { members, limit, offset } = section
-    const statement = this.#kept.get(`along ${makePathKey(path)} ${makeSectionKey(section)}`, () => {
+  readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
+    const statement = this.#kept.get(`along ${makePathKey(path)} ${makeSectionKey(limit, members)}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
       return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
@@ -74,81 +67,69 @@ export class TableStatements {
   }
 
   /**
-   * The page, if it is among the first rows of a path: those are read, and no more. Unless the path has the order of
-   * the page, they must be all.
+   * The page, if it is among the first rows of a path: no others are read. Unless the path has the order of the page,
+   * they must be all.
    */
-  look (path: Path, { order, count }: Query, section: Section): PageText | undefined {
-    const { members, limit, offset } = section
-    const { isOrdered, maxRows } = path
-    const texts = `${count}\n${makeTextKey(dialect, path.rest, order)}`
-    const statement = this.#kept.get(`look ${makePathKey(path)} ${makeSectionKey(section)} ${texts}`, () => {
+  readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
+    const { order, limit, offset, count } = query
+    const { isOrdered, maxRows, rest } = path
+    const texts = `${count}\n${makeTextKey(dialect, rest, order)}`
+    const statement = this.#kept.get(`first ${makePathKey(path)} ${makeSectionKey(limit, members)} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = this.#writeRows(path, clauses)
-      const ordered = isOrdered ? clauses.orderBy(path.order) : ''
-      const found = `(SELECT ${this.#listPassedOn(path.rest, order, members)} FROM ${rows}${ordered} ` +
-        `LIMIT ${maxRows})${clauses.where(path.rest)}`
+      // Each column costs time for every row.
+      const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
+      const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
+      const found = `(SELECT ${[...names].join(', ')} FROM ${rows}${isOrdered ? clauses.orderBy(path.order) : ''} ` +
+        `LIMIT ${maxRows})${clauses.where(rest)}`
       const hasMore = `EXISTS (SELECT 1 FROM ${rows} LIMIT 1 OFFSET ${maxRows})`
-      // Where the order is that of the path, what comes after a full page does not matter.
+      // In the order of the path, what comes after a full page does not matter.
       const isCut = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
       const total = count ? `, (SELECT count(*) FROM ${found})` : ''
-      // Run row by row, not first gathered: it ends as soon as the page is full.
       const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
       return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isCut}${total}`)
     })
     const bounds = this.#encode(path.bounds)
-    const rest = this.#encode(path.rest)
-    const row = statement.get([...bounds, ...count ? [...bounds, ...rest] : [], ...bounds, ...rest, offset])
-    return row?.[2] === 1 ? undefined : this.#toPage(members, row, count)
+    const others = this.#encode(rest)
+    const row = statement.get([...bounds, ...count ? [...bounds, ...others] : [], ...bounds, ...others, offset])
+    return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
   }
 
-  /** The page, however many rows there are: SQLite chooses how it is found. */
-  readAll (query: Query, section: Section): PageText {
-    const { order, count } = query
-    const { members, limit, offset } = section
-    const matching = this.#match(query)
-    let row: unknown[] | undefined
-    if (limit > 0) {
-      const statement = this.#kept.get(`all ${makeSectionKey(section)} ${matching.key}`, () => {
-        const clauses = new ClauseBuilder(this.layout, dialect)
-        const rows = `${matching.write(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
-        if (order[0]?.field === 'id') return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
-        // Sorts ids, often with no more than an index, and then reads the rows of the page alone.
-        const { table, id: { equated: id } } = this.layout
-        return this.#writeText(members, item =>
-          `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
-      })
-      row = statement.get([...matching.parameters, offset])
-    }
-    const page = this.#toPage(members, row)
-    return count ? { ...page, total: this.#count(query, matching) } : page
-  }
-
-  #count ({ where }: Query, { key, parameters, write }: Matching): number {
-    const statement = this.#kept.get(`count ${key}`, () => {
-      // All rows are counted without visiting them: SQLite adds up what its pages say of themselves.
-      const rows = where.length === 0 ? this.layout.table : write(new ClauseBuilder(this.layout, dialect))
-      return `SELECT count(*) FROM ${rows}`
-    })
-    return statement.get(parameters)?.[0] as number
-  }
-
-  #match ({ where, order }: Query): Matching {
+  /** The page, however many rows are visited: SQLite plans it. */
+  readAll (query: Query, members: readonly Column[]): PageText {
+    const { where, order, limit, offset, count } = query
+    const { table, id: { equated: id } } = this.layout
     // Going along the order, or the key, is better than an index that leaves many; those that leave few come first.
     const isUsable = (condition: Condition): boolean =>
       isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
     const plain = where.filter(isPlain)
     const used = plain.filter(isUsable)
     const others = plain.filter(condition => !isUsable(condition))
-    const search = this.functions.search(this.layout, where) ?? ''
-    return {
-      key: `${search} ${makeTextKey(dialect, used)}\n${makeTextKey(dialect, others, order)}`,
-      parameters: [...this.#encode(used), ...this.#encode(others)],
-      write: clauses => {
-        const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
-        const all = [this.functions.watch, ...conditions, search].filter(text => text !== '')
-        return `${this.layout.table} WHERE ${all.join(' AND ')}`
-      }
+    const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
+    const key = `${search} ${makeTextKey(dialect, used)}\n${makeTextKey(dialect, others, order)}`
+    const parameters = [...this.#encode(used), ...this.#encode(others)]
+    const writeRows = (clauses: ClauseBuilder): string => {
+      const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
+      return `${table} WHERE ${[watch, ...conditions, search].filter(text => text !== '').join(' AND ')}`
     }
+    let row: unknown[] | undefined
+    if (limit > 0) {
+      const statement = this.#kept.get(`all ${makeSectionKey(limit, members)} ${key}`, () => {
+        const clauses = new ClauseBuilder(this.layout, dialect)
+        const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
+        // In other orders it sorts ids, often with no more than an index, and then reads the rows of the page alone.
+        return this.#writeText(members, item => order[0]?.field === 'id'
+          ? `SELECT ${item} FROM ${rows}`
+          : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
+      })
+      row = statement.get([...parameters, offset])
+    }
+    if (!count) return this.#toPage(members, row)
+    const counting = this.#kept.get(`count ${key}`, () => {
+      // All rows are counted without visiting them: SQLite adds up what its pages say of themselves.
+      return `SELECT count(*) FROM ${where.length === 0 ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
+    })
+    return this.#toPage(members, row, counting.get(parameters)?.[0] as number)
   }
 
   #encode (conditions: readonly Condition[]): unknown[] {
@@ -162,10 +143,10 @@ export class TableStatements {
     return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
   }
 
-  #toPage (members: readonly Column[], row: readonly unknown[] = [], hasTotal = false): PageText {
-    const [text, length, , total] = row as [string | null, number, unknown, number]
+  #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
+    const [text, length] = row as [string | null, number]
     const page = { text: text ?? '', length: length ?? 0, mark: this.#isFlat(members) ? flatMark : itemSeparator }
-    return hasTotal ? { ...page, total } : page
+    return total === undefined ? page : { ...page, total }
   }
 
   #isFlat (members: readonly Column[]): boolean {
@@ -177,33 +158,25 @@ export class TableStatements {
     const { table } = this.layout
     return `${table}${index === undefined ? '' : ` INDEXED BY ${quoteName(index)}`}${clauses.where(bounds)}`
   }
-
-  /** The names of the columns that something is done with; each costs time for every row. */
-  #listPassedOn (where: readonly Condition[], order: readonly Order[], members: readonly Column[]): string {
-    const others = [...listFieldConditions(where), ...order].map(({ field }) => getColumn(this.layout, field))
-    const names = new Set([...members, ...others].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
-    return [...names].join(', ')
-  }
 }
 
 function makePathKey ({ index, bounds, isByFirst, order }: Path): string {
   return `${index} ${isByFirst}\n${makeTextKey(dialect, bounds, order)}\n`
 }
 
-// The limit stands in the text: SQLite plans by it, and would plan again for every value of a parameter.
-function makeSectionKey ({ members, limit }: Section): string {
+// The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
+function makeSectionKey (limit: number, members: readonly Column[]): string {
   return `${limit} ${makeColumnsKey(members)}\n`
 }
 
 const maxKept = 300
-// One in so many takes the place of another, once all places are taken.
+// Once all are taken, one in so many replaces another.
 const replacing = 16
 
 /**
- * Statements that read, by key, each prepared once and kept. No driver ends a statement when it is told to: it waits
- * for the garbage collector, which finds young ones soon and old ones late, since it knows nothing of the 10 KB and
- * more that each holds outside of the heap. So what comes once is not kept, and what is kept is seldom dropped, however
- * many queries clients make up.
+ * Statements that read, by key, each prepared once and kept. Only the garbage collector frees a statement, and old ones
+ * late, since it does not see the 10 KB and more that each holds outside of the heap. So a statement is kept when it
+ * comes again, and those that are kept are seldom dropped, however many queries clients make up.
  */
 class KeptStatements {
   readonly #kept = new Map<string, ReadStatement>()
@@ -232,60 +205,47 @@ class KeptStatements {
   }
 }
 
-// SQLite writes fractions with another number of digits than JavaScript, so those are left to JavaScript.
+// SQLite writes fractions with a different number of digits than JavaScript, so JavaScript writes them.
 const numberFunction = 'dealbook_number'
+const searchFunction = 'dealbook_search'
 
-let made = 0
+// It lets a statement end early. It is not called for every row: a call takes longer than a row.
+const watch = '(random() & 4095 OR dealbook_watch())'
 
-/** The SQL functions that statements of a connection call. A statement is run as a whole, so they serve one query. */
-export class SqlFunctions {
-  /** Called from time to time while a statement runs, which ends where this returns true. */
-  isEnded: () => boolean = () => false
-  #holds: (values: readonly unknown[]) => boolean = () => true
-  /**
-   * A condition that lets a statement end before its time. It is not asked at every row: a call takes longer than a
-   * row.
-   */
-  readonly watch: string
-  readonly #search: string
-
-  constructor (database: SqliteDatabase) {
-    // Other storages may have this connection too.
-    const serial = ++made
-    const watch = `dealbook_watch_${serial}`
-    this.#search = `dealbook_search_${serial}`
-    this.watch = `(random() & 4095 OR ${watch}())`
-    const refuseEnded = (): void => {
-      if (this.isEnded()) throw new Error('the read was ended')
-    }
-    database.function(numberFunction, { deterministic: true }, value => String(value))
-    database.function(watch, { deterministic: false }, () => {
-      refuseEnded()
-      return 1
-    })
-    database.function(this.#search, { deterministic: false, varargs: true }, (...values) => {
-      refuseEnded()
-      return this.#holds(values) ? 1 : 0
-    })
-  }
-
-  /**
-   * The conditions that search texts as one in SQL; none where there are none. All others are tested in it once more:
-   * SQLite may call it first, and no text is searched of an item that another condition excludes.
-   */
-  search (layout: Layout, where: readonly Condition[]): string | undefined {
-    if (where.every(isPlain)) return undefined
-    const columns = listColumns(layout, where)
-    const decode = makeRowDecoder(columns, dialect)
-    const holds = matcher(where)
-    this.#holds = values => holds(decode(values))
-    return `${this.#search}(${columns.map(({ selected }) => selected).join(', ')})`
-  }
+/** What the functions of a statement need. A statement runs as a whole, so there is one at a time in a thread. */
+export const running = {
+  /** Ends the statement where it returns true. */
+  isEnded: (): boolean => false,
+  holds: (_values: readonly unknown[]): boolean => true
 }
 
-function listColumns (layout: Layout, where: readonly Condition[]): Column[] {
+/** Adds the functions that statements call to a connection. */
+export function addFunctions (database: SqliteDatabase): void {
+  const refuseEnded = (): void => {
+    if (running.isEnded()) throw new Error('the read was ended')
+  }
+  database.function(numberFunction, { deterministic: true }, value => String(value))
+  database.function('dealbook_watch', { deterministic: false }, () => {
+    refuseEnded()
+    return 1
+  })
+  database.function(searchFunction, { deterministic: false, varargs: true }, (...values) => {
+    refuseEnded()
+    return running.holds(values) ? 1 : 0
+  })
+}
+
+/**
+ * The conditions that search texts as one in SQL. All others are tested in it too: SQLite may call it first, and no
+ * text is searched of an item that another condition excludes.
+ */
+function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   const fields = new Set(listFieldConditions(where).map(({ field }) => field))
-  return [...fields].map(field => getColumn(layout, field))
+  const columns = Array.from(fields, field => getColumn(layout, field))
+  const decode = makeRowDecoder(columns, dialect)
+  const holds = matcher(where)
+  running.holds = values => holds(decode(values))
+  return `${searchFunction}(${listSelected(columns)})`
 }
 
 // In our own tables these are NOT NULL, and need no test.
@@ -321,7 +281,7 @@ function writeValue ({ kind, selected }: Column, mapped: boolean): string {
       `WHEN abs(${selected}) < 9e15 AND ${selected} = CAST(${selected} AS INTEGER) THEN CAST(${selected} AS INTEGER) ` +
       `ELSE ${numberFunction}(${selected}) END`
     case 'string': return quoted
-    // Dates that were written here have nothing in them to escape.
+    // Dates that were written here need no escaping.
     default: return mapped ? quoted : `'"' || ${selected} || '"'`
   }
 }

@@ -10,11 +10,10 @@ import type { Column, Layout } from '../sql/layout.js'
 import type { SqliteDatabase } from './driver.js'
 import { prepareRead, prepareTransaction, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
-import { makeIndex } from './paths.js'
 
 /**
  * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type
- * means nothing to SQLite, but tells what is in the column.
+ * means nothing to SQLite, but names the kind of the column.
  */
 export const sqliteDialect: Dialect = {
   types: {
@@ -53,6 +52,8 @@ export const sqliteDialect: Dialect = {
   constant: (value, kind) => `CAST(${writeLiteral(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`
 }
 
+const dialect = sqliteDialect
+
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15
 
@@ -63,7 +64,7 @@ function encode (value: unknown, kind: Kind): unknown {
   return kind === 'json' ? JSON.stringify(value) : value
 }
 
-/** Whether moments are kept in another form than ours. */
+/** Whether date-times are kept in a different form than ours. */
 export function isSpaced (kind: Kind, present: PresentColumn | undefined): boolean {
   return kind === 'date-time' && present?.isSpaced === true
 }
@@ -77,30 +78,14 @@ function writeParameter (as: string): string {
   return as === 'number' ? 'CAST(? AS REAL)' : '?'
 }
 
-/** Whether a column of this type is for values of this kind; `unsure` where its values have to show it. */
-export function fitsKind (type: string, kind: Kind): boolean | 'unsure' {
-  const expected = sqliteDialect.types[kind]
-  const declared = type.toUpperCase()
-  if (declared === expected) return true
-  // Whole numbers and others are kept in one column.
-  if (kind === 'number' && declared === sqliteDialect.types.integer) return true
-  if (getAffinity(type) !== getAffinity(expected) || marked.has(declared)) return false
-  return Object.hasOwn(isOfKind, kind) ? 'unsure' : true
-}
-
-// The types that say which kind of text or number is meant. Others may have been declared by somebody else.
-const marked = new Set(Object.values(sqliteDialect.types).filter(type => !['INTEGER', 'REAL', 'TEXT'].includes(type)))
+// These types name the kind. Others may have been declared by another program, and their values show the kind.
+const marked = new Set(Object.values(dialect.types).filter(type => !['INTEGER', 'REAL', 'TEXT'].includes(type)))
 
 const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
   boolean: value => value === 0 || value === 1,
-  date: value => typeof value === 'string' && isDate(value),
-  'date-time': value => typeof value === 'string' && readDateTime(value) !== undefined,
-  json: value => typeof value === 'string' && isJson(value)
-}
-
-/** Whether this is a value of the kind, as a column has it. */
-export function isValueOf (kind: Kind, value: unknown): boolean {
-  return value === null || isOfKind[kind]?.(value) !== false
+  date: value => isDate(String(value)),
+  'date-time': value => readDateTime(String(value)) !== undefined,
+  json: value => isJson(String(value))
 }
 
 function isJson (text: string): boolean {
@@ -112,8 +97,23 @@ function isJson (text: string): boolean {
   }
 }
 
-// The rules of SQLite itself (datatype3.html, 3.1); whole numbers and booleans are kept alike, so NUMERIC goes with
-// INTEGER.
+/** Whether a column is for values of the kind, by its type, or else by its values. */
+function isColumnOf (type: string, { kind, equated }: Column, { database, layout: { table } }: PresentTable): boolean {
+  const expected = dialect.types[kind]
+  const declared = type.toUpperCase()
+  if (declared === expected) return true
+  // Integers and other numbers are kept in one column.
+  if (kind === 'number' && declared === dialect.types.integer) return true
+  if (getAffinity(type) !== getAffinity(expected) || marked.has(declared)) return false
+  const isFitting = isOfKind[kind]
+  if (isFitting === undefined) return true
+  // Where the column has other values, the least or the greatest is one of them.
+  const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table})`
+  const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
+  return edges.every(value => value === null || isFitting(value))
+}
+
+// The rules of SQLite (datatype3.html, 3.1), but for NUMERIC: integers and booleans are kept alike.
 function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   if (/INT/i.test(type)) return 'INTEGER'
   if (/CHAR|CLOB|TEXT/i.test(type)) return 'TEXT'
@@ -121,8 +121,8 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'INTEGER'
 }
 
-/** The columns of a table by their names; none where there is no such table. */
-export function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
+/** The columns of a table by their names; none where the table does not exist. */
+function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
   return new Map(rows.map(([name, type, isNotNull, value, key, hidden]) => [name, {
@@ -134,7 +134,7 @@ export function readColumns (database: SqliteDatabase, tableName: string): Map<s
   }]))
 }
 
-/** Whether ids are never given again, not even of what was deleted. */
+/** Whether ids are never used again, not even those of deleted rows. */
 function countsOn (database: SqliteDatabase, tableName: string): boolean {
   const sql = prepareRead(database, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?").get([tableName])
   return /\bAUTOINCREMENT\b/i.test(String(sql?.[0]))
@@ -144,7 +144,7 @@ function writeNext (tableName: string): string {
   return `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
 }
 
-/** The same, with the form of the moments in columns that somebody else fills: that of the first that is found. */
+/** The same with the form of date-times, of columns that other programs fill: that of the first that is found. */
 export function readForeignColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const present = readColumns(database, tableName)
   return new Map(Array.from(present, ([name, column]) => {
@@ -157,65 +157,36 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
   }))
 }
 
-/** The indexes as they are in the file, whoever made them. */
+/** The indexes as they are in the file. Those over expressions, descending or with a collation are left to SQLite. */
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
   const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
     FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
     WHERE l.partial = 0 AND l.origin <> 'pk' AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
-  const indexes = new Map<string, { fields: string[], plain: boolean }>()
-  for (const [name, columnName, plain] of rows as [string, string | null, number][]) {
-    const index = indexes.get(name) ?? { fields: [], plain: true }
-    index.fields.push(columns.find(column => column.name === columnName && isPlain(column))?.field.name ?? '')
-    indexes.set(name, { fields: index.fields, plain: index.plain && plain === 1 && columnName !== null })
-  }
-  // Those over expressions, descending or with a collation of their own are left to SQLite.
-  return [...indexes].flatMap(([name, { fields, plain }]) => plain ? [makeIndex(name, fields, !mapped)] : [])
+  const parts = rows as [name: string, column: string | null, isPlain: number][]
+  return [...new Set(parts.map(([name]) => name))].flatMap(name => {
+    const own = parts.filter(part => part[0] === name)
+    if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
+    const fields = own.map(([, name]) =>
+      columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
+    // Every index of our tables ends with the id, whether that is said or not.
+    const hasId = fields.length > 1 && fields.at(-1) === 'id'
+    return [{ name, fields: hasId ? fields.slice(0, -1) : fields, sortedById: hasId || !mapped }]
+  })
 }
 
-/** The sets of columns of which no two rows have the same. */
+/** The sets of columns whose values are unique together. */
 export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
   const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
     WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
   const sets = new Map<string, string[]>()
-  // An expression has no name, so that it is over other columns than any.
+  // An expression has no name, so that it equals no column.
   for (const [index, column] of rows) sets.set(index, [...sets.get(index) ?? [], column ?? ''])
   return [...sets.values()]
 }
 
-/** Whether the column stands in SQL as it is, so that its index is of use. */
+/** Whether SQL has the column as it is, so that its index is of use. */
 function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
-}
-
-/** The statements that make what is missing of a table. What cannot be made is refused. */
-export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
-  const present = readColumns(database, layout.tableName)
-  const indexes = readIndexes(database, layout)
-  const table = { database, layout, present, indexes }
-  const statements = present.size === 0 ? [create(layout)] : layout.columns.flatMap(column => mendColumn(table, column))
-  const there = new Set(indexes.map(({ name }) => name))
-  for (const { name, columns } of listIndexes(layout)) {
-    if (there.has(name)) continue
-    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
-    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
-  }
-  statements.push(...listMissingUnique(table, there))
-  return statements
-}
-
-function listMissingUnique ({ database, layout, present }: PresentTable, there: ReadonlySet<string>): string[] {
-  const missing = layout.unique.filter(fields => !there.has(nameUnique(layout, fields)))
-  for (const fields of present.size === 0 ? [] : missing) {
-    const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), sqliteDialect)
-    refuseFound(layout, fields, prepareRead(database, clashes).all([]))
-  }
-  return missing.map(fields => writeUnique(layout, fields, sqliteDialect))
-}
-
-// An integer id is the row's number; a table with other ids is ordered by them. Either way every index ends with the
-// id.
-function create (layout: Layout): string {
-  return writeCreate(layout, sqliteDialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID')
 }
 
 /** A table as it is in the file. */
@@ -226,46 +197,57 @@ interface PresentTable {
   readonly indexes: readonly Index[]
 }
 
-function mendColumn (table: PresentTable, column: Column): string[] {
-  const { layout, present } = table
-  const { name, kind, field } = column
-  const there = present.get(name as string)
-  if (there === undefined) {
-    if (hasRow(table, '')) refuseIncomplete(layout.family, field, describeFilling(layout, column, sqliteDialect))
-    return [writeAddColumn(layout, column, sqliteDialect)]
+/** The statements that make what is missing of a table. What cannot be made is refused. */
+export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
+  const present = readColumns(database, layout.tableName)
+  const indexes = readIndexes(database, layout)
+  const table = { database, layout, present, indexes }
+  const isNew = present.size === 0
+  const statements = isNew ? [] : layout.columns.flatMap(column => listChanges(table, column))
+  // An integer id is the number of the row; a table with other ids is ordered by them. So every index ends with the id.
+  if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
+  const isMissing = (name: string): boolean => !indexes.some(index => index.name === name)
+  for (const { name, columns } of listIndexes(layout)) {
+    if (!isMissing(name)) continue
+    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
   }
-  const { type } = there
-  const fits = fitsKind(type, kind)
-  if (fits === false || (fits === 'unsure' && !hasFittingValues(table, column))) {
+  for (const fields of layout.unique) {
+    if (!isMissing(nameUnique(layout, fields))) continue
+    if (!isNew) {
+      const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), dialect)
+      refuseFound(layout, fields, prepareRead(database, clashes).all([]))
+    }
+    statements.push(writeUnique(layout, fields, dialect))
+  }
+  return statements
+}
+
+/** The statements that add a column to a table, or fill it; refuses one that is something else. */
+function listChanges (table: PresentTable, column: Column): string[] {
+  const { database, layout, indexes } = table
+  const { name, kind, field } = column
+  const hasRow = (where: string): boolean =>
+    prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
+  const present = table.present.get(name as string)
+  if (present === undefined) {
+    if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
+    return [writeAddColumn(layout, column, dialect)]
+  }
+  const { type, hasDefault } = present
+  if (!isColumnOf(type, column, table)) {
     const { family, tableName } = layout
-    const expected = sqliteDialect.types[kind]
+    const expected = dialect.types[kind]
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
   }
-  // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
-  const isLookedFor = isFillable(field) && (!there.hasDefault || isIndexed(table, column))
-  const isFilled = !isLookedFor || !hasRow(table, `WHERE ${column.equated} IS NULL`)
-  return isFilled ? [] : [writeFill(layout, column, sqliteDialect)]
-}
-
-function hasRow ({ database, layout: { table } }: PresentTable, where: string): boolean {
-  return prepareRead(database, `SELECT 1 FROM ${table} ${where} LIMIT 1`).get([]) !== undefined
-}
-
-function isIndexed ({ indexes }: PresentTable, { field }: Column): boolean {
-  return indexes.some(({ fields }) => fields[0] === field.name)
-}
-
-/** Whether the least and the greatest value are of the kind: of text that is something else, one of them is not. */
-function hasFittingValues (table: PresentTable, column: Column): boolean {
-  const { equated, kind } = column
-  const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table.layout.table})`
-  const edges = prepareRead(table.database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
-  return edges.every(value => isValueOf(kind, value))
+  // Where the column itself has the default, no row lacks it, and the search may take long.
+  const isSearched = isFillable(field) && (!hasDefault || indexes.some(({ fields }) => fields[0] === field.name))
+  return isSearched && hasRow(`WHERE ${column.equated} IS NULL`) ? [writeFill(layout, column, dialect)] : []
 }
 
 /** Makes what is missing of a table. */
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {
-  // The lock is taken only where there is something to write, so a process that starts again waits for no other.
+  // The lock is taken only where something is written, so that a process that restarts waits for no other.
   if (listMissing(database, layout).length === 0) return
   const transact = prepareTransaction(database)
   await waitUntilFree(timeout, () => {

@@ -16,40 +16,42 @@ export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
-  /** As it shall be; undefined where it is deleted, or only required. */
+  /** Undefined where it is deleted, or only required. */
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
-  /** Run when all changes of the commit are made; each throws where a reference does not hold. */
+  /** Run after all changes of the commit; each throws where a reference does not hold. */
   readonly checks: readonly (() => void)[]
 }
 
-function runWrite ({ type, layout, id, statement, parameters }: Write, anchors: Anchors): void {
-  if (statement(parameters) === 1) {
-    if (type !== 'require') anchors.noteWrite(layout, type, id)
-    return
+/** Runs the changes of one commit, or throws why one is refused. */
+export function runWrites (database: SqliteDatabase, writes: readonly Write[], anchors: Anchors): void {
+  let running: Write | undefined
+  try {
+    for (const write of writes) {
+      running = write
+      const { type, layout, id, statement, parameters } = write
+      if (statement(parameters) !== 1) {
+        throw type === 'insert' ? new DuplicateError(layout.family, id) : new ConflictError(layout.family, id)
+      }
+      if (type !== 'require') anchors.noteWrite(layout, type, id)
+    }
+    for (const { checks } of writes) for (const check of checks) check()
+  } catch (error) {
+    throw explainRefusal(database, error, running as Write)
   }
-  const { family } = layout
-  throw type === 'insert' ? new DuplicateError(family, id) : new ConflictError(family, id)
-}
-
-/** Runs the changes of one commit, or throws why one is refused. @param begin called with each before it is run */
-export function runWrites (writes: readonly Write[], anchors: Anchors, begin?: (write: Write) => void): void {
-  for (const write of writes) {
-    begin?.(write)
-    runWrite(write, anchors)
-  }
-  for (const { checks } of writes) for (const check of checks) check()
 }
 
 type Check = Write['checks'][number]
 
 const none: readonly Check[] = []
 
+// A family has few operations, but a client may change any of its attributes together.
+const maxUpdates = 50
+
 /** The statements that write a family's table. */
 export class TableWriter {
   readonly #database: SqliteDatabase
-  readonly #table: string
   readonly #columns: readonly Column[]
   readonly #asExpected: string
   readonly #insert: WriteStatement
@@ -63,15 +65,13 @@ export class TableWriter {
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
     this.#database = database
-    this.#table = table
     this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
-    const values = names.map(() => '?').join(', ')
-    // A taken id is no error of SQL but a row that was not inserted, which reads alike with every driver.
-    this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) VALUES (${values}) ` +
-      `ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
+    // A taken id is no error of SQL but a row that was not inserted: alike with every driver.
+    this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) ` +
+      `VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
     const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
     this.#require = parameters => required.all(parameters).length
@@ -81,7 +81,7 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    const checks = this.#listChecks(change, relations)
+    const checks = relations === undefined ? none : this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
       return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
@@ -91,17 +91,29 @@ export class TableWriter {
       return { type, layout, id, checks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
     }
     const { current, expected } = change
-    // To write a column is to write its index as well, though it stays as it is.
+    // A column that is written has its index written too, even if its value stays the same.
     const changed = current === undefined
-      ? this.#columns
+      ? []
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
-    const { statement, columns } = this.#prepareUpdate(changed)
-    return { type, layout, id, checks, item, statement, parameters: [...encode(columns, item), id, expected] }
+    const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
+    const parameters = encode(columns, item)
+    parameters.push(id, expected)
+    return { type, layout, id, checks, item, statement: this.#prepareUpdate(columns), parameters }
   }
 
-  /** The checks that a change needs. Commits are made one after the other, so that nothing can come between. */
-  #listChecks (change: Change, relations: Relations | undefined): readonly Check[] {
-    if (relations === undefined || change.type === 'require') return none
+  #prepareUpdate (columns: readonly Column[]): WriteStatement {
+    const key = columns.map(({ name }) => name).join()
+    let statement = this.#updates.get(key)
+    if (statement === undefined) {
+      const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
+      const sql = `UPDATE ${this.layout.table} SET ${assignments} ${this.#asExpected}`
+      this.#updates.set(key, statement = prepareWrite(this.#database, sql))
+    }
+    return statement
+  }
+
+  /** The checks that a change needs. Commits are made one after the other, so that nothing comes between. */
+  #listChecks (change: Change, relations: Relations): readonly Check[] {
     const id = getId(change)
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
@@ -123,22 +135,7 @@ export class TableWriter {
     }
     return statement.get([dialect.encode(id, kind)]) !== undefined
   }
-
-  #prepareUpdate (changed: readonly Column[]): { statement: WriteStatement, columns: readonly Column[] } {
-    // A family has few operations, but a client may change any of its attributes together.
-    const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
-    const key = columns.map(({ name }) => name).join()
-    let statement = this.#updates.get(key)
-    if (statement === undefined) {
-      const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
-      statement = prepareWrite(this.#database, `UPDATE ${this.#table} SET ${assignments} ${this.#asExpected}`)
-      this.#updates.set(key, statement)
-    }
-    return { statement, columns }
-  }
 }
-
-const maxUpdates = 50
 
 function encode (columns: readonly Column[], item: Stored): unknown[] {
   return columns.map(({ field, kind, present }) => {
@@ -147,10 +144,9 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
   })
 }
 
-type Constraint = keyof typeof rules
-
-// As better-sqlite3 names them, after SQLITE_CONSTRAINT_. Whatever else there is, as a trigger, is another rule.
-const rules = {
+// As better-sqlite3 names them, after SQLITE_CONSTRAINT_; node:sqlite has numbers in `errcode`. All others, such as a
+// trigger, are the rule `other`.
+const rules: Readonly<Record<string, ConstraintRule>> = {
   CHECK: 'value',
   DATATYPE: 'value',
   FOREIGNKEY: 'reference',
@@ -158,10 +154,8 @@ const rules = {
   PRIMARYKEY: 'unique',
   ROWID: 'unique',
   UNIQUE: 'unique'
-} as const satisfies Record<string, ConstraintRule>
-
-// As node:sqlite has them in `errcode`.
-const codes = new Map<number, Constraint>([
+}
+const names = new Map([
   [275, 'CHECK'], [787, 'FOREIGNKEY'], [1299, 'NOTNULL'], [1555, 'PRIMARYKEY'], [2067, 'UNIQUE'], [2579, 'ROWID'],
   [3091, 'DATATYPE']
 ])
@@ -175,45 +169,33 @@ export function isConstraint (error: unknown): boolean {
 /** The error of a change that a rule of the database refuses; any other as it is. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
   if (!isConstraint(error)) return error
-  const { errcode, code = '' } = error as { errcode?: number, code?: string }
-  const constraint = (errcode === undefined ? code.replace('SQLITE_CONSTRAINT_', '') : codes.get(errcode)) as Constraint
-  const { layout: { family }, id, type } = write
-  const fields = listFields(database, constraint, (error as Error).message, write)
-  const isReferredTo = constraint === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
-  const declared = isReferredTo ? findBroken(write) : undefined
-  if (declared !== undefined) return declared
-  const rule = isReferredTo ? 'in-use' : rules[constraint] ?? 'other'
-  return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(write.layout, rule, fields) })
-}
-
-/** The refusal by a rule of the family itself, where it has one for the same. */
-function findBroken ({ checks }: Write): unknown {
-  try {
-    for (const check of checks) check()
-    return undefined
-  } catch (error) {
-    return error
+  const { errcode, code = '', message } = error as Error & { errcode?: number, code?: string }
+  const name = errcode === undefined ? code.replace('SQLITE_CONSTRAINT_', '') : names.get(errcode) ?? ''
+  const { layout, item, id, type } = write
+  const fields = name === 'FOREIGNKEY'
+    ? item === undefined ? [] : listDangling(database, layout, item)
+    : listNamed(layout, name, message)
+  const isReferredTo = name === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
+  if (isReferredTo) {
+    // A rule of the family itself says more.
+    try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
+  const rule = isReferredTo ? 'in-use' : rules[name] ?? 'other'
+  return new ConstraintError(layout.family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
 }
 
-/** The fields that a rule is about, as far as they can be known. */
-function listFields (
-  database: SqliteDatabase,
-  constraint: Constraint,
-  message: string,
-  { layout, item }: Write
-): readonly string[] {
-  const { tableName, columns } = layout
-  if (constraint === 'FOREIGNKEY') return item === undefined ? [] : listDangling(database, layout, item)
+/** The fields that the message of a rule names. */
+function listNamed ({ tableName, columns }: Layout, rule: string, message: string): string[] {
+  if (rules[rule] === undefined) return []
   // table.column, table.column; or the text of a check, where it has no name.
-  const said = message.slice(constraint === 'DATATYPE' ? message.lastIndexOf(' ') + 1 : message.indexOf(': ') + 2)
-  const words = constraint === 'CHECK' ? said.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? [] : said.split(', ')
-  const isNamed = ({ name }: Column): boolean => name !== undefined &&
-    words.includes(constraint === 'CHECK' ? name : `${tableName}.${name}`)
-  return rules[constraint] === undefined ? [] : columns.filter(isNamed).map(({ field }) => field.name)
+  const text = message.slice(rule === 'DATATYPE' ? message.lastIndexOf(' ') + 1 : message.indexOf(': ') + 2)
+  const isCheck = rule === 'CHECK'
+  const words = isCheck ? text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? [] : text.split(', ')
+  return columns.filter(({ name }) => name !== undefined && words.includes(isCheck ? name : `${tableName}.${name}`))
+    .map(({ field }) => field.name)
 }
 
-/** The fields of an item that refer to something that is not there: SQLite does not say which. */
+/** The fields of an item that refer to something that does not exist: SQLite does not name them. */
 function listDangling (database: SqliteDatabase, { tableName, columns }: Layout, item: Stored): string[] {
   const rows = prepareRead(database, `SELECT id, "table", "from",
     coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = seq + 1))
@@ -222,7 +204,7 @@ function listDangling (database: SqliteDatabase, { tableName, columns }: Layout,
     const parts = rows.filter(([id]) => id === key).map(([, parent, from, to]) =>
       ({ parent, to, column: columns.find(({ name }) => name === from) }))
     const values = parts.map(({ column }) => column && dialect.encode(getValue(item, column.field), column.kind))
-    // What has no value, or is no field of ours, refers to nothing that could be looked for.
+    // A reference without a value, or of a column that is no field, cannot be checked.
     if (values.some(value => value === null || value === undefined)) return []
     const where = parts.map(({ to }) => `${quoteName(to)} = ?`).join(' AND ')
     const statement = prepareRead(database, `SELECT 1 FROM ${quoteName(parts[0]?.parent ?? '')} WHERE ${where}`)
