@@ -30,6 +30,8 @@ interface CommitGroup {
   /** How many batches are under way, and how many may be. */
   running: number
   readonly most: number
+  /** Whether it is called at the end of this turn. */
+  isCalled: boolean
   /** Of a set of families: how many are not answered yet, and how many of these go alone. */
   size: number
   alone: number
@@ -83,17 +85,23 @@ export class CommitQueue {
       families.size++
       this.#waiting++
       this.connections.watch()
-      if (families.pending.length === 1) process.nextTick(() => { this.#call(families) })
+      if (families.isCalled) return
+      families.isCalled = true
+      process.nextTick(() => { this.#call(families) })
     })
   }
 
   #getGroup (name: string, most: number): CommitGroup {
     let group = this.#groups.get(name)
-    if (group === undefined) this.#groups.set(name, group = { name, pending: [], running: 0, most, size: 0, alone: 0 })
+    if (group === undefined) {
+      group = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 }
+      this.#groups.set(name, group)
+    }
     return group
   }
 
   #call (group: CommitGroup): void {
+    group.isCalled = false
     while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
       const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
       // Where all wait for items of others, they are called when those are done.

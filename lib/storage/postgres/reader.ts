@@ -15,19 +15,6 @@ import type { Reading, ReadQueue } from './read-queue.js'
 import { KeptText } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
-/** A page as the server writes it. */
-interface PageText {
-  /** The items as JSON, joined by commas. */
-  readonly text: string
-  /** How many rows were found: those in the text, and one more where there are more. */
-  readonly length: number
-  /** What the first item has in the fields of the order, where there are others before it. */
-  readonly first: Stored | undefined
-  /** The same of the last. */
-  readonly last: Stored | undefined
-  readonly total: number | undefined
-}
-
 type Write = (clauses: ClauseBuilder) => string
 
 const maxTexts = 300
@@ -99,15 +86,13 @@ export class TableReader {
     if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
-    const { text, length, first, last, total } = await this.#read(query, columns, signal)
-    const count = Math.min(length, asked.limit)
-    return toFoundText({ text, count, more: length > asked.limit, first, last, total }, asked)
+    return await this.#read(query, columns, signal)
   }
 
   /** @param members none where only the total is wanted */
   async #read (
     query: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
-  ): Promise<PageText> {
+  ): Promise<FoundText> {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const reading = { signal, isHeavy }
     const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
@@ -115,16 +100,19 @@ export class TableReader {
       const row = members === undefined ? [] : await this.#readPage(query, members, reading)
       const total = query.count ? await this.#count(query.where, reading) : undefined
       const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
-      if (text === null) return { text: '', length: Number(length), first: undefined, last: undefined, total }
+      const more = Number(length) > query.limit
+      const none = { text: '', count: 0, more, first: undefined, last: undefined, total }
+      if (text === null) return toFoundText(none, query)
       const keys = listKeys(this.layout, query)
       const decode = makeRowDecoder(keys, dialect)
-      return {
+      return toFoundText({
         text: restoreNumbers(text),
-        length: Number(length),
-        first: query.offset > 0 ? decode(values.slice(keys.length)) : undefined,
+        count: Math.min(Number(length), query.limit),
+        more,
+        first: decode(values.slice(keys.length)),
         last: decode(values),
         total
-      }
+      }, query)
     } finally {
       leave?.()
     }

@@ -146,10 +146,11 @@ export function layOutMappedTable (
     const name = given ?? toSnakeCase(field.name)
     const column = present.get(name)
     if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
+    const { kind } = field
     const constant = given === undefined ? constants.get(field.name) : undefined
     if (constant !== undefined) {
-      const texts = dialect.writeColumn(dialect.constant(constant, field.kind), field.kind)
-      return { field, kind: field.kind, name: undefined, isFilled: false, isPrefixIndexed: false, ...texts }
+      const texts = dialect.writeColumn(dialect.constant(constant, kind), kind)
+      return { field, kind, name: undefined, isFilled: false, isPrefixIndexed: false, ...texts }
     }
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })

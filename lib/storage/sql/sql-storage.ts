@@ -142,9 +142,13 @@ export function createSqlStorage<Write> (
     const merged = mergeShapes(shapes.get(shape.name), shape)
     const layout = await layOut(opened, merged)
     checkNotShared(layout)
-    if (!layout.mapped) await migrateTable(opened, layout)
-    else if (migrate !== 'off' && layout.writable && layout.unique.length > 0) {
-      checkMappedUnique(layout, await opened.listUnique(layout))
+    if (layout.mapped) {
+      const isChecked = migrate !== 'off' && layout.writable && layout.unique.length > 0
+      if (isChecked) checkMappedUnique(layout, await opened.listUnique(layout))
+    } else if (migrate === 'auto') await opened.makeMissing(layout)
+    else if (migrate === 'check') {
+      const missing = joinStatements(await opened.listMissing(layout))
+      if (missing !== '') throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(layout.family, missing)
     }
     const table = await opened.openTable(layout)
     const others = [...tables.values()].map(({ layout }) => layout).filter(({ family }) => family !== shape.name)
@@ -152,13 +156,6 @@ export function createSqlStorage<Write> (
     shapes.set(shape.name, merged)
     tables.set(shape.name, table)
     connection = opened
-  }
-
-  async function migrateTable (opened: SqlConnection<Write>, layout: Layout): Promise<void> {
-    if (migrate === 'auto') await opened.makeMissing(layout)
-    if (migrate !== 'check') return
-    const missing = joinStatements(await opened.listMissing(layout))
-    if (missing !== '') throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(layout.family, missing)
   }
 
   async function writeMigration (families: readonly FamilyShape[]): Promise<string> {
