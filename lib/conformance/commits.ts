@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Change, Storage } from '../core/storage/storage.js'
-import { ConflictError, DuplicateError } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, ids, insert, need, note, query, remove, replace, thing } from './fixture.js'
+import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
+import { assertIds, type Case, ids, insert, need, note, query, remove, replace, thing } from './fixture.js'
 
 export const commits: readonly Case[] = [
   {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Found } from '../core/storage/storage.js'
-import { ConflictError, DuplicateError } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, ids, insert, need, note, query, remove, replace, settle, thing, things, where } from './fixture.js'
+import { ConflictError, DuplicateError, type Found } from '../core/storage/storage.js'
+import {
+  assertIds, type Case, ids, insert, need, note, query, remove, replace, settle, thing, things, where
+} from './fixture.js'
 
 const hundred = Array.from({ length: 100 }, (_, index) => index)
 

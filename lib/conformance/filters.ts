@@ -1,6 +1,5 @@
 import type { Condition, Scalar, Storage } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, insert, thing, where } from './fixture.js'
+import { assertIds, type Case, insert, thing, where } from './fixture.js'
 
 type ThreeValues = readonly [Scalar, Scalar, Scalar]
 

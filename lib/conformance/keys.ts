@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import type {
-  Change, ConstraintOptions, ConstraintRule, FamilyShape, Id, Storage, Stored
+import {
+  type Change, ConstraintError, type ConstraintOptions, type ConstraintRule, DuplicateError, type FamilyShape, type Id,
+  type Storage, type Stored
 } from '../core/storage/storage.js'
-import { ConstraintError, DuplicateError } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { ids, insert, note, notes, query, remove, replace, settle, shape, thing, things, where } from './fixture.js'
+import {
+  type Case, ids, insert, note, notes, query, remove, replace, settle, shape, thing, things, where
+} from './fixture.js'
 
 /** Refer to `notes`, to `things` and to each other. */
 const links: FamilyShape = {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { FamilyShape, Field, Storage } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, insert, note, notes, query, replace, thing, things, where } from './fixture.js'
+import { assertIds, type Case, insert, note, notes, query, replace, thing, things, where } from './fixture.js'
 
 export const lifecycle: readonly Case[] = [
   {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Condition, Kind, Storage } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, insert, query, replace, shape, thing, things, where } from './fixture.js'
+import { assertIds, type Case, insert, query, replace, shape, thing, things, where } from './fixture.js'
 
 // Two values of each kind, from low to high, and a pattern that the text of null would match as well.
 const kinds: Record<string, { kind: Kind, low: unknown, high: unknown, pattern: string }> = {

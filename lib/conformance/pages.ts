@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Id, Storage } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, ids, insert, note, query, thing, where } from './fixture.js'
+import { assertIds, type Case, ids, insert, note, query, thing, where } from './fixture.js'
 
 const size = 25
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AnyCondition, Condition, FieldCondition } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertIds, insert, note, query, thing, where } from './fixture.js'
+import { assertIds, type Case, insert, note, query, thing, where } from './fixture.js'
 
 // [what is fixed, field, values of things 1, 2, 3…, patterns, ids found]
 const patternTable: [string, string, readonly unknown[], readonly string[], number[]][] = [

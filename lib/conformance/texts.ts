@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Query, Storage, Stored } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { insert, note, query, thing, where } from './fixture.js'
+import { type Case, insert, note, query, thing, where } from './fixture.js'
 
 const members = [
   'id',

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { Storage } from '../core/storage/storage.js'
-import type { Case } from './fixture.js'
-import { assertComesBack, assertIds, ids, insert, note, query, shape, thing, where } from './fixture.js'
+import { assertComesBack, assertIds, type Case, ids, insert, note, query, shape, thing, where } from './fixture.js'
 
 // Each comes back exactly as it went in.
 const table: Record<string, Record<string, unknown>> = {

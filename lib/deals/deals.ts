@@ -1,5 +1,4 @@
-import type { TObject } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, ItemOf, OpenOperation } from '../core/family/definition.js'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
 

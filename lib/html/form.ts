@@ -1,8 +1,7 @@
 import type { Members } from '../core/values/json.js'
 import type { FormAffordance, FormField, Refusal, SampleRequest, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
-import type { Content, Markup } from './markup.js'
-import { formatBoolean, markup, renderTerms } from './markup.js'
+import { type Content, formatBoolean, type Markup, markup, renderTerms } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders an operation, which is folded up until it is wanted, or was refused. */

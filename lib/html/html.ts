@@ -8,11 +8,9 @@ import type { Representation } from '../representations/representation.js'
 import { nameForm, renderProblem } from './form.js'
 import { describeResult, renderConfirmation, renderItem } from './item.js'
 import { renderHome, renderList } from './list.js'
-import type { Content } from './markup.js'
-import { Markup, markup, renderBadge, renderLink, shorten } from './markup.js'
+import { type Content, Markup, markup, renderBadge, renderLink, shorten } from './markup.js'
 import { problemStyle, script, style } from './style.js'
-import type { Texts } from './texts.js'
-import { english } from './texts.js'
+import { english, type Texts } from './texts.js'
 
 /**
  * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each

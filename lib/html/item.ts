@@ -4,11 +4,9 @@ import type { Members } from '../core/values/json.js'
 import type {
   Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
 } from '../representations/affordances.js'
-import type { OneView } from '../representations/representation.js'
-import { writeInTurns } from '../representations/representation.js'
+import { type OneView, writeInTurns } from '../representations/representation.js'
 import { formatReason, nameForm, renderOperation, renderRefusal } from './form.js'
-import type { Content, Markup } from './markup.js'
-import { markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
+import { type Content, type Markup, markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders one resource: its members, what can be done with it now, and what was done. */

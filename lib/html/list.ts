@@ -3,12 +3,10 @@ import type { Members } from '../core/values/json.js'
 import type {
   ActiveFilter, Count, FormAffordance, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
-import type { PageView } from '../representations/representation.js'
-import { writeInTurns } from '../representations/representation.js'
+import { type PageView, writeInTurns } from '../representations/representation.js'
 import { filterForm, nameForm, renderField, renderInputs, renderRefusal, renderRequest } from './form.js'
 import { renderMessage, renderTimeline } from './item.js'
-import type { Content, Markup } from './markup.js'
-import { formatBoolean, markup, renderBadge, renderLink, renderShort } from './markup.js'
+import { type Content, formatBoolean, type Markup, markup, renderBadge, renderLink, renderShort } from './markup.js'
 import type { Texts } from './texts.js'
 
 /** Renders a page of a collection: a form for a new item, filters, rows, and the pages around it. */

@@ -1,7 +1,7 @@
-import type { Members } from '../core/values/json.js'
-import { replaceUnsupported } from '../core/values/json.js'
-import type { OneView, PageView, ProblemView, Representation, View } from './representation.js'
-import { writeInTurns } from './representation.js'
+import { type Members, replaceUnsupported } from '../core/values/json.js'
+import {
+  type OneView, type PageView, type ProblemView, type Representation, type View, writeInTurns
+} from './representation.js'
 
 /** The default representation: the document as it is. */
 export const json: Representation = {

@@ -1,8 +1,7 @@
 import { errorCodes } from '../core/errors.js'
 import { isAbsent } from '../core/storage/conditions.js'
 import { completer, mergeShapes } from '../core/storage/shapes.js'
-import type { Change, FamilyShape, Id, Stored } from '../core/storage/storage.js'
-import { ConstraintError, getId } from '../core/storage/storage.js'
+import { type Change, ConstraintError, type FamilyShape, getId, type Id, type Stored } from '../core/storage/storage.js'
 
 /** The items that a storage has, as `KeyRules` asks for them. */
 export interface KeptItems {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../core/errors.js'
-import type { AnyFamily } from '../core/family/family.js'
-import { getFamily, listShapes } from '../core/family/family.js'
+import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
-import type { Change, Condition, FamilyShape, Id, Query, Storage, Stored } from '../core/storage/storage.js'
-import { ConstraintError } from '../core/storage/storage.js'
+import {
+  type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Query, type Storage, type Stored
+} from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 
 /** What is copied, and how. */

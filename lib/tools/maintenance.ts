@@ -1,10 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
-import type { AnyFamily } from '../core/family/family.js'
-import { getFamily, listShapes } from '../core/family/family.js'
+import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import type { Change, Condition, Query, Storage } from '../core/storage/storage.js'
-import { ConflictError } from '../core/storage/storage.js'
+import { type Change, type Condition, ConflictError, type Query, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 
 /** Options of `prune`. */

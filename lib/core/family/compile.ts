@@ -1,5 +1,4 @@
-import type { TProperties } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
@@ -9,10 +8,12 @@ import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
-import type { AnyFamily, AttributeForm, FamilyDefinition, Operation } from './definition.js'
-import { listOperations, nameAction } from './definition.js'
-import type { CompiledOperation, CompiledOther, Family, Lifecycle } from './family.js'
-import { findFamily, getFamily } from './family.js'
+import {
+  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation
+} from './definition.js'
+import {
+  type CompiledOperation, type CompiledOther, type Family, findFamily, getFamily, type Lifecycle
+} from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 

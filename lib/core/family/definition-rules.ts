@@ -1,5 +1,4 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Kind, TransformKind, Type } from '@sinclair/typebox'
+import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import { formatNames, getFormat } from '../values/formats.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'

@@ -1,5 +1,4 @@
-import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 

@@ -1,11 +1,10 @@
-import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { findFlaw } from '../values/rules.js'
-import type {
-  AnyFamily, Context, EditDefinition, FamilyDefinition, FieldName, ItemOf, Operation, OperationParams
+import {
+  type AnyFamily, type Context, type EditDefinition, type FamilyDefinition, type FieldName, type ItemOf, type Operation,
+  type OperationParams, readEdit
 } from './definition.js'
-import { readEdit } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
 
 /** What a host adds to a family. */

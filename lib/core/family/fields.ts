@@ -1,5 +1,4 @@
-import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FamilyShape, Field, Kind } from '../storage/storage.js'
 import { readDateTime } from '../values/formats.js'
 import type { Members } from '../values/json.js'

@@ -1,12 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { TObject } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
-import type { MemberFlaw, Members } from '../values/json.js'
-import { unescapePointer } from '../values/json.js'
-import type { Validator } from '../values/validate.js'
-import { makeValidator } from '../values/validate.js'
+import { type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
+import { makeValidator, type Validator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
 /** The parameters of a command: checked strictly, with one form for equal content. */

@@ -3,8 +3,9 @@ import type { Condition, Field, FieldCondition, Scalar } from '../storage/storag
 import type { Day } from '../values/formats.js'
 import { didYouMean } from '../values/words.js'
 import type { Parameter } from './query-string.js'
-import type { Operand, PatternSizes, QueryLimits } from './values.js'
-import { isNullField, isSearch, readOperand, readSearch, readValue } from './values.js'
+import {
+  isNullField, isSearch, type Operand, type PatternSizes, type QueryLimits, readOperand, readSearch, readValue
+} from './values.js'
 
 type Operator = FieldCondition['op']
 

@@ -1,15 +1,15 @@
 import type { QueryFlaw } from '../problems.js'
 import type { Field, Order, Query } from '../storage/storage.js'
 import { didYouMean, shorten } from '../values/words.js'
-import type { OrderedList, PlacesAround, Start } from './cursor.js'
-import { readCursor, readOrder, toTotalOrder, writeCursor } from './cursor.js'
-import type { Filter, GivenFilters } from './filters.js'
-import { addFilter, findFilter, listFilters, reservedNames, splitGroup, toConditions } from './filters.js'
+import {
+  type OrderedList, type PlacesAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
+} from './cursor.js'
+import {
+  addFilter, type Filter, findFilter, type GivenFilters, listFilters, reservedNames, splitGroup, toConditions
+} from './filters.js'
 import { explainForeignName, explainForeignOrder } from './foreign-names.js'
-import type { Parameter } from './query-string.js'
-import { countParameters, maxParameters, splitQuery } from './query-string.js'
-import type { QueryLimits, ReadResult } from './values.js'
-import { readInteger } from './values.js'
+import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
+import { type QueryLimits, readInteger, type ReadResult } from './values.js'
 
 /** What a query string asks for. */
 export interface ParsedQuery {

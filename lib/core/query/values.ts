@@ -1,7 +1,6 @@
 import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
-import type { Day } from '../values/formats.js'
-import { dateRule, dateTimeRule, isDate, readDateTime, toDay } from '../values/formats.js'
+import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
 
 /** A value, or what was expected instead. */

@@ -1,16 +1,14 @@
 import type { NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
-import type { OrderedList, Place, Start } from '../query/cursor.js'
-import { listParts, placeAround } from '../query/cursor.js'
+import { listParts, type OrderedList, type Place, placeAround, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { askOneMore } from '../storage/pages.js'
 import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
-import type { CommandRecord } from './command.js'
-import { nameOtherRow, nameRow } from './command.js'
+import { type CommandRecord, nameOtherRow, nameRow } from './command.js'
 import { hasLog, isInLog, selectLog } from './record.js'
 
 type Source = Pick<Storage, 'get' | 'find' | 'findText'>

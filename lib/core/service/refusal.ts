@@ -1,8 +1,7 @@
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
-import type { Members } from '../values/json.js'
-import { replaceUnsupported } from '../values/json.js'
+import { type Members, replaceUnsupported } from '../values/json.js'
 
 /**
  * Says why an item does not allow an operation, if only by an empty text; undefined where it does.

@@ -1,11 +1,9 @@
 import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
-import type { Storage } from '../storage/storage.js'
-import { ConstraintError } from '../storage/storage.js'
+import { ConstraintError, type Storage } from '../storage/storage.js'
 import type { Caller, Grant } from './caller.js'
-import type { Command, CommandId, CommandRecord } from './command.js'
-import { isSameCommand } from './command.js'
+import { type Command, type CommandId, type CommandRecord, isSameCommand } from './command.js'
 import { readTarget } from './record.js'
 
 interface Asked {

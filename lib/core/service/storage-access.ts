@@ -1,8 +1,10 @@
 import { errorCodes } from '../errors.js'
 import { Problem } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
-import type { Change, ConstraintRule, FamilyShape, Storage } from '../storage/storage.js'
-import { BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError } from '../storage/storage.js'
+import {
+  BusyError, type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, type FamilyShape,
+  ReadOnlyError, type Storage
+} from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { Counters, WriteQueue } from './write-queue.js'
 

@@ -1,5 +1,4 @@
-import type { TObject, TProperties, TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { didYouMean } from './words.js'
 

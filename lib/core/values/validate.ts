@@ -1,9 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
-import type { ErrorObject, ValidateFunction } from 'ajv'
-import { Ajv } from 'ajv'
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { formatTests, getFormat } from './formats.js'
-import type { MemberFlaw } from './json.js'
-import { escapePointer } from './json.js'
+import { escapePointer, type MemberFlaw } from './json.js'
 import { didYouMean } from './words.js'
 
 /** Returns all that is wrong with a value; nothing if it is valid. */

@@ -1,9 +1,6 @@
-import type { TSchema } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
-import type { ProblemCode } from '../../core/problems.js'
-import { problemCodes } from '../../core/problems.js'
-import type { Representation } from '../../representations/representation.js'
-import { canShow } from '../../representations/representation.js'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { type ProblemCode, problemCodes } from '../../core/problems.js'
+import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
 

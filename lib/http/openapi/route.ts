@@ -1,5 +1,4 @@
-import type { TProperties } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TProperties, Type } from '@sinclair/typebox'
 import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
 import { describeId } from './schemas.js'

@@ -1,5 +1,4 @@
-import type { TObject, TProperties, TSchema, TString } from '@sinclair/typebox'
-import { Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, type TString, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { CommandMembers } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'

@@ -14,11 +14,9 @@ import type {
 } from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
-import type { RefusedForm } from './form-fields.js'
-import { explainRefusal, isText, makeForm, makeSampleRequest } from './form-fields.js'
+import { explainRefusal, isText, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
-import type { Offer } from './offers.js'
-import { findAddress, findOffers, isGranted } from './offers.js'
+import { findAddress, findOffers, isGranted, type Offer } from './offers.js'
 import { findSite, linkList, linkOthers, trailToItem } from './site.js'
 
 /** What the page of an item shows besides it. */

@@ -1,12 +1,11 @@
 import { findFilter } from '../../core/query/filters.js'
-import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
-import { makePageUrl } from '../../core/query/grammar.js'
+import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { ActiveFilter, Feedback, PageAffordances } from '../../representations/affordances.js'
-import type { Exchange } from '../mount.js'
-import { linkReferred } from '../mount.js'
-import type { RefusedForm } from './form-fields.js'
-import { explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest } from './form-fields.js'
+import { type Exchange, linkReferred } from '../mount.js'
+import {
+  explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
+} from './form-fields.js'
 import { listKinds, showKind } from './log-entries.js'
 import { mayOffer } from './offers.js'
 import { findSite, linkOthers } from './site.js'

@@ -3,12 +3,13 @@ import { compareScalars } from '../../core/storage/conditions.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
-import type { Change, Condition, FamilyShape, Found, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
-import { checkChanges, ConflictError, DuplicateError, getId } from '../../core/storage/storage.js'
+import {
+  type Change, checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
+  type Id, type Query, type Storage, type Stored
+} from '../../core/storage/storage.js'
 import { HeavyReadQueue, readQueueLimits, Turn } from '../../core/storage/turns.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
-import type { KeptItems } from '../key-rules.js'
-import { KeyRules, listKeys } from '../key-rules.js'
+import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
 
 /** How a storage in memory works. */

@@ -1,11 +1,9 @@
 import type { Change, Id, Kind } from '../../core/storage/storage.js'
 import type { Reference } from '../sql/definitions.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
-import type { Column, Layout } from '../sql/layout.js'
-import { getColumn, listWritten } from '../sql/layout.js'
+import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
-import type { Write } from './writer.js'
-import { nameReference } from './writer.js'
+import { nameReference, type Write } from './writer.js'
 
 /** The writes of all commits in a batch to one table. */
 export interface TableBatch {

@@ -5,8 +5,7 @@ import { describeBatch, lockReferred, makeTableBatches, writeBatch } from './bat
 import type { Connections } from './connections.js'
 import { explainRefusal } from './constraints.js'
 import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
-import type { Write } from './writer.js'
-import { makeRefusal } from './writer.js'
+import { makeRefusal, type Write } from './writer.js'
 
 const maxRows = 1000
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { writeLiteral } from './dialect.js'
-import type { PostgresClient, PostgresPool, PostgresQuery } from './driver.js'
-import { getCode, isRefusal, isUndone } from './driver.js'
+import { getCode, isRefusal, isUndone, type PostgresClient, type PostgresPool, type PostgresQuery } from './driver.js'
 
 /** A statement with its values. */
 export interface Statement {

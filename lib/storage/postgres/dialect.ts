@@ -1,6 +1,5 @@
 import type { Kind } from '../../core/storage/storage.js'
-import type { ColumnTexts, Dialect, PresentColumn } from '../sql/dialect.js'
-import { indexedLength, quoteText } from '../sql/dialect.js'
+import { type ColumnTexts, type Dialect, indexedLength, type PresentColumn, quoteText } from '../sql/dialect.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
 export const postgresDialect: Dialect = {

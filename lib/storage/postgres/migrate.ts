@@ -10,8 +10,7 @@ import type { Column, Layout } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
-import type { PresentTable } from './tables.js'
-import { readTable } from './tables.js'
+import { type PresentTable, readTable } from './tables.js'
 import { checkType, ownTypes } from './types.js'
 
 /** The statements that make what is missing of a table. */

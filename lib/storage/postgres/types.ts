@@ -3,8 +3,7 @@ import { compareScalars } from '../../core/storage/conditions.js'
 import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
 import { isDate } from '../../core/values/formats.js'
 import type { PresentColumn } from '../sql/dialect.js'
-import type { Column, Layout } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
+import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 
 // Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.

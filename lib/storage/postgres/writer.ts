@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { getValue } from '../../core/storage/shapes.js'
-import type { Change, Id } from '../../core/storage/storage.js'
-import { ConflictError, ConstraintError, DuplicateError, getId } from '../../core/storage/storage.js'
-import type { Reference, Relations } from '../sql/definitions.js'
-import { listLooked, refuseDangling, refuseInUse } from '../sql/definitions.js'
-import type { Column, Layout } from '../sql/layout.js'
-import { listWritten } from '../sql/layout.js'
+import {
+  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id
+} from '../../core/storage/storage.js'
+import { listLooked, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
+import { type Column, type Layout, listWritten } from '../sql/layout.js'
 import { canHave, findFlaw } from './types.js'
 
 /** One change as a row of a batch. */

@@ -1,8 +1,7 @@
 import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
-import type { Column, Layout } from './layout.js'
-import { getColumn } from './layout.js'
+import { type Column, getColumn, type Layout } from './layout.js'
 
 /** Writes the clauses of one statement, and counts the parameters in them. */
 export class ClauseBuilder {

@@ -1,12 +1,11 @@
 import { errorCodes } from '../../core/errors.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import { getValue } from '../../core/storage/shapes.js'
-import type { Change, ConstraintOptions, ConstraintRule, Id, Stored } from '../../core/storage/storage.js'
-import { ConstraintError } from '../../core/storage/storage.js'
-import type { Dialect } from './dialect.js'
-import { quoteName } from './dialect.js'
-import type { Column, Layout } from './layout.js'
-import { getColumn } from './layout.js'
+import {
+  type Change, ConstraintError, type ConstraintOptions, type ConstraintRule, type Id, type Stored
+} from '../../core/storage/storage.js'
+import { type Dialect, quoteName } from './dialect.js'
+import { type Column, getColumn, type Layout } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 

@@ -1,10 +1,8 @@
 import { isFillable } from '../../core/storage/shapes.js'
 import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
-import type { Dialect } from './dialect.js'
-import { indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
-import type { Column, Layout } from './layout.js'
-import { getColumn, isText } from './layout.js'
+import { type Dialect, indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
+import { type Column, getColumn, isText, type Layout } from './layout.js'
 
 /** An index of a table of our own. */
 export interface TableIndex {

@@ -1,8 +1,9 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storage.js'
-import type { ColumnTexts, Dialect, PresentColumn } from './dialect.js'
-import { indexedLength, qualifyName, quoteName, toSnakeCase } from './dialect.js'
+import {
+  type ColumnTexts, type Dialect, indexedLength, type PresentColumn, qualifyName, quoteName, toSnakeCase
+} from './dialect.js'
 
 /**
  * A family kept in an existing table, which is never altered.

@@ -1,15 +1,14 @@
 import { errorCodes } from '../../core/errors.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
-import type { Change, FamilyShape, Found, FoundText, Id, Query, Storage, Stored } from '../../core/storage/storage.js'
-import { BusyError, checkChanges, ReadOnlyError } from '../../core/storage/storage.js'
-import type { Relations } from './definitions.js'
-import { checkMappedUnique, listRelations } from './definitions.js'
+import {
+  BusyError, type Change, checkChanges, type FamilyShape, type Found, type FoundText, type Id, type Query,
+  ReadOnlyError, type Storage, type Stored
+} from '../../core/storage/storage.js'
+import { checkMappedUnique, listRelations, type Relations } from './definitions.js'
 import type { Dialect, PresentColumn } from './dialect.js'
-import type { Layout, TableMapping } from './layout.js'
-import { layOutMappedTable, layOutOwnTable } from './layout.js'
-import type { SqlOptions } from './options.js'
-import { joinStatements } from './options.js'
+import { type Layout, layOutMappedTable, layOutOwnTable, type TableMapping } from './layout.js'
+import { joinStatements, type SqlOptions } from './options.js'
 
 /** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {

@@ -1,11 +1,11 @@
 import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import type { SqliteDatabase, WriteStatement } from './driver.js'
-import { isBusy, prepareTransaction, prepareWrite, waitUntilFree } from './driver.js'
+import {
+  isBusy, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
+} from './driver.js'
 import type { Anchors } from './paths.js'
-import type { Write } from './writer.js'
-import { explainRefusal, isConstraint, runWrites } from './writer.js'
+import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
 
 /** The small reads of a connection: those of one turn of the event loop back to back, one that is alone at once. */
 export class ReadBurst {

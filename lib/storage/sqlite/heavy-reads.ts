@@ -6,8 +6,7 @@ import type { Query } from '../../core/storage/storage.js'
 import type { HeavyReadQueue } from '../../core/storage/turns.js'
 import type { Column, Layout } from '../sql/layout.js'
 import type { PageText } from './paths.js'
-import type { TableStatements } from './statements.js'
-import { running } from './statements.js'
+import { running, type TableStatements } from './statements.js'
 
 /** What a worker is asked. */
 export interface HeavyQuestion {

@@ -1,10 +1,8 @@
 // The thread that HeavyReads starts: answers one question after the other.
-import type { MessagePort } from 'node:worker_threads'
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { getColumn } from '../sql/layout.js'
 import { openReader } from './driver.js'
-import type { HeavyAnswer, HeavyQuestion, WorkerSettings } from './heavy-reads.js'
-import { isLogLong, leaveMessage } from './heavy-reads.js'
+import { type HeavyAnswer, type HeavyQuestion, isLogLong, leaveMessage, type WorkerSettings } from './heavy-reads.js'
 import { addFunctions, running, TableStatements } from './statements.js'
 
 const port = parentPort as MessagePort

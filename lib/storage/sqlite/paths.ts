@@ -1,8 +1,7 @@
 import { compareScalars } from '../../core/storage/conditions.js'
 import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
-import type { ReadStatement, SqliteDatabase } from './driver.js'
-import { prepareRead } from './driver.js'
+import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
 /** An index over these fields. */
 export interface Index {

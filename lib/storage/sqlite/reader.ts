@@ -2,14 +2,11 @@ import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import type { Column } from '../sql/layout.js'
-import { getColumn } from '../sql/layout.js'
+import { type Column, getColumn } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import type { HeavyReads } from './heavy-reads.js'
-import type { Anchors, Index, PageText, Path, PathLimits } from './paths.js'
-import { isLower, listPaths } from './paths.js'
-import type { TableStatements } from './statements.js'
-import { itemSeparator } from './statements.js'
+import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
+import { itemSeparator, type TableStatements } from './statements.js'
 
 /** How all tables of a database are read. */
 interface ReadSettings {

@@ -3,12 +3,9 @@ import { isPlain, listFieldConditions, matcher } from '../../core/storage/condit
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
-import type { Column, Layout } from '../sql/layout.js'
-import { getColumn, makeRowDecoder } from '../sql/layout.js'
-import type { ReadStatement, SqliteDatabase } from './driver.js'
-import { prepareRead } from './driver.js'
-import type { PageText, Path, Section } from './paths.js'
-import { isEquality } from './paths.js'
+import { type Column, getColumn, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
+import { isEquality, type PageText, type Path, type Section } from './paths.js'
 import { sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values, in which a comma and what follows it may occur: it cannot occur in JSON. */

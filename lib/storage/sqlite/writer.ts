@@ -1,13 +1,11 @@
 import { getValue } from '../../core/storage/shapes.js'
-import type { Change, ConstraintRule, Id, Stored } from '../../core/storage/storage.js'
-import { ConflictError, ConstraintError, DuplicateError, getId } from '../../core/storage/storage.js'
-import type { Relations } from '../sql/definitions.js'
-import { describeRule, listLooked, refuseDangling, refuseInUse } from '../sql/definitions.js'
+import {
+  type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
+} from '../../core/storage/storage.js'
+import { describeRule, listLooked, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
-import type { Column, Layout } from '../sql/layout.js'
-import { getColumn, listWritten } from '../sql/layout.js'
-import type { ReadStatement, SqliteDatabase, WriteStatement } from './driver.js'
-import { prepareRead, prepareWrite } from './driver.js'
+import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
+import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
 import { isSpaced, sqliteDialect as dialect } from './tables.js'
 
