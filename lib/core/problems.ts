@@ -95,11 +95,7 @@ export class Problem extends Error {
     this.log = options.log
   }
 
-  /**
-   * The problem's body.
-   *
-   * @param maxFlaws how many of the flaws are named; of the others, `more` is the number
-   */
+  /** The problem's body. @param maxFlaws how many of the flaws are named; of the others, `more` is the number */
   document (instance?: string, maxFlaws = 20): Record<string, unknown> {
     const { errors } = this
     return {

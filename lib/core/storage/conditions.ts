@@ -61,9 +61,8 @@ export function listFieldConditions (where: readonly Condition[]): FieldConditio
 type Predicate = (item: Stored) => boolean
 
 /**
- * The conditions of a query as one function in plain JavaScript, for storages without a query engine.
- * Patterns come last, in their order: none is matched with an item that another condition, or a pattern before it,
- * excludes.
+ * The conditions of a query as one function in plain JavaScript, for storages without a query engine. Patterns come
+ * last, in their order: none is matched with an item that another condition, or a pattern before it, excludes.
  */
 export function matcher (where: readonly Condition[]): Predicate {
   const predicates = [...where.filter(isPlain), ...where.filter(condition => !isPlain(condition))].map(makePredicate)
