@@ -1,5 +1,5 @@
 import type { Kind } from '../../core/storage/storage.js'
-import { type ColumnTexts, type Dialect, indexedLength, type PresentColumn, quoteText } from '../sql/dialect.js'
+import { type ColumnTexts, type Dialect, indexedLength, type PresentColumn } from '../sql/dialect.js'
 
 /** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
 export const postgresDialect: Dialect = {
@@ -77,9 +77,9 @@ function writeTyped (value: unknown, kind: Kind): string {
 export function writeLiteral (value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   if (Array.isArray(value)) return `ARRAY[${value.map(writeLiteral).join(', ')}]`
-  const text = String(value)
+  const text = String(value).replaceAll('\'', '\'\'')
   // A session may have backslashes mean something in plain quotes too.
-  return text.includes('\\') ? `E${quoteText(text.replaceAll('\\', '\\\\'))}` : quoteText(text)
+  return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`
 }
 
 const plainTypes: Record<Kind, string> = {

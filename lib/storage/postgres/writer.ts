@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id
 } from '../../core/storage/storage.js'
@@ -49,9 +48,8 @@ export class TableWriter {
         kept.push(name)
         continue
       }
-      const value = record[name] = item === undefined
-        ? field.name === 'id' ? id : undefined
-        : item[field.name] ?? getValue(item, field)
+      const given = field.name === 'id' ? id : item?.[field.name]
+      const value = record[name] = given === undefined && item !== undefined ? field.default : given
       if (present === undefined) continue
       const allowed = findFlaw(present, value)
       const fields = [field.name]
