@@ -6,7 +6,7 @@ import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../.
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
-import { type Column, getColumn, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
 import { KeptText, type Reading, type ReadQueue } from './read-queue.js'
@@ -78,7 +78,7 @@ export class TableReader {
   /** The page as JSON, and whether there is more after it: one item more is read. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
-    const columns = members.map(member => getColumn(this.layout, member))
+    const columns = getColumns(this.layout, members)
     // Where JavaScript has the items anyway, they are written from the items.
     if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
@@ -160,7 +160,7 @@ export class TableReader {
     const searches = query.where.filter(condition => !isPlain(condition))
     const where = query.where.filter(isPlain)
     const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])
-    const columns = [...fields].map(field => getColumn(this.layout, field))
+    const columns = getColumns(this.layout, fields)
     const decode = makeRowDecoder(columns, dialect)
     const clauses = new ClauseBuilder(this.layout, dialect)
     const kept = new KeptText(`SELECT ${listSelected(columns)} FROM ${this.layout.table}` +

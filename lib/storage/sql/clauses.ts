@@ -1,4 +1,3 @@
-import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
@@ -83,17 +82,14 @@ const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
 /** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
-  const values: unknown[] = []
-  for (const condition of listFieldConditions(conditions)) {
+  return conditions.flatMap(condition => {
+    if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))
     const { kind } = getColumn(layout, condition.field)
-    if (condition.op === 'eq' || condition.op === 'ne') {
-      if (condition.values.length === 0) continue
-      const list = condition.values.map(value => dialect.encode(value, kind))
-      if (dialect.listsAreOneParameter && list.length > 1) values.push(list)
-      else values.push(...list)
-    } else if ('value' in condition) values.push(dialect.encode(condition.value, kind))
-  }
-  return values
+    if ('value' in condition) return [dialect.encode(condition.value, kind)]
+    if (condition.op !== 'eq' && condition.op !== 'ne') return []
+    const list = condition.values.map(value => dialect.encode(value, kind))
+    return dialect.listsAreOneParameter && list.length > 1 ? [list] : list
+  })
 }
 
 /** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */

@@ -5,7 +5,7 @@ import {
   type Change, ConstraintError, type ConstraintOptions, type ConstraintRule, type Id, type Stored
 } from '../../core/storage/storage.js'
 import { type Dialect, quoteName } from './dialect.js'
-import { type Column, getColumn, type Layout } from './layout.js'
+import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
@@ -112,7 +112,7 @@ function haveSameFields (row: readonly string[], fields: readonly string[]): boo
 export function checkMappedUnique (layout: Layout, present: readonly (readonly string[])[]): void {
   const { family, tableName } = layout
   for (const row of layout.unique) {
-    const columns = row.map(field => getColumn(layout, field))
+    const columns = getColumns(layout, row)
     const names = columns.map(({ name }) => name as string)
     const filled = columns.find(({ isFilled }) => isFilled)
     const flaw = filled !== undefined

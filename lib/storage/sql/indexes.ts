@@ -2,7 +2,7 @@ import { isFillable } from '../../core/storage/shapes.js'
 import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
-import { type Column, getColumn, isText, type Layout } from './layout.js'
+import { type Column, getColumn, getColumns, isText, type Layout } from './layout.js'
 
 /** An index of a table of our own. */
 export interface TableIndex {
@@ -16,7 +16,7 @@ export interface TableIndex {
 
 export function listIndexes (layout: Layout): TableIndex[] {
   return layout.indexes.map(fields => {
-    const columns = fields.map(field => getColumn(layout, field))
+    const columns = getColumns(layout, fields)
     const name = (columns: readonly Column[], isPrefix: (column: Column) => boolean): string =>
       nameIndex(layout.tableName, columns.map(column =>
         isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))

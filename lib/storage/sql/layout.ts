@@ -65,6 +65,10 @@ export function getColumn ({ family, columns }: Layout, field: string): Column {
   return column
 }
 
+export function getColumns (layout: Layout, fields: Iterable<string>): Column[] {
+  return Array.from(fields, field => getColumn(layout, field))
+}
+
 /** The columns that can be written. */
 export function listWritten ({ columns }: Layout): Column[] {
   return columns.filter(({ name, present }) => name !== undefined && present?.isGenerated !== true)

@@ -1,6 +1,6 @@
 // The thread that HeavyReads starts: answers one question after the other.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { getColumn } from '../sql/layout.js'
+import { getColumns } from '../sql/layout.js'
 import { openReader } from './driver.js'
 import { type HeavyAnswer, type HeavyQuestion, isLogLong, leaveMessage, type WorkerSettings } from './heavy-reads.js'
 import { addFunctions, running, TableStatements } from './statements.js'
@@ -25,7 +25,7 @@ function answer ({ serial, layout, query, members }: HeavyQuestion): HeavyAnswer
   // The page and the total as they are at one moment.
   database.exec('BEGIN')
   try {
-    return { page: statements.readAll(query, members.map(member => getColumn(statements.layout, member))) }
+    return { page: statements.readAll(query, getColumns(statements.layout, members)) }
   } catch (error) {
     return { error }
   } finally {

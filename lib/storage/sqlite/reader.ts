@@ -2,7 +2,7 @@ import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { type Column, getColumn } from '../sql/layout.js'
+import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
@@ -51,7 +51,7 @@ export class TableReader {
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
-    const columns = members.map(member => getColumn(this.statements.layout, member))
+    const columns = getColumns(this.statements.layout, members)
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text

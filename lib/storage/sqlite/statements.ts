@@ -3,7 +3,7 @@ import { isPlain, listFieldConditions, matcher } from '../../core/storage/condit
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
-import { type Column, getColumn, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
 import { sqliteDialect as dialect } from './tables.js'
@@ -238,7 +238,7 @@ export function addFunctions (database: SqliteDatabase): void {
  */
 function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   const fields = new Set(listFieldConditions(where).map(({ field }) => field))
-  const columns = Array.from(fields, field => getColumn(layout, field))
+  const columns = getColumns(layout, fields)
   const decode = makeRowDecoder(columns, dialect)
   const holds = matcher(where)
   running.holds = values => holds(decode(values))
