@@ -36,7 +36,7 @@ export const postgresDialect: Dialect = {
   },
   absentFirst: ' NULLS FIRST',
   absentLast: ' NULLS LAST',
-  encode,
+  encode: { json: value => JSON.stringify(value) },
   decode: {
     integer: Number,
     number: Number,
@@ -64,13 +64,8 @@ export function takeBeginning (text: string): string {
   return `left(${text}, ${indexedLength})`
 }
 
-function encode (value: unknown, kind: Kind): unknown {
-  if (value === undefined || value === null) return null
-  return kind === 'json' ? JSON.stringify(value) : value
-}
-
 function writeTyped (value: unknown, kind: Kind): string {
-  return `${writeLiteral(String(encode(value, kind)))}::${plainTypes[kind]}`
+  return `${writeLiteral(kind === 'json' ? JSON.stringify(value) : String(value))}::${plainTypes[kind]}`
 }
 
 /** A value of a statement as a literal, which may be cast to its type. */

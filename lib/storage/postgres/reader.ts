@@ -5,7 +5,7 @@ import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
@@ -122,7 +122,7 @@ export class TableReader {
     const isMerged = this.#isShort && reading.isHeavy !== true && offset <= shortSkip
     // Read by the same plan whatever the values are: along the key, or without any.
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
-    const key = `${makeColumnsKey(members)} ${isMerged} ${limit} ${offset > 0}\n${makeTextKey(dialect, where, order)}`
+    const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, [where, order])}`
     const kept = this.#texts.get(key, () =>
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
@@ -146,7 +146,7 @@ export class TableReader {
   }
 
   async #count (where: readonly Condition[], reading: Reading): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeTextKey(dialect, where)}`, () =>
+    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], [where, []])}`, () =>
       this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
     return Number(row?.[0])

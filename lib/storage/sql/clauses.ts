@@ -82,18 +82,19 @@ const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
 /** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
-  return conditions.flatMap(condition => {
+  return conditions.flatMap((condition): readonly unknown[] => {
     if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))
     const { kind } = getColumn(layout, condition.field)
-    if ('value' in condition) return [dialect.encode(condition.value, kind)]
+    const encode = dialect.encode[kind]
+    if ('value' in condition) return [encode === undefined ? condition.value : encode(condition.value)]
     if (condition.op !== 'eq' && condition.op !== 'ne') return []
-    const list = condition.values.map(value => dialect.encode(value, kind))
+    const list = encode === undefined ? condition.values : condition.values.map(encode)
     return dialect.listsAreOneParameter && list.length > 1 ? [list] : list
   })
 }
 
 /** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
+function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
   let key = ''
   for (const condition of conditions) {
     if (condition.op === 'any') {
@@ -111,11 +112,17 @@ export function makeTextKey (dialect: Dialect, conditions: readonly Condition[],
   return key
 }
 
-export function listSelected (columns: readonly Column[]): string {
-  return columns.map(({ selected }) => selected).join(', ')
+/** A key for a whole statement. @param texts its conditions, each with an order */
+export function makeStatementKey (
+  dialect: Dialect,
+  columns: readonly Column[],
+  ...texts: readonly (readonly [where: readonly Condition[], order: readonly Order[]])[]
+): string {
+  let key = columns.map(({ field }) => field.name).join()
+  for (const [where, order] of texts) key += `\n${makeTextKey(dialect, where, order)}`
+  return key
 }
 
-/** A key for what is selected. */
-export function makeColumnsKey (columns: readonly Column[]): string {
-  return columns.map(({ field }) => field.name).join()
+export function listSelected (columns: readonly Column[]): string {
+  return columns.map(({ selected }) => selected).join(', ')
 }

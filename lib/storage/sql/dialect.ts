@@ -89,7 +89,7 @@ export interface Dialect {
   /** What `ORDER BY` needs so that absent comes first, and last when descending. */
   readonly absentFirst: string
   readonly absentLast: string
-  encode (value: unknown, kind: Kind): unknown
+  readonly encode: Partial<Record<Kind, (value: unknown) => unknown>>
   /** Per kind, how what the driver hands over becomes the value; where there is none it is the value. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
   /** A column, or an expression, in an index that keeps it unique: alike only where it is exactly the same. */

@@ -22,6 +22,8 @@ interface ReadSettings {
  */
 export class TableReader {
   #indexes: readonly Index[]
+  // By the list of members, of which a route has one as long as the client does not choose.
+  readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   /** @param readIndexes reads which indexes the table has now */
   constructor (
@@ -51,7 +53,8 @@ export class TableReader {
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
-    const columns = getColumns(this.statements.layout, members)
+    let columns = this.#columns.get(members)
+    if (columns === undefined) this.#columns.set(members, columns = getColumns(this.statements.layout, members))
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text

@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeColumnsKey, makeTextKey } from '../sql/clauses.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
@@ -44,7 +44,8 @@ export class TableStatements {
   /** The value of a field in the row at this position along a path; undefined where the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
-    const statement = this.#kept.get(`at ${field} ${makePathKey(path)}`, () => {
+    const texts = makeStatementKey(dialect, [], [path.bounds, path.order])
+    const statement = this.#kept.get(`at ${field} ${path.index} ${path.isByFirst} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
       return `SELECT ${selected} FROM ${this.#writeRows(path, clauses)}${order} LIMIT 1 OFFSET ?`
@@ -55,7 +56,9 @@ export class TableStatements {
 
   /** A page along a path that has its order, and meets all its conditions. */
   readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
-    const statement = this.#kept.get(`along ${makePathKey(path)} ${makeSectionKey(limit, members)}`, () => {
+    const texts = makeStatementKey(dialect, members, [path.bounds, path.order])
+    // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
+    const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
       return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
@@ -70,8 +73,8 @@ export class TableStatements {
   readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { order, limit, offset, count } = query
     const { isOrdered, maxRows, rest } = path
-    const texts = `${count}\n${makeTextKey(dialect, rest, order)}`
-    const statement = this.#kept.get(`first ${makePathKey(path)} ${makeSectionKey(limit, members)} ${texts}`, () => {
+    const texts = makeStatementKey(dialect, members, [path.bounds, path.order], [rest, order])
+    const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = this.#writeRows(path, clauses)
       // Each column costs time for every row.
@@ -103,7 +106,7 @@ export class TableStatements {
     const used = plain.filter(isUsable)
     const others = plain.filter(condition => !isUsable(condition))
     const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
-    const key = `${search} ${makeTextKey(dialect, used)}\n${makeTextKey(dialect, others, order)}`
+    const key = `${search} ${makeStatementKey(dialect, members, [used, []], [others, order])}`
     const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
@@ -111,7 +114,7 @@ export class TableStatements {
     }
     let row: unknown[] | undefined
     if (limit > 0) {
-      const statement = this.#kept.get(`all ${makeSectionKey(limit, members)} ${key}`, () => {
+      const statement = this.#kept.get(`all ${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders it sorts ids, often with no more than an index, and then reads the rows of the page alone.
@@ -130,7 +133,7 @@ export class TableStatements {
   }
 
   #encode (conditions: readonly Condition[]): unknown[] {
-    return encodeParameters(this.layout, dialect, conditions)
+    return conditions.length === 0 ? [] : encodeParameters(this.layout, dialect, conditions)
   }
 
   /** Items as one JSON text: a third of the cost of reading their values and writing JSON from them. */
@@ -155,15 +158,6 @@ export class TableStatements {
     const { table } = this.layout
     return `${table}${index === undefined ? '' : ` INDEXED BY ${quoteName(index)}`}${clauses.where(bounds)}`
   }
-}
-
-function makePathKey ({ index, bounds, isByFirst, order }: Path): string {
-  return `${index} ${isByFirst}\n${makeTextKey(dialect, bounds, order)}\n`
-}
-
-// The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
-function makeSectionKey (limit: number, members: readonly Column[]): string {
-  return `${limit} ${makeColumnsKey(members)}\n`
 }
 
 const maxKept = 300

@@ -9,6 +9,21 @@ import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
 
+// @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
+const tiny = 1e-15
+
+const encoders: Dialect['encode'] = {
+  boolean: value => value === true ? 1 : 0,
+  number: value => (value as number) > 0 && (value as number) < tiny ? String(value) : value,
+  json: value => JSON.stringify(value)
+}
+
+export function encode (value: unknown, kind: Kind): unknown {
+  if (value === undefined || value === null) return null
+  const encoder = encoders[kind]
+  return encoder === undefined ? value : encoder(value)
+}
+
 /**
  * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type
  * means nothing to SQLite, but names the kind of the column.
@@ -39,7 +54,7 @@ export const sqliteDialect: Dialect = {
   // Absent comes first by itself.
   absentFirst: '',
   absentLast: '',
-  encode,
+  encode: encoders,
   decode: {
     boolean: value => value !== 0,
     json: value => JSON.parse(value as string) as unknown
@@ -51,16 +66,6 @@ export const sqliteDialect: Dialect = {
 }
 
 const dialect = sqliteDialect
-
-// @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
-const tiny = 1e-15
-
-function encode (value: unknown, kind: Kind): unknown {
-  if (value === undefined || value === null) return null
-  if (kind === 'boolean') return value === true ? 1 : 0
-  if (kind === 'number' && (value as number) > 0 && (value as number) < tiny) return String(value)
-  return kind === 'json' ? JSON.stringify(value) : value
-}
 
 /** Whether date-times are kept in a different form than ours. */
 export function isSpaced (kind: Kind, present: PresentColumn | undefined): boolean {

@@ -7,7 +7,7 @@ import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
-import { isSpaced, sqliteDialect as dialect } from './tables.js'
+import { encode as encodeValue, isSpaced } from './tables.js'
 
 /** One change as a statement that must touch, or find, exactly one row. */
 export interface Write {
@@ -131,13 +131,13 @@ export class TableWriter {
     if (statement === undefined) {
       this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
     }
-    return statement.get([dialect.encode(id, kind)]) !== undefined
+    return statement.get([encodeValue(id, kind)]) !== undefined
   }
 }
 
 function encode (columns: readonly Column[], item: Stored): unknown[] {
   return columns.map(({ field, kind, present }) => {
-    const value = dialect.encode(getValue(item, field), kind)
+    const value = encodeValue(getValue(item, field), kind)
     return isSpaced(kind, present) && value !== null ? (value as string).replace('T', ' ').replace('Z', '') : value
   })
 }
@@ -201,7 +201,7 @@ function listDangling (database: SqliteDatabase, { tableName, columns }: Layout,
   return [...new Set(rows.map(([id]) => id))].flatMap(key => {
     const parts = rows.filter(([id]) => id === key).map(([, parent, from, to]) =>
       ({ parent, to, column: columns.find(({ name }) => name === from) }))
-    const values = parts.map(({ column }) => column && dialect.encode(getValue(item, column.field), column.kind))
+    const values = parts.map(({ column }) => column && encodeValue(getValue(item, column.field), column.kind))
     // A reference without a value, or of a column that is no field, cannot be checked.
     if (values.some(value => value === null || value === undefined)) return []
     const where = parts.map(({ to }) => `${quoteName(to)} = ?`).join(' AND ')
