@@ -104,7 +104,7 @@ function refuseNumbered (fitting: number): Problem {
 
 /** Loads a page, or the beginning of everything, in the way that suits the representation best. */
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, findText, expand } = listing
+  const { parsed, hasLongItems, find, expand } = listing
   const { rows, pageOfText, interactive } = representation
   // Everything is sent where the representation is made of rows and the client names no page.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
@@ -114,12 +114,10 @@ export async function loadPage (listing: Listing, representation: Representation
     return exchange => sendBatches(exchange, first, batches)
   }
   const { query: { limit } } = parsed
-  const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const single = canBeText ? findSingle(parsed) : undefined
-  const text = single && await findText?.(single)
   const isInParts = hasLongItems && limit > firstPartSize
-  // A text that is too long is read again, in parts.
-  if (text !== undefined && !(isInParts && text.text.length > maxLength)) {
+  const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
+  const text = canBeText ? await findShortText(listing, isInParts) : undefined
+  if (text !== undefined) {
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
@@ -127,6 +125,13 @@ export async function loadPage (listing: Listing, representation: Representation
   // To a person, an empty list is still the place to make the first item.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
+}
+
+/** The page as text; undefined where it is too long, and is read again in parts. */
+async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
+  const single = findSingle(parsed)
+  const found = single && await findText?.(single)
+  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
