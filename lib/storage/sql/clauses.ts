@@ -3,23 +3,21 @@ import type { Condition, Order } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
-/** Writes the clauses of one statement, and counts the parameters in them. */
+/** Writes the clauses of one statement, and numbers their parameters. */
 export class ClauseBuilder {
   #parameters = 0
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  /** The next one, of this type. */
   parameter (as: string): string {
     return this.dialect.parameter(++this.#parameters, as)
   }
 
-  /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
+  /** With `byKey`, only the index of the id is used. */
   where (conditions: readonly Condition[], byKey = false): string {
     return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
-  /** ` ORDER BY …`, or nothing. */
   orderBy (order: readonly Order[]): string {
     const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
@@ -55,7 +53,7 @@ export class ClauseBuilder {
     }
   }
 
-  /** Where an index has the beginning only, it finds the rows that begin alike, and a few more. */
+  /** A prefix index finds the rows that begin alike; the exact comparison then excludes the others. */
   #compare ({ isPrefixIndexed }: Column, compared: string, as: string, operator: string): string {
     const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
@@ -69,7 +67,7 @@ export class ClauseBuilder {
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
-    // One value is written as one: with it given, an index is known to be in the order of what comes after it.
+    // A single value is written as `=`, so that the planner knows that the index is ordered by its next column.
     const { equated, equatedAs: as, isPrefixIndexed } = column
     if (values.length === 1) return prefix + this.#compare(column, equated, as, negated ? '<>' : '=')
     const list = this.dialect.listsAreOneParameter
@@ -81,7 +79,6 @@ export class ClauseBuilder {
 
 const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   const values: unknown[] = []
   for (const condition of listFieldConditions(conditions)) {
@@ -96,7 +93,7 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
   return values
 }
 
-/** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
+/** A cache key for the text of a statement: everything that its clauses depend on except the values. */
 export function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
   let key = ''
   for (const condition of conditions) {
@@ -119,7 +116,6 @@ export function listSelected (columns: readonly Column[]): string {
   return columns.map(({ selected }) => selected).join(', ')
 }
 
-/** A key for what is selected. */
 export function makeColumnsKey (columns: readonly Column[]): string {
   return columns.map(({ field }) => field.name).join()
 }
