@@ -3,19 +3,16 @@ import { isAbsent } from '../core/storage/conditions.js'
 import { completer, mergeShapes } from '../core/storage/shapes.js'
 import { type Change, ConstraintError, type FamilyShape, getId, type Id, type Stored } from '../core/storage/storage.js'
 
-/** The items that a storage has, as `KeyRules` asks for them. */
+/** Access to the items of a storage, for `KeyRules`. */
 export interface KeptItems {
   get (family: string, id: Id): Stored | undefined
   /** All items that have exactly these values in these fields. */
   findEqual (family: string, values: Readonly<Record<string, unknown>>): Iterable<Stored>
 }
 
-/** What is checked when an item of a family changes. */
 interface Rules {
   readonly unique: readonly (readonly string[])[]
-  /** Fields, and the families that they refer to. */
   readonly references: readonly (readonly [field: string, family: string])[]
-  /** Fields of families that refer to this one. */
   readonly referrers: readonly (readonly [family: string, field: string])[]
   complete (item: Stored): Stored
 }
@@ -23,8 +20,7 @@ interface Rules {
 type Write = Extract<Change, { readonly item: Stored }>
 
 /**
- * Keeps what families declare by `unique` and `references`, for a storage that makes one commit after the other and has
- * no such rules.
+ * Enforces `unique` and `references` for a storage that has no such rules and makes one commit after the other.
  *
  * @example
  * async prepare (shape) {
@@ -60,7 +56,7 @@ export class KeyRules {
     }
   }
 
-  /** The items as they will be. */
+  /** The items as they will be after the changes. */
   #workOut (changes: readonly Change[], items: KeptItems): KeptItems {
     const changed = new Map<string, Map<Id, Stored | undefined>>()
     for (const change of changes) {
@@ -84,7 +80,7 @@ export class KeyRules {
   }
 }
 
-/** The rows of fields by which items are found to keep the rules of a family. */
+/** The sets of fields by which items are looked up to check the rules of a family. */
 export function listKeys ({ unique = [], references = {} }: FamilyShape): (readonly string[])[] {
   return [...unique, ...Object.keys(references).map(field => [field])]
 }
@@ -105,7 +101,7 @@ function checkWrite (change: Write, { unique, references, complete }: Rules, out
   const { family } = change
   const item = complete(change.item)
   const before = change.type === 'replace' && change.current !== undefined ? complete(change.current) : undefined
-  // What is absent breaks no rule, and what stays as it was has been checked before.
+  // Absent values break no rule, and unchanged ones were checked before.
   const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
     !(before !== undefined && fields.every(field => before[field] === item[field]))
   for (const fields of unique) {
@@ -131,7 +127,6 @@ function hasValues (item: Stored, values: Readonly<Record<string, unknown>>): bo
   return Object.entries(values).every(([field, value]) => item[field] === value)
 }
 
-/** Refuses items of which two have the same where no two may. */
 function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
   const items = Array.from(present, completer(shape))
   for (const fields of shape.unique ?? []) {
@@ -151,7 +146,6 @@ function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
 
 const maxIds = 5
 
-/** The error at boot of items that have the same where no two may. @param ids of some of them */
 export function refuseClash (family: string, fields: readonly string[], ids: readonly Id[]): Error {
   const shown = ids.slice(0, maxIds).map(id => JSON.stringify(id)).join(', ')
   const more = ids.length > maxIds ? ' and others' : ''

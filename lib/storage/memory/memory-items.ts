@@ -1,17 +1,15 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 
-/** The items of a family: in one array, ordered by id, and in maps by id and by the values of keys. */
+/** The items of a family, in an array ordered by id and in maps by id and by the values of keys. */
 export class MemoryItems {
   #items: Stored[] = []
   readonly #byId = new Map<Id, Stored>()
-  /** Rows of fields by whose values items are found. */
   readonly #keys: (readonly string[])[] = []
-  /** The ids of items by the fields and values of a key; an item that has nothing in one of the fields is in none. */
+  /** Ids by the fields and values of a key. An item that lacks one of the fields is not included. */
   readonly #byKey = new Map<string, Set<Id>>()
   #readers = 0
 
-  /** All, ordered by id. */
   get items (): readonly Stored[] {
     return this.#items
   }
@@ -20,14 +18,12 @@ export class MemoryItems {
     return this.#byId.get(id)
   }
 
-  /** Makes items findable by the values of these fields. */
   addKey (fields: readonly string[]): void {
     if (this.#keys.some(key => key.join() === fields.join())) return
     this.#keys.push(fields)
     for (const item of this.#items) this.#addTo(fields, item)
   }
 
-  /** The items that have these values in the fields of a key. */
   findEqual (values: Readonly<Record<string, unknown>>): Stored[] {
     const ids = this.#byKey.get(nameKey(Object.keys(values), values) ?? '') ?? []
     return Array.from(ids, id => this.get(id) as Stored)
@@ -44,7 +40,7 @@ export class MemoryItems {
     }
   }
 
-  /** Replaces what has these ids, or removes it where there is `undefined`. */
+  /** `undefined` removes the item. */
   apply (edits: ReadonlyMap<Id, Stored | undefined>): void {
     if (this.#readers > 0) {
       this.#items = this.#items.slice()
@@ -88,7 +84,7 @@ function nameKey (fields: readonly string[], item: Readonly<Record<string, unkno
   return values.some(isAbsent) ? undefined : JSON.stringify([fields, values])
 }
 
-/** How many of the items, which are ordered by id, have an id below this one; with `through`, up to it. */
+/** The number of items with an id below this one, or up to it with `through`. Items are ordered by id. */
 export function countBelow (items: readonly Stored[], id: Id, through = false): number {
   let low = 0
   let high = items.length

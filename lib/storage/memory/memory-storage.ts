@@ -12,11 +12,11 @@ import { checkStorageOptions, queueRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
 
-/** How a storage in memory works. */
+/** Options of a memory storage. */
 export interface MemoryOptions {
-  /** Long reads, such as a sort, at once; 2 unless given. They run in short turns. */
+  /** Heavy reads, such as a sort, that run at once, in short turns. Default: 2. */
   readonly maxHeavyReads?: number
-  /** How many of them may wait; 50 unless given. Others are refused (`BusyError`). */
+  /** Heavy reads that may wait. Further ones fail with `BusyError`. Default: 50. */
   readonly maxWaitingReads?: number
 }
 
@@ -45,7 +45,6 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
-      // Those that lack something.
       const edits = items.items.filter(item => complete(item) !== item)
       items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
       for (const fields of listKeys(shape)) items.addKey(fields)
@@ -78,7 +77,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
       }
       rules.check(changes, kept)
-      // Nothing is refused from here on.
+      // Nothing fails from here on.
       for (const [items, edited] of edits) items.apply(edited)
     },
 
@@ -93,14 +92,13 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 }
 
 interface MemoryFamily {
-  /** With the fields of all versions that were prepared. */
+  /** With the fields of all prepared versions. */
   readonly shape: FamilyShape
   readonly items: MemoryItems
-  /** Gives an item the defaults of what it lacks. */
   complete (item: Stored): Stored
 }
 
-/** Finds what a query asks for: along the id where it can, else by a scan in turns. */
+/** Reads along the id where it can, else scans in turns. */
 async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
   const { offset, limit, count, order: [first] } = query
   const { from, to, rest } = narrowById(family.items, query.where)
@@ -125,7 +123,7 @@ async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise
   return matches.toPage()
 }
 
-/** The part of the items that the conditions on the id leave, and the conditions that are left to check. */
+/** Applies the conditions on the id, and returns the range that is left and the other conditions. */
 function narrowById (
   items: readonly Stored[],
   where: readonly Condition[]
@@ -151,7 +149,6 @@ function * walk (items: readonly Stored[], from: number, to: number, backwards: 
   else for (let at = from; at < to; at++) yield items[at] as Stored
 }
 
-/** Refuses a shape that does not fit the existing items. */
 function checkFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
   for (const field of now.fields) {
     const earlier = before.find(({ name }) => name === field.name)
@@ -170,8 +167,7 @@ function checkRevision (change: Change, current: Stored | undefined): void {
   }
 }
 
-// Items are returned as they are kept, so they must not be changed, nor what is nested in them. Not structuredClone:
-// for a small item that takes four times as long.
+// Frozen, since items are returned as they are kept. structuredClone takes four times as long for a small item.
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return Object.freeze(value.map(copy)) as T

@@ -5,23 +5,20 @@ import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { nameReference, type Write } from './writer.js'
 
-/** The writes of all commits in a batch to one table. */
 export interface TableBatch {
-  /** Of the last write: where a field was added meanwhile, earlier rows just do not have it. */
+  /** Of the last write: if a field was added meanwhile, earlier rows just lack it. */
   layout: Layout
   readonly types: Set<Change['type']>
-  /** The references that are checked in any of its rows, those of them and those to them. */
   readonly checked: Set<Reference>
   readonly referrers: Set<Reference>
   /**
-   * The rows as JSON: `$n` is the number of the write, `$c` of its commit, `$t` its type, `$x` the expected revision,
-   * `$k` the columns that stay as they are, `$r` those whose references are checked, `$u` the references to the item
-   * that are checked.
+   * Rows as JSON. `$n`: number of the write; `$c`: its commit; `$t`: type; `$x`: expected revision; `$k`: columns that
+   * stay as they are; `$r`: columns whose references are checked; `$u`: references to the item that are checked.
    */
   json: string
 }
 
-/** Always in one order of families, so that no two processes wait for each other. */
+/** Always in the same order of families, to avoid deadlocks. */
 export function makeTableBatches (commits: readonly (readonly Write[])[]): TableBatch[] {
   const batches = new Map<string, TableBatch>()
   let n = 0
@@ -43,7 +40,7 @@ export function makeTableBatches (commits: readonly (readonly Write[])[]): Table
   return [...batches.values()].sort((a, b) => a.layout.family < b.layout.family ? -1 : 1)
 }
 
-/** All that the text of the statement depends on. */
+/** A cache key: everything that the text of the statement depends on. */
 export function describeBatch (batches: readonly TableBatch[]): string {
   return batches.map(({ layout, types, checked, referrers }) => {
     const names = [...checked, ...referrers].map(reference => `${nameReference(reference)} ${reference.to.serial}`)
@@ -52,20 +49,17 @@ export function describeBatch (batches: readonly TableBatch[]): string {
 }
 
 /**
- * One statement for a whole batch: locks the rows that are to change, in the order of their ids, finds the commits for
- * which everything is as expected, and does those. It returns the writes that were refused, with the reference that is
- * broken, if it was for one.
- *
- * All parts of a statement see the data as it was when it began. Where another process was faster in between, an insert
- * or update touches fewer rows than it should; then the number of buckets at the end is 0, which is an error (2201G)
- * that undoes the whole, to be tried again. No rule of a table has the like of it.
+ * One statement for a batch: locks the rows to change in the order of their ids, and makes the commits for which
+ * everything is as expected. It returns the refused writes, with the broken reference if there is one. If another
+ * process changed rows after the statement began, fewer rows are written than expected. Then `width_bucket` fails with
+ * 2201G, which no rule of a table raises: everything is undone, and tried again.
  */
 export function writeBatch (batches: readonly TableBatch[]): string {
   const numbers = new Map(batches.map(({ layout }, p) => [layout.family, p]))
   const parts: BatchParts = { given: [], refused: [], done: [], complete: ['true'] }
   for (const [p, batch] of batches.entries()) writeTable(parts, batch, p, numbers)
   const { given, refused, done, complete } = parts
-  // What is refused is known before anything is done, but needs all that is given and locked.
+  // Refusals must be known before anything is written, but need all that is given and locked.
   const ctes = [...given, `refused AS MATERIALIZED (${refused.join(' UNION ALL ')})`, ...done]
   return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused ` +
     `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete.join(' AND ')} THEN 1 ELSE 0 END)::text`
@@ -75,11 +69,9 @@ interface BatchParts {
   readonly given: string[]
   readonly refused: string[]
   readonly done: string[]
-  /** Conditions that hold where all was done that should be. */
   readonly complete: string[]
 }
 
-/** @param numbers of each family in the batch */
 function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): void {
   const { given, refused, done } = parts
   const { layout, layout: { table }, types, checked, referrers } = batch
@@ -107,7 +99,7 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   if (types.has('insert')) {
     refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g JOIN ${table} t ` +
       `ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
-    // The id is given even where the table would take it from a sequence: it is from that sequence.
+    // The id comes from the sequence of the table, and is written even into a GENERATED ALWAYS column.
     const overriding = layout.mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
     done.push(`insert${p} AS (INSERT INTO ${table} (${names}) ${overriding}` +
       `SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ORDER BY ${id} ` +
@@ -122,7 +114,7 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
     done.push(`delete${p} AS (DELETE FROM ${table} t USING done${p} d ` +
       `WHERE t.${id} = d.${id} AND d."$t" = 'delete' RETURNING 1)`)
   }
-  // What is required is locked, and so stays as it was found.
+  // Required rows are locked, so they stay as they were found.
   for (const type of [...types].filter(type => type !== 'require').sort()) {
     parts.complete.push(`(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
   }
@@ -136,12 +128,7 @@ function assign ({ name, present }: Column): string {
 
 const recordTypes: Record<Kind, string> = { ...dialect.types, string: 'text' }
 
-/**
- * What is referred to is locked, so that nothing deletes it meanwhile. It may be made by the same commit, and must not
- * be deleted by it.
- *
- * @param q the number of the family that is referred to, where the batch changes it too
- */
+/** Locks referred rows against deletion. The same commit may insert them; `q` is their family's number in the batch. */
 function writeReference (parts: BatchParts, { column, to }: Reference, p: number, q: number | undefined): void {
   const referred = `referred${p}_${parts.given.length}`
   const isChecked = `${quoteText(column.name as string)} = ANY (g."$r")`
@@ -158,7 +145,7 @@ function writeReference (parts: BatchParts, { column, to }: Reference, p: number
     `FROM given${p} g LEFT JOIN ${referred} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`)
 }
 
-/** What refers to an item that is deleted, but for what the same commit deletes, or lets refer to something else. */
+/** Finds references to a deleted item, except those that the same commit deletes or changes. */
 function writeUse (reference: Reference, p: number, q: number | undefined): string {
   const { from, column, to } = reference
   const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
@@ -176,15 +163,12 @@ function writeUse (reference: Reference, p: number, q: number | undefined): stri
     `AND EXISTS (SELECT FROM ${rows} WHERE ${begins}t.value = ${id}${others})`
 }
 
-/** A column of a row that is given, to be compared with another; any type can be text on the way. */
+/** Any type can be cast to text first. */
 function cast (row: string, { name, present }: Column, { equatedAs }: Column): string {
   return `${row}.${quoteName(name as string)}${present === undefined ? '' : '::text'}::${equatedAs}`
 }
 
-/**
- * Locks what is to be deleted and may be referred to, in one order of families. The statement after it sees all that
- * refers to it: a commit that made such a reference has held a lock on it until then.
- */
+/** Locks rows to delete, so that the next statement sees all references to them: adding one locks the row too. */
 export function lockReferred (writes: readonly Write[]): string[] {
   const ids = new Map<Layout, Id[]>()
   for (const { layout, id, referrers } of writes) {

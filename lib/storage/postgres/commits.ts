@@ -9,55 +9,47 @@ import { makeRefusal, type Write } from './writer.js'
 
 const maxRows = 1000
 
-/** A commit that is to be answered. */
 interface PendingCommit {
   readonly writes: readonly Write[]
   readonly families: CommitGroup
-  /** The time after which it is no longer to be done. */
   readonly deadline: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
-  /** Whether its items are locked for commits after it: it is under way, or goes alone. */
+  /** Its items are locked for later commits: it is running, or goes alone. */
   isTaken: boolean
   isAlone: boolean
 }
 
-/** Commits to one set of families, or those that are sent alone. */
+/** Commits to the same set of families, or those that go alone. */
 interface CommitGroup {
   readonly name: string
   pending: PendingCommit[]
-  /** How many batches are under way, and how many may be. */
+  /** Batches that are running, and their maximum. */
   running: number
   readonly most: number
-  /** Whether it is called at the end of this turn. */
+  /** Whether a call is planned for the end of this turn. */
   isCalled: boolean
-  /** Of a set of families: how many are not answered yet, and how many of these go alone. */
+  /** Commits of a set of families without an answer, and those of them that go alone. */
   size: number
   alone: number
 }
 
 /**
- * Group commit: the commits of one burst, and all that come while a batch is under way, go to the server in one
- * statement. Each is answered for itself. Those to different sets of families go in different batches, so that a locked
- * table holds up no others. A batch has one commit per item; others on the same item wait for the next.
- *
- * Where a lock is not granted soon, each commit of the batch goes alone, in turns.
+ * Group commit: commits that arrive while a batch is running go in one statement, and each has its own answer. Each set
+ * of families has its own batches, so that a locked table holds up no others. A batch has one commit per item. If a
+ * lock is not granted soon, each commit of the batch goes alone, in turns.
  */
 export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
   readonly #groups = new Map<string, CommitGroup>()
   readonly #alone: CommitGroup
-  /** The items of commits that are taken. */
+  /** The items of running commits and of those that go alone. */
   readonly #taken = new Set<string>()
   #running = 0
   #waiting = 0
   #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  /**
-   * @param maxHeld connections that commits have at most
-   * @param maxWaiting commits that may wait
-   */
   constructor (readonly connections: Connections, readonly maxHeld: number, readonly maxWaiting: number) {
     this.#alone = this.#getGroup('', Math.max(1, Math.floor(maxHeld / 2)))
     connections.onInterval(now => this.#refuseLate(now))
@@ -74,7 +66,7 @@ export class CommitQueue {
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
       const families = this.#getGroup(nameFamilies(writes), 1)
-      // Those that a lock holds up may fill half of the queue, so that there is room for others.
+      // Commits held up by a lock may fill half of the queue, to leave space for others.
       if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
         this.#counts.refused++
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
@@ -103,7 +95,7 @@ export class CommitQueue {
     group.isCalled = false
     while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
       const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
-      // Where all wait for items of others, they are called when those are done.
+      // If all wait for items of others, they are called when those are done.
       if (batch.length === 0) return
       this.#waiting -= batch.length
       group.running++
@@ -115,10 +107,9 @@ export class CommitQueue {
   #takeBatch (group: CommitGroup): PendingCommit[] {
     const batch: PendingCommit[] = []
     const left: PendingCommit[] = []
-    // A commit does not overtake one that came before it and has an item in common.
+    // A commit must not overtake an earlier one with an item in common.
     const changed = new Set<string>()
-    // All parts of a statement see the data as it was when it began, so no commit may refer to what another one in it
-    // makes or deletes.
+    // A statement sees the data as at its start: no commit may refer to what another one in it inserts or deletes.
     const used = new Set<string>()
     const referred = new Set<string>()
     let rows = 0
@@ -156,7 +147,7 @@ export class CommitQueue {
     } catch (error) {
       const now = performance.now()
       const isLocked = isLockTimeout(error)
-      // Where the server refused the data of one commit, the others must not suffer for it.
+      // If the server refused the data of one commit, the others are tried without it.
       const isParted = isLocked || (batch.length > 1 && isAboutOne(error))
       const failure = isLocked || getCode(error) === statementTimedOut ? makeTimeout() : error
       for (const commit of batch) {
@@ -166,7 +157,7 @@ export class CommitQueue {
     }
     group.running--
     this.#running--
-    // Behind the others, so that they take turns where there are few connections.
+    // Moves to the end, so that groups take turns if there are few connections.
     this.#groups.delete(group.name)
     this.#groups.set(group.name, group)
     this.#callAll()
@@ -176,7 +167,6 @@ export class CommitQueue {
     for (const group of this.#groups.values()) this.#call(group)
   }
 
-  /** Lets a commit go alone, after those that do already. */
   #goAlone (commit: PendingCommit): void {
     this.#alone.pending.push(commit)
     this.#waiting++
@@ -194,7 +184,7 @@ export class CommitQueue {
     else reject(error)
   }
 
-  /** Makes commits together, in one statement and one transaction, and returns why some are refused, by their index. */
+  /** Makes commits in one transaction. Returns the errors of refused ones by their index. */
   async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
     const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const { text, name } = this.#texts.get(describeBatch(tables), () => {
@@ -209,13 +199,12 @@ export class CommitQueue {
       // One row is about the batch itself.
       return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
-      // Of several commits it is not known whose data it was.
+      // With several commits, it is not known whose data it was.
       if (batch.length > 1 || isUndone(error)) throw error
       throw await explainRefusal(error, batch[0]?.writes ?? [], this.connections.run)
     }
   }
 
-  /** Refuses what has waited for too long. */
   #refuseLate (now: number): boolean {
     for (const group of this.#groups.values()) {
       const late = group.pending.filter(({ deadline }) => deadline < now)
@@ -234,20 +223,18 @@ export class CommitQueue {
 
 const none: ReadonlyMap<number, Error> = new Map()
 
-/** The same for all commits to the same families. */
 function nameFamilies (writes: readonly Write[]): string {
   const names = new Set<string>()
   for (const { layout } of writes) names.add(layout.family)
   return [...names].sort().join('\n')
 }
 
-/** The number of a write that was refused, and the reference that is broken. */
 type Refused = readonly [n: string, broken: string | null]
 
 function listRefusals (batch: readonly PendingCommit[], refused: readonly Refused[]): Map<number, Error> {
   const rows = batch.flatMap(({ writes }, c) => writes.map(write => ({ c, write })))
   const errors = new Map<number, Error>()
-  // What was decided on other data than there is, is to be decided anew before it breaks a rule.
+  // Stale data is reported before a broken rule: the decision may be different then.
   const rank = ([n, broken]: Refused): number => Number(n) + (broken === null ? 0 : rows.length)
   for (const [n, broken] of refused.toSorted((a, b) => rank(a) - rank(b))) {
     const row = rows[Number(n)]

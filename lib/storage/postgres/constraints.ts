@@ -7,13 +7,12 @@ import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
 import type { Write } from './writer.js'
 
-/** What the server reports of a broken rule. */
 interface RefusedData {
   readonly schema?: string
   readonly table?: string
   readonly column?: string
   readonly constraint?: string
-  /** The name of a domain. */
+  /** Name of a domain. */
   readonly dataType?: string
 }
 
@@ -23,15 +22,11 @@ const rules = new Map<string, ConstraintRule>([
   // Exclusion constraints: an existing row is in conflict.
   ['23P01', 'unique'],
   ['23514', 'value'],
-  // An entry is too long for an index.
+  // Too long for an index entry.
   ['54000', 'value']
 ])
 
-/**
- * The error of a commit whose data a rule of the database refuses; any other as it is.
- *
- * @param run reads from the catalog which columns the rule is about
- */
+/** Returns other errors as they are. */
 export async function explainRefusal (error: unknown, writes: readonly Write[], run: Run): Promise<unknown> {
   if (!isAboutData(error)) return error
   const { table } = error as RefusedData
@@ -39,7 +34,7 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as Write
   const { layout, id, type } = write
   const { family, tableName, columns } = layout
-  // A rule of another table, which a trigger or a foreign key brings in, is about no field of ours.
+  // A trigger or foreign key may break a rule of a different table, which has none of our fields.
   const isForeign = table !== undefined && table !== tableName
   const rule = judge(getCode(error), type, isForeign)
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
@@ -58,7 +53,7 @@ function judge (code: string, type: Write['type'], isForeign: boolean): Constrai
   return isForeign ? 'other' : rules.get(code) ?? (code.startsWith('22') ? 'value' : 'other')
 }
 
-/** The columns that a rule is about, as far as they can be known: those in expressions of an index among them. */
+/** Includes the columns in expressions of an index. */
 async function listColumns (refused: RefusedData, { layout }: Write, run: Run): Promise<readonly unknown[]> {
   const { schema, table, column, constraint, dataType } = refused
   if (column !== undefined) return [column]
@@ -75,6 +70,6 @@ async function listColumns (refused: RefusedData, { layout }: Write, run: Run): 
         WHERE classid = 'pg_class'::regclass AND objid = to_regclass($3) AND refobjid = attrelid
         AND 0 = ANY (indkey::int2[])
     )) ORDER BY attnum`, [qualify(table) ?? layout.table, constraint, qualify(constraint), qualify(dataType)])
-  // Of several with one domain it is not known which it was.
+  // If several columns have the domain, it is not known which one it was.
   return dataType !== undefined && rows.length > 1 ? [] : rows.flat()
 }

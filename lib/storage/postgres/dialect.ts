@@ -1,7 +1,7 @@
 import type { Kind } from '../../core/storage/storage.js'
 import { type ColumnTexts, type Dialect, indexedLength, type PresentColumn } from '../sql/dialect.js'
 
-/** What the driver hands over is the text of the value, whatever the pool's own parsers are. */
+/** Values from the driver are text, whatever parsers the pool has. */
 export const postgresDialect: Dialect = {
   types: {
     integer: 'bigint',
@@ -10,7 +10,7 @@ export const postgresDialect: Dialect = {
     boolean: 'boolean',
     date: 'date',
     'date-time': 'timestamp(3) with time zone',
-    // Not jsonb: that would order the members anew, and the answer to a repeated command would differ from the first.
+    // Not jsonb: it reorders members, so that a replayed answer would differ from the first.
     json: 'json'
   },
   parameter: (n, as) => `$${n}::${as}`,
@@ -22,11 +22,11 @@ export const postgresDialect: Dialect = {
   },
   listsAreOneParameter: true,
   withoutIndex: '',
-  // An entry of an index has 2704 bytes at most.
+  // An index entry has 2704 bytes at most.
   beginning: takeBeginning,
   writeColumn (column, kind, present) {
     const as = plainTypes[kind]
-    // Equal is equal in every collation; naming one would keep a mapped table's index from being used.
+    // Equality is the same in every collation; naming one would rule out a mapped table's index.
     const texts = { selected: select(column, kind), compared: column, comparedAs: as, equated: column, equatedAs: as }
     return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, kind, present) }
   },
@@ -48,14 +48,13 @@ export const postgresDialect: Dialect = {
   constant: writeTyped
 }
 
-// Dates in one format, since a session may have any DateStyle and TimeZone.
+// Fixed formats, since a session may have any DateStyle and TimeZone.
 function select (column: string, kind: Kind): string {
   if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
   return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
 }
 
-// A text may be longer than an entry of an index, and its collation may take two texts for one. In the format "escape"
-// all bytes mean themselves, except for the backslash.
+// Texts may be too long for an index, and equal by its collation. In the format "escape" only the backslash is special.
 function digest (text: string): string {
   return `sha256(decode(replace(${text}, chr(92), chr(92) || chr(92)), 'escape'))`
 }
@@ -68,7 +67,6 @@ function writeTyped (value: unknown, kind: Kind): string {
   return `${writeLiteral(kind === 'json' ? JSON.stringify(value) : String(value))}::${plainTypes[kind]}`
 }
 
-/** A value of a statement as a literal, which may be cast to its type. */
 export function writeLiteral (value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   if (Array.isArray(value)) return `ARRAY[${value.map(writeLiteral).join(', ')}]`
@@ -87,7 +85,7 @@ const plainTypes: Record<Kind, string> = {
   json: 'json'
 }
 
-/** What is different about a column of a type that our own tables do not have. */
+/** For types that our tables do not have. */
 function writeForeignColumn (column: string, kind: Kind, present: PresentColumn): Partial<ColumnTexts> {
   switch (kind) {
     case 'string': return writeText(column, present)
@@ -97,7 +95,7 @@ function writeForeignColumn (column: string, kind: Kind, present: PresentColumn)
   }
 }
 
-/** The column as a plain value of its kind, which can be combined with a literal. */
+/** The column as a value that can be combined with a literal of its kind. */
 function writePlain (column: string, kind: Kind, { type }: PresentColumn): string {
   if (kind === 'string') return isText(type) ? column : `${column}::text`
   if (kind === 'json') return `to_json(${column})`
@@ -108,7 +106,7 @@ function writeText (column: string, present: PresentColumn): Partial<ColumnTexts
   const { type } = present
   if (isText(type)) return { compared: `${column} COLLATE "C"` }
   const text = `${column}::text`
-  // In the order of their bytes, which is that of their text.
+  // Ordered by bytes, like their text.
   if (type === 'uuid') return { selected: text, compared: column, comparedAs: type, equated: column, equatedAs: type }
   const compared = { selected: text, compared: `${text} COLLATE "C"` }
   const as = findEqualType(present)
@@ -120,7 +118,7 @@ function isText (type: string): boolean {
   return /^(text$|character varying)/.test(type)
 }
 
-/** A type in which texts that can be kept in the column as they are are equal only to themselves. */
+/** A type in which only identical texts are equal. */
 function findEqualType ({ type, labels }: PresentColumn): string | undefined {
   if (labels !== undefined || /^(bigint|integer|smallint)$/.test(type)) return type
   if (/^character\(/.test(type)) return 'bpchar'
@@ -132,7 +130,7 @@ function isZoned (type: string): boolean {
   return /tz$|with time zone$/.test(type)
 }
 
-/** Moments have milliseconds here: what a column has beyond them is neither shown nor compared. */
+/** Date-times have milliseconds: further digits of a column are neither shown nor compared. */
 function writeMoment (column: string, type: string): Partial<ColumnTexts> {
   const hasMore = Number(/\((\d)\)/.exec(type)?.[1] ?? 6) > 3
   if (isZoned(type) && !hasMore) return {}
@@ -142,7 +140,7 @@ function writeMoment (column: string, type: string): Partial<ColumnTexts> {
   return { selected: showMoment(moment), compared, comparedAs: as, equated: compared, equatedAs: as }
 }
 
-/** @param moment in UTC, without its zone */
+/** `moment` is in UTC, without a zone. */
 function showMoment (moment: string): string {
   return `to_char(${moment}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 }

@@ -1,10 +1,10 @@
 import { errorCodes } from '../../core/errors.js'
 
-/** What is used of a pool of `pg`. */
+/** The part of a pool of `pg` that is used. */
 export interface PostgresPool {
-  /** Of these `max`: how many connections it has at most; 10 where it does not say. */
+  /** `max`: connections at most. Default: 10. */
   readonly options?: { readonly max?: number }
-  /** How many others wait for a connection. */
+  /** Number of callers that wait for a connection. */
   readonly waitingCount?: number
   connect (): Promise<PostgresClient>
   end (): Promise<void>
@@ -14,7 +14,7 @@ export interface PostgresPool {
   off (event: 'connect', listener: (client: PostgresClient) => void): unknown
 }
 
-/** What is used of one connection of it. */
+/** The part of a connection that is used. */
 export interface PostgresClient {
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
@@ -22,29 +22,24 @@ export interface PostgresClient {
   off (event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A statement as `pg` takes it; several, joined by semicolons, have no values, and an array of results. */
+/** Several statements, joined by semicolons, have no values and return an array of results. */
 export interface PostgresQuery {
   text: string
   values?: unknown[]
   name?: string
   rowMode?: 'array'
-  /** Milliseconds after which the answer is no longer waited for. */
+  /** Milliseconds. */
   query_timeout?: number
   types?: { getTypeParser: () => (value: string) => unknown }
 }
 
 export interface OpenPool {
   readonly pool: PostgresPool
-  /** Whether its sessions have the time limit for statements: a proxy that pools transactions refuses settings. */
+  /** Whether sessions have the time limit for statements: a proxy that pools transactions refuses settings. */
   readonly limitsTime: boolean
 }
 
-/**
- * A pool of our own, once it has reached the server. It connects again after the server was away.
- *
- * @param options of `pg`
- * @param statementTimeout of each session; undefined where none can have one
- */
+/** Resolves once it has reached the server. `statementTimeout` is undefined where sessions cannot have one. */
 export async function openPool (options: object, statementTimeout: number | undefined): Promise<OpenPool> {
   const { Pool } = await loadDriver()
   if (statementTimeout === undefined) return { pool: listenTo(new Pool(options)), limitsTime: false }
@@ -59,12 +54,10 @@ export async function openPool (options: object, statementTimeout: number | unde
   }
 }
 
-/**
- * Listens to errors of connections, which the next read or commit reports: without a listener the event would end the
- * process. A server may end a connection in the same packet in which it accepts it, so each has one from the beginning.
- */
+/** Without a listener, an error event would end the process. The next read or commit reports the error. */
 export function listenTo (pool: PostgresPool): PostgresPool {
   pool.on('error', ignore)
+  // From the start: a server may end a connection in the same packet that accepts it.
   pool.on('connect', listenToClient)
   return pool
 }
@@ -99,42 +92,40 @@ async function loadDriver (): Promise<Driver> {
   }
 }
 
-/** The SQLSTATE of an error of the server, or the code of one on the way to it. */
+/** The SQLSTATE of an error of the server, or the code of a network error. */
 export function getCode (error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** The code of a statement that took longer than it may, or was cancelled. */
+/** Timed out, or cancelled. */
 export const statementTimedOut = '57014'
 
-/** Whether the server refused a statement and continues to serve the connection. */
+/** Whether the connection can still be used. */
 export function isRefusal (error: unknown): boolean {
-  // Classes 08 (connection) and 57P (the server shuts down); a session that was idle in its transaction for too long.
+  // Classes 08 (connection) and 57P (shutdown); a session that was idle in its transaction for too long.
   return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
 }
 
-/** Whether the server has undone everything, and the same may succeed. */
+/** Whether nothing was done, and a retry may succeed. */
 export function isUndone (error: unknown): boolean {
   // Not serializable, a deadlock, and the error by which a batch of commits undoes itself.
   return ['40001', '40P01', '2201G'].includes(getCode(error))
 }
 
-/** Whether a lock was not granted in time: nothing was done. */
 export function isLockTimeout (error: unknown): boolean {
   return getCode(error) === '55P03'
 }
 
-// SQLSTATE: classes that have to do with the server, the session or the statement. 54000 has not: an entry of an index
-// is too long.
+// Classes about the server, the session or the statement. Not 54000: an index entry is too long.
 const notAboutData = /^(0[0-8A-Z]|2[4568BD]|3[4BDF]|4[02]|5[3578]|54(?!000)|72|F0|HV|XX)/
 
-/** Whether the server refused the data: broken constraints, and whatever a trigger raises. */
+/** Broken constraints, and errors that a trigger raises. */
 export function isAboutData (error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !notAboutData.test(getCode(error))
 }
 
-/** Whether the server may have refused one commit of several, and not the others. */
+/** Whether the error may be about one commit of a batch only. */
 export function isAboutOne (error: unknown): boolean {
-  // 42: also a broken trigger, such as one that reads a table that was dropped.
+  // 42: also a broken trigger, such as one that reads a dropped table.
   return isAboutData(error) || isUndone(error) || (isRefusal(error) && getCode(error).startsWith('42'))
 }

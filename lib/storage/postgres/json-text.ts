@@ -1,18 +1,15 @@
 import type { Column } from '../sql/layout.js'
 
-// Stands before and after a number that JavaScript must write; within JSON it could only be escaped.
+// Encloses a number that JavaScript must write. JSON can only have it escaped.
 const mark = '\u001e'
 const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
 
-/** Whether rows can be written as JSON by the server. What others have put into a column of JSON may be laid out. */
+/** Not for foreign JSON, which may have whitespace. */
 export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
   return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
 }
 
-/**
- * A row as the text of a JSON object with these members, as `JSON.stringify` writes it once `restoreNumbers` has seen
- * it; absent ones are left out.
- */
+/** A row as `JSON.stringify` writes it, after `restoreNumbers`; absent members are left out. */
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const isIdFirst = members[0]?.field.name === 'id'
   const parts = members.map((column, index) => {
@@ -28,13 +25,13 @@ function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const marked = `chr(30) || ${selected} || chr(30)`
   const text = `${selected}::text`
   switch (kind) {
-    // Beyond these, not every integer is a number of JavaScript.
+    // Beyond these, JavaScript may round an integer.
     case 'integer': return mapped
       ? `CASE WHEN ${selected} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} ` +
         `THEN ${text} ELSE ${marked} END`
       : text
-    // Of fractions PostgreSQL and JavaScript write the same digits, the fewest that tell a number from others, and
-    // between these bounds neither writes an exponent. Of integers above PostgreSQL may write more digits than needed.
+    // Both write the fewest digits that identify a fraction, without an exponent between these bounds. Above,
+    // PostgreSQL may write more digits of an integer than needed.
     case 'number': return mapped
       ? marked
       : `CASE WHEN ${selected} = trunc(${selected}) AND abs(${selected}) <= ${Number.MAX_SAFE_INTEGER} ` +
@@ -46,7 +43,6 @@ function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   }
 }
 
-/** Writes the numbers that are marked as JavaScript does. */
 export function restoreNumbers (text: string): string {
   return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(Number(number))) : text
 }

@@ -13,26 +13,19 @@ import { getCode, statementTimedOut } from './driver.js'
 import { type PresentTable, readTable } from './tables.js'
 import { checkType, ownTypes } from './types.js'
 
-/** The statements that make what is missing of a table. */
 interface Missing {
-  /** To be run in one transaction. */
+  /** Run in one transaction. */
   readonly definitions: readonly string[]
-  /** To be run after them, each by itself and in no transaction. */
+  /** Run afterwards, each by itself and outside of a transaction. */
   readonly builds: readonly string[]
 }
 
 const deadlocked = '40P01'
 const clashing = '23505'
 
-/**
- * Makes what is missing of tables. Of several processes one does it, and the others ask again and again whether it has
- * ended: an index that is built would wait for a statement that waits for the lock.
- */
+/** One process migrates and the others poll: building an index would wait for a statement that waits for the lock. */
 export class Migration {
-  /**
-   * @param timeout milliseconds that a statement may take, or that another process may
-   * @param isConcurrent whether indexes are built while others write, which takes two connections
-   */
+  /** `timeout`: milliseconds, for a statement or for another process. `isConcurrent` takes two connections. */
   constructor (
     readonly connections: Connections,
     readonly schema: string | undefined,
@@ -58,43 +51,41 @@ export class Migration {
     try {
       return (await this.listMissing(layout)).length === 0
     } catch (error) {
-      // A process that makes it just now keeps it locked, for longer than a request may wait.
+      // A process that is migrating keeps it locked for longer than a request may wait.
       if (getCode(error) === statementTimedOut) return false
       throw error
     }
   }
 
-  /** Returns whether it was done; it is not while another process is doing it. */
+  /** Returns false while another process migrates. */
   async #make (layout: Layout): Promise<boolean> {
     const builds = await this.#lock(async run => {
-      // It may take longer than any request. Only for a table it waits no longer than others: until it has its lock,
-      // nothing else gets one.
+      // May take longer than a request, but waits for a table no longer: nothing else gets its lock meanwhile.
       await run(`SET LOCAL statement_timeout = ${this.timeout}`)
       const { definitions, builds } = await this.#find(run, layout)
       if (definitions.length > 0) await run(definitions.join('; '))
       return builds
     })
     if (builds === undefined || builds.length === 0) return builds !== undefined
-    // The lock has a transaction for itself: a build waits for all others that have read a table.
+    // The lock has its own transaction: a build waits for all others that have read a table.
     return await this.#lock(async run => {
       await run('SET LOCAL idle_in_transaction_session_timeout = 0')
       return await this.connections.runAlone(this.timeout, run => this.#build(run, layout))
     }) === true
   }
 
-  /** Does this while no other process makes anything; undefined where one does. */
+  /** Undefined if another process has the lock. */
   async #lock<T> (work: (run: Run) => Promise<T>): Promise<T | undefined> {
     return await this.connections.transact(async run => {
-      // Without values: those would leave something open on the connection that a build waits for.
+      // Without values: they would leave something open on the connection that a build waits for.
       const key = writeLiteral(`fastify-dealbook ${this.schema ?? ''}`)
       const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)
       return isLocked === 't' ? await work(run) : undefined
     })
   }
 
-  /** Builds indexes while others write. Returns whether it was done. */
   async #build (run: Run, layout: Layout): Promise<boolean> {
-    // The server may still be busy with it for a process that has ended.
+    // The server may still be building for a process that has ended.
     const progress = 'SELECT 1 FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)'
     if ((await run(progress, [layout.table])).length > 0) return false
     const { builds } = await this.#find(run, layout)
@@ -103,13 +94,12 @@ export class Migration {
       return true
     } catch (error) {
       if (getCode(error) === deadlocked) return false
-      // The same was stored twice while it was built: this finds the items.
+      // A duplicate was stored during the build: this throws with the ids.
       if (getCode(error) === clashing) await this.#find(run, layout)
       throw error
     }
   }
 
-  /** What is missing of a table. What cannot be made is refused. */
   async #find (run: Run, layout: Layout): Promise<Missing> {
     const { schema } = this
     const definitions: string[] = []
@@ -144,9 +134,9 @@ async function completeColumns (
     const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
     if (isAbsent(field.default)) continue
-    // Before the rows are filled, so that none can come after them without it.
+    // Before rows are filled, so that no later row lacks it.
     if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(field.default, kind)}`)
-    // Where the column has the default itself, nothing was stored without it, and to look for it may take long.
+    // If the column has the default, no row lacks it, and a search without an index may take long.
     const isIndexed = layout.indexes.some(([first]) => first === field.name)
     if (!isFillable(field) || (there.hasDefault && !isIndexed)) continue
     const where = new ClauseBuilder(layout, dialect).where([{ field: field.name, op: 'null', is: true }])
@@ -156,26 +146,24 @@ async function completeColumns (
   return statements
 }
 
-/** Refuses rows that clash in what is to be unique from now on. */
 async function refuseClashes (run: Run, layout: Layout, present: PresentTable): Promise<void> {
   for (const fields of listMissingUnique(layout, present)) {
     const clashes = writeClashes(layout, fields, ({ name }) => present.columns.has(name as string), dialect)
     try {
       refuseFound(layout, fields, await run(clashes))
     } catch (error) {
-      // A check of what is missing waits no longer than a request: then the build finds it out.
+      // A check may take no longer than a request; the build will find clashes.
       if (getCode(error) !== statementTimedOut) throw error
     }
   }
 }
 
-/** The statements that make the indexes that are missing, and drop those that they replace. */
 function listMissingIndexes (
   layout: Layout, present: PresentTable, schema: string | undefined, concurrently: string
 ): string[] {
   const { indexes } = present
   const drop = (name: string): string => `DROP INDEX ${concurrently}IF EXISTS ${qualifyName(schema, name)}`
-  // What is left of a build that was broken off has the name, and is of no use.
+  // An interrupted build leaves an unusable index with the name.
   const make = (name: string, create: string): string[] => indexes.has(name) ? [drop(name), create] : [create]
   const all = listIndexes(layout)
   const made = all.flatMap(({ name, nameIfPrefix, columns }) =>
@@ -190,7 +178,6 @@ function listMissingIndexes (
   return [...made, ...unique, ...[...replaced].map(drop)]
 }
 
-/** The rows of fields that no index keeps unique yet. */
 function listMissingUnique (layout: Layout, { indexes }: PresentTable): (readonly string[])[] {
   return layout.unique.filter(fields => indexes.get(nameUnique(layout, fields))?.isWhole !== true)
 }

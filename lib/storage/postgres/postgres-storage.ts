@@ -22,29 +22,28 @@ export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
 
-/** How a PostgreSQL storage works, besides the connection string or the pool. */
+/** Options of a PostgreSQL storage, besides the connection string or the pool. */
 export interface PostgresOptions extends SqlOptions {
-  /** The schema for the tables, made where it is missing; without one the first of the search path. */
+  /** The schema for the tables, created if missing. Default: the first of the search path. */
   readonly schema?: string
-  /** Milliseconds that one statement may take; 10,000 unless given. */
+  /** Milliseconds that a statement may take. Default: 10,000. */
   readonly statementTimeout?: number
-  /** Milliseconds that a statement may take which makes a table, a column or an index; 600,000 unless given. */
+  /** Milliseconds that creating a table, a column or an index may take. Default: 600,000. */
   readonly migrationTimeout?: number
-  /** Milliseconds to wait for a connection; 5000 unless given. Not for a pool of the host. */
+  /** Milliseconds to wait for a connection. Default: 5000. Ignored with your own `pool`. */
   readonly connectionTimeout?: number
-  /** Connections at most; 10 unless given. Not for a pool of the host. */
+  /** Maximum number of connections. Default: 10. Ignored with your own `pool`. */
   readonly poolSize?: number
-  /** `false` behind a proxy that keeps a connection for a client which has prepared something on it. */
+  /** Set it to `false` behind a proxy that pins a connection to a client that prepares statements. */
   readonly preparedStatements?: boolean
 }
 
 /**
  * Keeps everything in PostgreSQL, which any number of processes may share.
  *
- * Takes a connection string, or a pool of `pg`, which is then not closed here. A family is a table of its name in
- * snake_case, with a column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date,
- * timestamptz, json. An absent member is NULL. Fields that are added later have their default in the rows from
- * before.
+ * Takes a connection string, or a pool of `pg`, which you close. A family is a table of its name in snake_case, with a
+ * column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date, timestamptz, json.
+ * An absent member is NULL. Fields that are added later have their default in existing rows.
  *
  * @example
  * const storage = postgresStorage({ connectionString: 'postgres://localhost/crm' })
@@ -59,7 +58,7 @@ export function postgresStorage (
   return createSqlStorage(() => openConnection(options), options, place)
 }
 
-// Host and database, and never who connects by which password.
+// Host and database, but no user and no password.
 function describePlace (connectionString: string): string {
   const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
   const host = url?.host || url?.searchParams.get('host') || 'localhost'
@@ -83,16 +82,16 @@ const optionRules: OptionRules<AllOptions> = {
   preparedStatements: rules.flag
 }
 
-/** A pool with its queues of reads and commits. Each has its own connections, so that neither waits for the other. */
+/** Reads and commits have separate connections, so that neither waits for the other. */
 async function openConnection (options: AllOptions): Promise<SqlConnection<Write>> {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
   const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
-  // What limits the time of a statement in a pool of the host is the host's.
+  // The host limits the time of statements in its own pool.
   const { pool, limitsTime } = options.pool === undefined
     ? await openPool(own, preparedStatements ? statementTimeout : undefined)
     : { pool: listenTo(options.pool), limitsTime: true }
-  // As many as a pool of pg has where nothing is said.
+  // The default of pg.
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
@@ -100,7 +99,7 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const reads = new ReadQueue(connections, forReads, connectionTimeout)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
   const limits = readQueueLimits(options)
-  // Some connections are left to reads that are soon done.
+  // Leaves some connections for short reads.
   const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
   const heavyReads = new HeavyReadQueue({ ...limits, maxHeavyReads })
   const migration = new Migration(connections, schema, migrationTimeout, size > 1)

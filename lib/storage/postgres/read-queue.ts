@@ -3,20 +3,18 @@ import { BusyError } from '../../core/storage/storage.js'
 import type { Connection, Connections, Statement, TakePart } from './connections.js'
 import { isRefusal } from './driver.js'
 
-// Reads that become one statement: with more, little is saved, and the last waits for all.
+// With more reads in one statement, little is saved, and the last waits for all.
 const maxMerged = 32
-// Milliseconds after which a text is merged again that was slow.
+// Milliseconds until a slow text is merged again.
 const pause = 60_000
 
-/** The text of a statement, which many reads have in common. */
 export class KeptText {
   #most: number
   #pausedUntil = 0
 
   /**
-   * @param isStable whether PostgreSQL reads by the same plan whatever the values are, so that it can be prepared
-   * @param shared the same for several sets of values: takes an array for each value, and returns one row at most for
-   *   each set, with the number of the set (from 1) after its columns. Without values, one answer is for all
+   * `isStable`: the plan does not depend on the values, so it can be prepared. `shared` takes an array for each value,
+   * and returns at most one row per set, with its number (from 1) last; without values, one answer is for all.
    */
   constructor (
     readonly text: string,
@@ -27,14 +25,13 @@ export class KeptText {
     this.#most = isStable ? maxMerged : 2
   }
 
-  /** How many reads are merged at most. */
   get mostMerged (): number {
     if (this.shared === undefined) return 1
     if (this.#most === 1 && performance.now() > this.#pausedUntil) this.#most = 2
     return this.#most
   }
 
-  /** Several at once are planned without their values, which may be much worse than one after the other. */
+  /** Merged reads are planned without their values, which may be much slower than one after the other. */
   noteMerged (count: number, took: number): void {
     if (this.isStable) return
     if (took > 20 + 5 * count) {
@@ -50,12 +47,11 @@ export class KeptText {
   }
 }
 
-/** How something is read. */
 export interface Reading {
   readonly signal?: AbortSignal | undefined
-  /** Whether it may take long: then it is ended on the server when its client has left. */
+  /** May take long: cancelled on the server when the client disconnects. */
   readonly isHeavy?: boolean
-  /** Takes the rows part by part; the result is empty then. */
+  /** Takes the rows part by part; then the result is empty. */
   readonly take?: TakePart
 }
 
@@ -66,25 +62,21 @@ interface PendingRead {
   readonly since: number
   readonly resolve: (rows: unknown[][]) => void
   readonly reject: (error: unknown) => void
-  /** Whether it has waited for a connection. */
   isLate: boolean
-  /** How often it has failed. Then it goes alone: what the server refuses of several may be the data of one. */
+  /** A read that failed goes alone: the server may have refused the data of a different one. */
   attempts: number
 }
 
-/** The reads of one table. */
 interface TableReads {
-  /** Those that are not sent yet. */
   pending: PendingRead[]
-  /** How many connections they have. */
   held: number
 }
 
-/** Reads that are on their way. */
+/** Reads that were sent in one statement. */
 interface Flight {
   readonly reads: readonly PendingRead[]
   readonly connection: Connection
-  /** A comment by which the server knows the statement. */
+  /** A comment to find the statement by; empty where it is not cancelled. */
   readonly tag: string
   isCancelling: boolean
 }
@@ -95,25 +87,16 @@ const tooMany = 'Too many requests wait for the database'
 const processTag = `dealbook ${randomUUID()}`
 let tags = 0
 
-/**
- * Sends reads. One alone is sent at once. Those that come in one turn of the event loop while others are under way, and
- * all that come while no connection is free, are merged where they have the same text: to send a statement and to read
- * its answer takes several times as long as everything else that is done for a small read.
- */
+/** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
   readonly #tables = new Map<string, TableReads>()
-  /** Those for which there was no connection. */
   readonly #blocked = new Set<TableReads>()
   #held = 0
   readonly #flights = new Set<Flight>()
-  /** How many wait for a connection now, and how many have had to. */
+  /** Reads that wait for a connection now, and that ever had to. */
   waiting = 0
   waits = 0
 
-  /**
-   * @param maxHeld connections that reads have at most
-   * @param connectionTimeout milliseconds that a read waits for one
-   */
   constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
     connections.onInterval(now => this.#check(now))
   }
@@ -135,17 +118,17 @@ export class ReadQueue {
   #add (table: TableReads, read: PendingRead): void {
     table.pending.push(read)
     this.waiting++
-    // The others are sent with the first, or when there is a connection.
+    // Further ones are sent with the first, or when a connection is free.
     if (table.pending.length > 1) return
     this.connections.watch()
-    // Those of one burst come before the next tick, those of other sockets within this turn.
+    // Reads of one burst come before the next tick, those of other sockets within this turn.
     if (this.#held === 0) process.nextTick(() => { this.#call(table) })
     else setImmediate(() => { this.#call(table) })
   }
 
   #call (table: TableReads): void {
     if (table.pending.length === 0) return
-    // One table has at most as many as it leaves to others: its reads may all wait for one lock.
+    // A table may use at most half of the connections: its reads may all wait for one lock.
     const left = this.maxHeld - this.#held
     if (left > 0 && (table.held === 0 || table.held < left)) {
       this.#send(table)
@@ -188,7 +171,6 @@ export class ReadQueue {
     for (const each of blocked) this.#call(each)
   }
 
-  /** The first, and those that can be merged with it. */
   #take (table: TableReads): PendingRead[] {
     const [first, ...others] = table.pending
     if (first === undefined) return []
@@ -228,7 +210,7 @@ export class ReadQueue {
     }
   }
 
-  /** Gives up on reads whose clients have left, and refuses those that have waited for too long. */
+  /** Cancels reads of disconnected clients, and refuses those that have waited too long. */
   #check (now: number): boolean {
     for (const table of this.#tables.values()) {
       const { length } = table.pending
@@ -248,17 +230,17 @@ export class ReadQueue {
     return !this.isIdle
   }
 
-  /** Again and again until it has ended: it may not have begun yet. */
+  /** Called until the statement has ended: it may not have begun yet. */
   #cancel (flight: Flight): void {
     if (flight.tag === '' || flight.isCancelling) return
     flight.isCancelling = true
-    // What comes too late would end the next statement on the connection.
+    // A late cancel would end the next statement on the connection.
     flight.connection.isSpent = true
     this.connections.cancel(flight.tag).catch(() => {}).finally(() => { flight.isCancelling = false })
   }
 }
 
-/** @param rows one at most for each read, with its number; without values, all rows are for each */
+/** One row at most for each read, with its number; without values, all rows are for each. */
 function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
   const isForAll = reads[0]?.values.length === 0
   const found = new Map(isForAll ? [] : rows.map(row => [Number(row.at(-1)), row]))

@@ -15,22 +15,17 @@ import { canHave, fitQuery } from './types.js'
 type Write = (clauses: ClauseBuilder) => string
 
 const maxTexts = 300
-// A page with more rows to pass over takes as long as many others.
+// Skipping more rows takes as long as many other reads.
 const shortSkip = 2000
-// Clients make up as many texts of pages as they like.
+// Clients can make up any number of pages.
 const maxPageNames = 100
-// More rows than that take long to be passed over.
 const maxSkip = 60_000
-// Bytes; some thousand rows.
+// Bytes: some thousand rows.
 const smallTable = 1024 * 1024
-// Milliseconds for which the size of a table is taken to be as it was.
+// Milliseconds.
 const sizeIsKept = 10_000
 
-/**
- * Reads a family's table, each page by one plain statement that PostgreSQL plans. The text of each is written once and
- * kept. Those with filters are not prepared: PostgreSQL plans a prepared statement without its values after a while,
- * and may be wrong by far.
- */
+/** Filters are not prepared: after a while PostgreSQL plans a prepared statement without its values, often badly. */
 export class TableReader {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
@@ -39,7 +34,6 @@ export class TableReader {
   #isSmall = false
   #sizeIsOld = 0
 
-  /** @param indexes rows of fields */
   constructor (
     readonly queue: ReadQueue,
     readonly layout: Layout,
@@ -75,7 +69,7 @@ export class TableReader {
     return total === undefined ? { items } : { items, total }
   }
 
-  /** The page as JSON, and whether there is more after it: one item more is read. */
+  /** Reads one item more, to see whether there is a next page. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     const columns = getColumns(this.layout, members)
@@ -86,7 +80,7 @@ export class TableReader {
     return await this.#read(query, columns, signal)
   }
 
-  /** @param members none where only the total is wanted */
+  /** Without `members`, only the total is read. */
   async #read (
     query: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
@@ -115,12 +109,12 @@ export class TableReader {
     }
   }
 
-  /** One row: the items as text, how many there are, and the keys of the last and the first. */
+  /** One row: the items as text, their number, and the keys of the last and the first. */
   async #readPage (query: Query, members: readonly Column[], reading: Reading): Promise<readonly unknown[]> {
     const { where, order, limit, offset } = query
-    // Long pages are taken one by one: of many in one answer, none could be refused before all are there.
+    // Long pages are not merged: none could be refused before all have arrived.
     const isMerged = this.#isShort && reading.isHeavy !== true && offset <= shortSkip
-    // Read by the same plan whatever the values are: along the key, or without any.
+    // Along the key, or without filters, the plan does not depend on the values.
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
     const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, [where, order])}`
     const kept = this.#texts.get(key, () =>
@@ -130,13 +124,12 @@ export class TableReader {
     return (await this.#run(kept, values, reading))[0] ?? []
   }
 
-  /** The last row that is read only shows that there is more. */
   #writePage (clauses: ClauseBuilder, query: Query, members: readonly Column[]): string {
     const { where, order, limit, offset } = query
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
-    // The members are selected outside: inside, the texts of dates would be made for all rows that are passed over.
+    // Selected outside: inside, dates would be formatted for skipped rows too.
     const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
@@ -152,10 +145,7 @@ export class TableReader {
     return Number(row?.[0])
   }
 
-  /**
-   * Matches patterns in JavaScript, where one engine gives them one meaning on every database. The server hands over
-   * what the other conditions leave, in the wanted order and only the columns that matter; then the items of the page.
-   */
+  /** Matches patterns in JavaScript, so that they mean the same on every database; then reads the items found. */
   async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
     const searches = query.where.filter(condition => !isPlain(condition))
     const where = query.where.filter(isPlain)
@@ -172,7 +162,7 @@ export class TableReader {
       await this.#run(kept, encodeParameters(this.layout, dialect, where), {
         signal,
         isHeavy: true,
-        // The texts are not needed any more, and may be long.
+        // Drops the texts, which may be long.
         take: rows => collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) =>
           matches.add({ id } as Stored))
       })
@@ -183,7 +173,7 @@ export class TableReader {
     if (keys.length === 0) return { items: [], ...total }
     const byId = { field: 'id', op: 'eq', values: keys.map(({ id }) => id) } as const
     const { items } = await this.find({ ...query, where: [byId], offset: 0, count: false }, signal)
-    // In the order in which they were found; what is gone by now is left out.
+    // In the order found; items deleted meanwhile are left out.
     const found = new Map(items.map(item => [item.id, item]))
     return { items: keys.flatMap(({ id }) => found.get(id) ?? []), ...total }
   }
@@ -192,7 +182,6 @@ export class TableReader {
     return this.queue.read(this.layout.table, kept, values, reading)
   }
 
-  /** @param isMerged whether several are read in one statement: each returns one row at most */
   #keep (write: Write, isStable: boolean, isMerged: boolean): KeptText {
     const { names } = this.queue.connections
     const text = write(new ClauseBuilder(this.layout, dialect))
@@ -201,7 +190,7 @@ export class TableReader {
       shared === undefined ? undefined : { text: shared, name: names.make(shared, maxPageNames) })
   }
 
-  /** Whether a read of a large table takes long, as far as can be seen: no index serves its order, or its filters. */
+  /** A guess for large tables: no index serves the order or the filters. */
   #mayBeHeavy ({ where, order, offset, count }: Query): boolean {
     if (where.some(({ field, op }) => field === 'id' && op === 'eq')) return false
     if (count || offset > maxSkip || !this.#isSorted(where, order)) return true
@@ -225,7 +214,7 @@ export class TableReader {
     return op !== 'ne' && (field === 'id' || this.indexes.some(([first]) => first === field))
   }
 
-  /** Whether the table is so large that something about it may take long. Tables grow, so it is asked again. */
+  /** Tables grow, so the size is read again. */
   async #isLarge (signal: AbortSignal | undefined): Promise<boolean> {
     const now = performance.now()
     if (now >= this.#sizeIsOld) {
@@ -239,24 +228,23 @@ export class TableReader {
   }
 }
 
-/** The columns of the order. */
 function listKeys (layout: Layout, { order }: Query): Column[] {
   return order.map(({ field }) => getColumn(layout, field))
 }
 
-// One at a time: to decode all of them at once would hold up other requests.
+// One at a time: decoding all at once would hold up other requests.
 function * decodeRows (rows: Iterable<unknown[]>, decode: (row: unknown[]) => Stored): Iterable<Stored> {
   for (const row of rows) yield decode(row)
 }
 
-/** The text for several sets of values; without values the same for all, and none where a value is a list. */
+/** Without values, the same text for all; undefined where a value is a list. */
 function writeShared (layout: Layout, write: Write): string | undefined {
   const arrays: string[] = []
   let hasLists = false
   const one = write(new ClauseBuilder(layout, {
     ...dialect,
     parameter (n, as) {
-      // Hidden in a query, so that the length of an array is no reason to plan the statement anew each time.
+      // In a subquery, so that the length of the array does not make PostgreSQL plan again each time.
       arrays[n - 1] = `(SELECT ${dialect.parameter(n, as)}[])`
       return `"$given"."${n}"`
     },

@@ -2,7 +2,7 @@ import type { PresentColumn } from '../sql/dialect.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
 
-/** The columns of a table by their names; none where there is no such table. A domain has the type that it is of. */
+/** Empty where the table does not exist. A domain has its base type. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
   const rows = await run(`SELECT attname,
       CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
@@ -29,15 +29,13 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
   }))
 }
 
-/** An index as it is in the database. */
 interface PresentIndex {
-  /** Whether it can be used: a build that was broken off leaves one that cannot. */
+  /** False for what an interrupted build leaves. */
   readonly isWhole: boolean
-  /** Its columns, null for an expression; none where it has only some rows. */
+  /** Null for an expression; empty for a partial index. */
   readonly columns: readonly (string | null)[]
 }
 
-/** The indexes of a table by their names. */
 async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, PresentIndex>> {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
       SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
@@ -47,10 +45,7 @@ async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, Pr
     [name, { isWhole: isValid === 't', columns: JSON.parse(columns ?? '[]') as (string | null)[] }]))
 }
 
-/**
- * The sets of columns that a table keeps unique, those in expressions among them: what is unique as lower(email) is
- * unique as it is.
- */
+/** Includes columns in expressions: unique as lower(email) is unique as it is. */
 export async function readUniqueColumns (run: Run, { table }: Layout): Promise<string[][]> {
   const rows = await run(`SELECT json_agg(DISTINCT attname) FROM pg_index
       JOIN pg_attribute ON attrelid = indrelid AND attnum > 0 AND (attnum = ANY (indkey::int2[]) OR attnum IN (
@@ -60,7 +55,6 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
   return rows.map(([names]) => JSON.parse(names as string) as string[])
 }
 
-/** A table as it is in the database. */
 export interface PresentTable {
   readonly columns: ReadonlyMap<string, PresentColumn>
   readonly indexes: ReadonlyMap<string, PresentIndex>
@@ -70,7 +64,6 @@ export async function readTable (run: Run, layout: Layout): Promise<PresentTable
   return { columns: await readColumns(run, layout.table), indexes: await readIndexes(run, layout) }
 }
 
-/** Rows of fields that have an index. */
 export async function listIndexed (run: Run, layout: Layout): Promise<(readonly string[])[]> {
   const fields = new Map(layout.columns.map(({ name, field }) => [name ?? '', field.name]))
   const present = [...(await readIndexes(run, layout)).values()].map(({ isWhole, columns }) => {

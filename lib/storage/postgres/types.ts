@@ -6,10 +6,10 @@ import type { PresentColumn } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 
-// Types that hold every value of a kind, and whose values a kind can show; further ones may be mapped.
+// Types that hold every value of a kind. Mapped tables may have further ones.
 export const ownTypes: Record<Kind, RegExp> = {
   integer: /^bigint$/,
-  // Whole numbers become others.
+  // A field of whole numbers may become one of any numbers.
   number: /^(double precision|bigint)$/,
   string: /^text$|^character varying$/,
   boolean: /^boolean$/,
@@ -28,7 +28,6 @@ export const mappableTypes: Record<Kind, RegExp> = {
     'real|double precision|boolean|date)\\[\\])$')
 }
 
-/** Refuses a column whose type does not fit its field. */
 export function checkType (
   { family, tableName }: Layout, { name, kind, field }: Column, { type, labels }: Type, types: Record<Kind, RegExp>
 ): void {
@@ -38,7 +37,7 @@ export function checkType (
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>
 
-/** What a value must be to be kept in a column of this type as it is; undefined where it is that. */
+/** What is wrong with a value for a column of this type; undefined where it can be kept unchanged. */
 export function findFlaw (present: Type, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   const { type } = present
@@ -83,7 +82,7 @@ function findFlawInDigits (type: string, value: string): string | undefined {
   return bits.has(type) ? findFlawInRange(type, BigInt(before)) : undefined
 }
 
-/** How many digits there may be before and after the point of `numeric(10,2)`. */
+/** Digits before and after the point of `numeric(10,2)`. */
 function readNumeric (type: string): { readonly digits: number, readonly decimals: number } | undefined {
   const [, precision, scale] = /^numeric\((\d+),(-?\d+)\)$/.exec(type) ?? []
   if (precision === undefined) return undefined
@@ -112,12 +111,11 @@ function countDecimals (value: number): number {
   return Math.max(0, (digits.split('.')[1] ?? '').length - Number(exponent))
 }
 
-/** Whether a column can have this value. */
 export function canHave ({ present }: Column, value: unknown): boolean {
   return present === undefined || findFlaw(present, value) === undefined
 }
 
-/** A query that means the same, and asks no column for a value that its type has not: that would be an error. */
+/** Leaves out values that are not valid for the type of the column: PostgreSQL would fail. */
 export function fitQuery (layout: Layout, query: Query): Query {
   const fit = (condition: FieldCondition): FieldCondition => {
     const column = getColumn(layout, condition.field)
@@ -130,19 +128,19 @@ export function fitQuery (layout: Layout, query: Query): Query {
   return { ...query, where }
 }
 
-/** With the UUID that is next in the order of text, where it is none itself. */
+/** Replaces text that is not a UUID by the next UUID in the order of text. */
 function fitBound (condition: Extract<FieldCondition, { readonly value: unknown }>): FieldCondition {
   const { field, op } = condition
   const text = String(condition.value)
   if (uuid.test(text)) return condition
   const value = findNextUuid(text)
   const isLower = op === 'gt' || op === 'gte'
-  // Beyond all of them.
+  // After all UUIDs.
   if (value === undefined) return isLower ? { field, op: 'eq', values: [] } : { field, op: 'null', is: false }
   return { field, op: isLower ? 'gte' : 'lt', value }
 }
 
-/** The least UUID, in lower case, that is not less than a text: the order of their texts is that of their numbers. */
+/** The least UUID that is not less than a text. UUIDs sort alike as texts and as numbers. */
 function findNextUuid (text: string): string | undefined {
   const end = 1n << 128n
   let [low, high] = [0n, end]

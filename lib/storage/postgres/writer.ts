@@ -6,28 +6,24 @@ import { listLooked, type Reference, refuseDangling, refuseInUse, type Relations
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
 import { canHave, findFlaw } from './types.js'
 
-/** One change as a row of a batch. */
 export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
-  /** Tells this item from all others. */
   readonly key: string
-  /** The revision that must be there; undefined where nothing may be there. */
+  /** Undefined where the item must not exist. */
   readonly expected: number | undefined
-  /** The columns as members of a JSON object, without the braces. */
+  /** Members of a JSON object, without the braces. */
   readonly json: string
-  /** The references that are to be checked. */
   readonly checked: readonly Reference[]
-  /** The keys of the items that they are to. */
+  /** Keys of the items that `checked` refers to. */
   readonly uses: readonly string[]
-  /** Of what is deleted: by what others may refer to it. */
+  /** References by which others may refer to a deleted item. */
   readonly referrers: readonly Reference[]
-  /** Whether others may refer to an item that it makes or deletes. */
+  /** Whether others may refer to the item that it inserts or deletes. */
   readonly isReferred: boolean
 }
 
-/** Encodes the changes of a family. */
 export class TableWriter {
   readonly #columns: readonly Column[]
 
@@ -87,7 +83,7 @@ function relate (change: Change, relations: Relations): Related {
   return {
     checked: checked.map(({ reference }) => reference),
     uses: checked.map(({ reference, id }) => makeKey(reference.to, id)),
-    // What a column cannot have, it does not refer to.
+    // A column cannot refer to a value that it cannot have.
     referrers: change.type === 'delete' ? relations.referrers.filter(({ column }) => canHave(column, id)) : [],
     isReferred: (change.type === 'insert' || change.type === 'delete') && relations.referrers.length > 0
   }
@@ -97,23 +93,17 @@ function makeKey ({ family }: Layout, id: Id): string {
   return `${family}\n${id}`
 }
 
-/** Tells a reference from all others to the same family. */
 export function nameReference ({ from, column }: Reference): string {
   return `${from.family}.${column.field.name}`
 }
 
-/** Whether a column of a mapped table stays as it is: it may hold more than is read of it, such as microseconds. */
+/** A mapped column may hold more than is read, such as microseconds, so unchanged ones are not written. */
 function isKept (change: Change, { present, field: { name } }: Column): boolean {
   return present !== undefined && name !== 'id' && change.type === 'replace' && change.current !== undefined &&
     isDeepStrictEqual(change.item[name], change.current[name])
 }
 
-/**
- * Why a write is refused.
- *
- * @param broken the field whose reference is to nothing, or the family that refers to what is to be deleted; null where
- *   the item is not as expected
- */
+/** `broken`: the field of a broken reference, or the family that refers to a deleted item; null for a stale item. */
 export function makeRefusal (write: Write, broken: string | null): Error {
   const { type, expected, layout: { family }, id, checked, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)

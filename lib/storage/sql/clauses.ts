@@ -2,23 +2,21 @@ import type { Condition, Order } from '../../core/storage/storage.js'
 import type { Dialect } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
-/** Writes the clauses of one statement, and counts the parameters in them. */
+/** Writes the clauses of one statement, and numbers their parameters. */
 export class ClauseBuilder {
   #parameters = 0
 
   constructor (readonly layout: Layout, readonly dialect: Dialect) {}
 
-  /** The next one, of this type. */
   parameter (as: string): string {
     return this.dialect.parameter(++this.#parameters, as)
   }
 
-  /** ` WHERE …`, or nothing. With `byKey` no index but that of the id is used. */
+  /** With `byKey`, only the index of the id is used. */
   where (conditions: readonly Condition[], byKey = false): string {
     return conditions.length === 0 ? '' : ` WHERE ${this.#all(conditions, byKey)}`
   }
 
-  /** ` ORDER BY …`, or nothing. */
   orderBy (order: readonly Order[]): string {
     const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
@@ -54,7 +52,7 @@ export class ClauseBuilder {
     }
   }
 
-  /** Where an index has the beginning only, it finds the rows that begin alike, and a few more. */
+  /** A prefix index finds the rows that begin alike; the exact comparison then excludes the others. */
   #compare ({ isPrefixIndexed }: Column, compared: string, as: string, operator: string): string {
     const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
@@ -68,7 +66,7 @@ export class ClauseBuilder {
   }
 
   #list (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
-    // One value is written as one: with it given, an index is known to be in the order of what comes after it.
+    // A single value is written as `=`, so that the planner knows that the index is ordered by its next column.
     const { equated, equatedAs: as, isPrefixIndexed } = column
     if (values.length === 1) return prefix + this.#compare(column, equated, as, negated ? '<>' : '=')
     const list = this.dialect.listsAreOneParameter
@@ -80,7 +78,6 @@ export class ClauseBuilder {
 
 const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-/** The parameters of conditions, in the order in which they are written. */
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   return conditions.flatMap((condition): readonly unknown[] => {
     if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))

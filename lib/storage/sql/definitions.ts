@@ -9,7 +9,6 @@ import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
-/** What is needed to define columns. */
 type Definer = Pick<Dialect, 'types' | 'literal'>
 
 export function writeCreate ({ table, columns }: Layout, dialect: Definer): string {
@@ -21,18 +20,17 @@ export function writeCreate ({ table, columns }: Layout, dialect: Definer): stri
   return `CREATE TABLE IF NOT EXISTS ${table} (${definitions.join(', ')})`
 }
 
-// Without NOT NULL: another version of the family may know nothing of the field.
+// Without NOT NULL: a different version of the family may not have the field.
 export function writeAddColumn ({ table }: Layout, column: Column, dialect: Definer): string {
   return `ALTER TABLE ${table} ADD COLUMN ${defineColumn(column, dialect)}`
 }
 
-/** Gives the rows from before the default that the field has now. */
 export function writeFill ({ table }: Layout, { name, kind, field }: Column, dialect: Definer): string {
   const column = quoteName(name as string)
   return `UPDATE ${table} SET ${column} = ${dialect.literal(field.default, kind)} WHERE ${column} IS NULL`
 }
 
-/** What a host can do by hand about rows from before a field that is required. */
+/** What a host can do about rows that lack a required field. */
 export function describeFilling ({ table }: Layout, { name, kind }: Column, dialect: Definer): string {
   const column = quoteName(name as string)
   return `, or run ALTER TABLE ${table} ADD COLUMN ${column} ${dialect.types[kind]} and fill it`
@@ -43,20 +41,18 @@ function defineColumn ({ name, kind, field }: Column, dialect: Definer): string 
   return isAbsent(field.default) ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
 }
 
-/** A column that holds ids of a family. */
 export interface Reference {
   readonly from: Layout
   readonly column: Column
   readonly to: Layout
 }
 
-/** What a family refers to, and what refers to it. */
 export interface Relations {
   readonly references: readonly Reference[]
   readonly referrers: readonly Reference[]
 }
 
-/** The relations of the families that have any, by their names. */
+/** By family; families without relations are left out. */
 export function listRelations (layouts: readonly Layout[]): Map<string, Relations> {
   const all = layouts.flatMap(from => Object.entries(from.references).map(([field, family]): Reference => {
     const to = layouts.find(layout => layout.family === family)
@@ -70,7 +66,7 @@ export function listRelations (layouts: readonly Layout[]): Map<string, Relation
   }]))
 }
 
-/** The references of an item that are to be checked, with the ids: those that the change sets anew. */
+/** The references that the change sets, with the ids they refer to: these must be checked. */
 export function listLooked (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
   if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
@@ -82,18 +78,16 @@ export function listLooked (change: Change, { references }: Relations): { refere
   })
 }
 
-/** The error of an item whose reference is to nothing. */
 export function refuseDangling ({ from, column, to }: Reference, id: Id): ConstraintError {
   const fields = [column.field.name]
   return new ConstraintError(from.family, id, 'reference', { fields, other: to.family, declared: true })
 }
 
-/** The error of an item that cannot be deleted. */
 export function refuseInUse ({ from, to }: Pick<Reference, 'from' | 'to'>, id: Id): ConstraintError {
   return new ConstraintError(to.family, id, 'in-use', { other: from.family, declared: true })
 }
 
-/** What a rule of the database is to the family: whether it is declared there, and what it refers to. */
+/** Whether the family declares a rule of the database, and the family that it refers to. */
 export function describeRule (
   { unique, references }: Layout,
   rule: ConstraintRule,
@@ -108,7 +102,6 @@ function haveSameFields (row: readonly string[], fields: readonly string[]): boo
   return row.length === fields.length && row.every(field => fields.includes(field))
 }
 
-/** Refuses a mapped table that does not keep what is declared to be unique. @param present what it keeps */
 export function checkMappedUnique (layout: Layout, present: readonly (readonly string[])[]): void {
   const { family, tableName } = layout
   for (const row of layout.unique) {

@@ -4,13 +4,12 @@ import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
 import { type Column, getColumn, getColumns, isText, type Layout } from './layout.js'
 
-/** An index of a table of our own. */
 export interface TableIndex {
   readonly name: string
   readonly columns: readonly Column[]
-  /** The name that it would have with the beginning of each text. */
+  /** The name that it has if it holds only the beginning of each text. */
   readonly nameIfPrefix: string
-  /** The names of earlier ones that it replaces: with the whole of all texts, or with its first columns. */
+  /** Earlier indexes that it replaces: over whole texts, or over its first columns. */
   readonly replaces: readonly string[]
 }
 
@@ -29,13 +28,11 @@ export function listIndexes (layout: Layout): TableIndex[] {
   })
 }
 
-/** The name of the index that keeps a row of fields unique. */
 export function nameUnique (layout: Layout, fields: readonly string[]): string {
   const names = fields.map(field => getColumn(layout, field).name as string)
   return shortenName(`${layout.tableName}_${names.join('_')}_key`)
 }
 
-/** The definition of that index. @param concurrently whether others may write meanwhile */
 export function writeUnique (
   layout: Layout,
   fields: readonly string[],
@@ -50,11 +47,7 @@ export function writeUnique (
     `ON ${layout.table} (${terms.join(', ')})`
 }
 
-/**
- * Finds the ids of some rows that have the same where no two may.
- *
- * @param present whether a column exists; one that does not has its default in every row
- */
+/** Finds the ids of some rows that clash. A column that is not `present` has its default in every row. */
 export function writeClashes (
   layout: Layout,
   fields: readonly string[],
@@ -78,7 +71,6 @@ export function writeClashes (
   return `SELECT id FROM ${rows} AS other WHERE (${keys.join(', ')}) = (${clashing}) ORDER BY id LIMIT 6`
 }
 
-/** Throws where rows were found that clash. @param rows each with the id */
 export function refuseFound ({ family, id }: Layout, fields: readonly string[], rows: readonly unknown[][]): void {
   if (rows.length === 0) return
   throw refuseClash(family, fields, rows.map(([value]) => id.kind === 'integer' ? Number(value) : value as Id))

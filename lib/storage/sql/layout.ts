@@ -15,10 +15,7 @@ export interface TableMapping {
   readonly table: string
   /** PostgreSQL: the schema of the table, where it is not on the search path. */
   readonly schema?: string
-  /**
-   * Column of a field, where it is not the field's name in snake_case. Without a column for `revision` nothing can be
-   * written.
-   */
+  /** Column names by field; default: the field's name in snake_case. Without `revision`, the family is read-only. */
   readonly columns?: Readonly<Record<string, string>>
 }
 
@@ -28,34 +25,31 @@ export type TableMappings = Readonly<Record<string, TableMapping>>
 export interface Column extends ColumnTexts {
   readonly field: Field
   readonly kind: Kind
-  /** Name in the table; undefined where a mapped table has none, and a constant is used. */
+  /** Undefined where a mapped table has no such column, and a constant is used. */
   readonly name: string | undefined
-  /** As it is, in a mapped table. */
+  /** Only in a mapped table. */
   readonly present?: PresentColumn
-  /** Whether NULL means the default: then no index of the column is used. */
+  /** NULL means the default, so no index of the column is used. */
   readonly isFilled: boolean
-  /** Whether an index has its beginning only: then conditions and orders name that too. */
+  /** An index has only its beginning, so conditions and orders use the beginning too. */
   readonly isPrefixIndexed: boolean
 }
 
-/** Where the items of a family are kept. */
 export interface Layout {
-  /** Distinguishes the statements of this layout from those of an earlier one. */
+  /** Distinguishes statements of this layout from those of an earlier one. */
   readonly serial: number
   readonly family: string
-  /** Unquoted. */
+  /** Unquoted; `table` is quoted and has the schema. */
   readonly tableName: string
-  /** As written in SQL. */
   readonly table: string
   readonly mapped: boolean
   readonly writable: boolean
   readonly columns: readonly Column[]
   readonly id: Column
-  /** Rows of fields that a table of our own has an index for. */
+  /** Sets of fields that have an index; only in our tables. */
   readonly indexes: readonly (readonly string[])[]
-  /** Rows of fields whose values together no two items may have. */
   readonly unique: readonly (readonly string[])[]
-  /** The families that fields refer to, by the fields. */
+  /** Families by the fields that refer to them. */
   readonly references: Readonly<Record<string, string>>
 }
 
@@ -69,12 +63,11 @@ export function getColumns (layout: Layout, fields: Iterable<string>): Column[] 
   return Array.from(fields, field => getColumn(layout, field))
 }
 
-/** The columns that can be written. */
 export function listWritten ({ columns }: Layout): Column[] {
   return columns.filter(({ name, present }) => name !== undefined && present?.isGenerated !== true)
 }
 
-/** A function from the values of a row, in the order of the columns, to the item. NULL is null, or an absent member. */
+/** Makes items of rows with these columns. NULL becomes null, or an absent member. */
 export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (row: readonly unknown[]) => Stored {
   const names = columns.map(({ field }) => field.name)
   const decoders = columns.map(({ kind }) => dialect.decode[kind])
@@ -94,12 +87,11 @@ export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (
   }
 }
 
-// Used for the service's columns where a mapped table lacks them.
+// Values of the service's fields where a mapped table lacks them.
 const epoch = '1970-01-01T00:00:00.000Z'
 const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
 let layoutsMade = 0
 
-/** The layout of a family in a table of our own. */
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
   const indexes = listIndexRows(shape, dialect)
@@ -116,7 +108,7 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
   return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
 }
 
-/** What keeps values unique finds them too, unless it has digests of texts that may be too long for an index. */
+/** A unique index serves reads too, unless it holds digests of texts that may be too long for an index. */
 function listIndexRows ({ fields, indexes, unique = [] }: FamilyShape, dialect: Dialect): (readonly string[])[] {
   const isFound = (row: readonly string[]): boolean => dialect.beginning === undefined ||
     !fields.some(({ name, kind }) => kind === 'string' && row.includes(name))
@@ -126,12 +118,11 @@ function listIndexRows ({ fields, indexes, unique = [] }: FamilyShape, dialect: 
   return rows
 }
 
-/** Whether it may be any text. Ids are short, and so are the values of an enumeration. */
+/** Whether it may be long: ids and the values of an enumeration are short. */
 export function isText ({ name, kind, values }: Field): boolean {
   return kind === 'string' && values === undefined && name !== 'id'
 }
 
-/** The layout of a family in an existing table with these columns. */
 export function layOutMappedTable (
   shape: FamilyShape,
   mapping: TableMapping,
@@ -199,7 +190,7 @@ function makeLayout (
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
   const { kind, default: value } = field
-  // The table is never altered: what its rows lack is filled in as they are read.
+  // A mapped table is never altered, so defaults are filled in when its rows are read.
   const isFilled = !present.isNotNull && isFillable(field)
   const texts = isFilled
     ? dialect.writeFilled(quoteName(name), kind, value, present)

@@ -10,53 +10,40 @@ import type { Dialect, PresentColumn } from './dialect.js'
 import { type Layout, layOutMappedTable, layOutOwnTable, type TableMapping } from './layout.js'
 import { joinStatements, type SqlOptions } from './options.js'
 
-/** A family's table, as a database reads and writes it. `Write` is a change in the form that it is written in. */
 interface SqlTable<Write> {
   readonly layout: Layout
   readonly reader: {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-    /** The id that the database has for a new row; undefined where it has none. */
+    /** Undefined where the database does not assign ids. */
     nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
   }
-  /** None where the table can only be read. */
+  /** Undefined where the table is read-only. */
   readonly writer: {
-    /**
-     * Takes the values of a change, whatever the caller does to the item afterwards.
-     *
-     * @param relations of the family, where it has any: the change is checked against them
-     */
+    /** Copies the values, so that the caller may change the item afterwards. Checks `relations`, if given. */
     encodeChange (change: Change, relations: Relations | undefined): Write
   } | undefined
 }
 
-/** An open database. */
 export interface SqlConnection<Write> {
   readonly dialect: Dialect
-  /** Of our own tables. */
+  /** The schema of our tables. */
   readonly schema?: string | undefined
-  /** The columns of a mapped table by their names. */
   readMapped (mapping: TableMapping): Promise<ReadonlyMap<string, PresentColumn>>
-  /** The statements that make what is missing of a table of our own. What cannot be made is refused. */
+  /** Throws where something cannot be made. */
   listMissing (layout: Layout): Promise<readonly string[]>
   makeMissing (layout: Layout): Promise<void>
-  /** The sets of columns that a table keeps unique. */
   listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
   openTable (layout: Layout): Promise<SqlTable<Write>>
-  /** All writes or none of them. */
+  /** Atomic. */
   commit (writes: readonly Write[]): Promise<void> | undefined
-  /** Fulfilled when no commit is under way. */
   idle (): Promise<void>
   close (): Promise<void>
   metrics (): Readonly<Record<string, number>>
 }
 
-/**
- * A storage over the tables of a database: opens it when the first family is prepared, and knows the table of each.
- *
- * @param place what database it is and where, for its errors at boot; without a password
- */
+/** Opens the database when the first family is prepared. `place` names it in errors at boot, without a password. */
 export function createSqlStorage<Write> (
   open: () => Promise<SqlConnection<Write>>,
   { tables: mappings = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
@@ -121,7 +108,7 @@ export function createSqlStorage<Write> (
     metrics: () => connection?.metrics() ?? {}
   })
 
-  // One after the other: two at once would alter one table, or open two transactions on one connection.
+  // One after the other: two at once would alter the same table, or open two transactions on one connection.
   async function inTurn<T> (work: () => Promise<T>): Promise<T> {
     const done = preparing.then(work).catch(error => { throw namePlace(error, place) })
     preparing = done.catch(() => {})
@@ -192,7 +179,7 @@ export function createSqlStorage<Write> (
   }
 }
 
-/** An error of the database as a host reads it at boot: with the place, which no driver names. */
+/** Adds the place to an error of the database at boot: no driver names it. */
 function namePlace (error: unknown, place: string): unknown {
   const { code } = error as { code?: string }
   // Our errors name it already.
@@ -201,7 +188,7 @@ function namePlace (error: unknown, place: string): unknown {
   return code === undefined ? named : Object.assign(named, { code })
 }
 
-// Of a host with several addresses each has its error, and the whole has no message.
+// A host name with several addresses has one error for each, and no message for the whole.
 function describe (error: unknown): string {
   const { message, errors = [], code } = error as Partial<AggregateError> & { code?: string }
   return message || errors.map(describe).join(', ') || String(code ?? error)

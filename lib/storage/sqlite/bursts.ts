@@ -7,22 +7,18 @@ import {
 import type { Anchors } from './paths.js'
 import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
 
-/** The small reads of a connection: those of one turn of the event loop back to back, one that is alone at once. */
+/** Runs the small reads of one turn of the event loop back to back; a read that is alone runs at once. */
 export class ReadBurst {
   #reads: (() => void)[] = []
   readonly #transaction: { readonly begin: WriteStatement, readonly end: WriteStatement } | undefined
 
-  /**
-   * @param isOurs whether nothing else uses the connection, so that it is in no transaction between two turns
-   * @param maxMs how long reads may hold the event loop; the rest waits for the next turn
-   */
+  /** Reads hold the event loop for `maxMs` at most. `isOurs`: nothing else uses the connection. */
   constructor (
     readonly database: SqliteDatabase, isOurs: boolean, readonly busyTimeout: number, readonly maxMs = 10
   ) {
     if (isOurs) this.#transaction = { begin: prepareWrite(database, 'BEGIN'), end: prepareWrite(database, 'COMMIT') }
   }
 
-  /** Reads at once, or together with others at the end of this turn. */
   read<T> (run: () => T): T | Promise<T> {
     if (isAlone()) {
       try {
@@ -44,12 +40,11 @@ export class ReadBurst {
     })
   }
 
-  /** Fulfilled when nothing waits to be read any more. */
   async idle (): Promise<void> {
     while (this.#reads.length > 0) await new Promise<void>(resolve => { runInPhase('write', resolve) })
   }
 
-  /** Another process locks out even readers, as it does while it recovers the log of one that crashed. */
+  /** Another process locks out even readers while it recovers the log of a crashed one. */
   #readLater<T> (run: () => T): Promise<T> {
     return waitUntilFree(this.busyTimeout, run)
   }
@@ -57,7 +52,7 @@ export class ReadBurst {
   #plan (): void {
     runInPhase('read', () => {
       const until = performance.now() + this.maxMs
-      // Where no transaction can be begun, each read fails by itself.
+      // If the transaction cannot begin, each read fails by itself.
       const transaction = this.#reads.length > 1 && attempt(this.#transaction?.begin) ? this.#transaction : undefined
       let count = 0
       for (const read of this.#reads) {
@@ -65,7 +60,7 @@ export class ReadBurst {
         count++
         if (performance.now() > until) break
       }
-      // An error in ending it does not matter to what was read, but it must not stay open.
+      // If COMMIT fails, the reads are still valid, but the transaction must not stay open.
       if (transaction !== undefined && !attempt(transaction.end)) attempt(() => this.database.exec('ROLLBACK'))
       this.#reads = this.#reads.slice(count)
       if (this.#reads.length > 0) this.#plan()
@@ -88,23 +83,19 @@ interface PendingCommit {
   readonly reject: (error: unknown) => void
 }
 
-// Fake timers of a host's tests, which replace it later, do not hold up commits.
+// Taken early, so that fake timers in a host's tests do not hold up commits.
 const { nextTick } = process
 
-// A transaction ends after so many writes, so that a flood of commits does not hold the event loop.
+// Limits a transaction, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
 export interface CommitSettings {
-  /** Notified of every row that is written. */
   readonly anchors: Anchors
   readonly busyTimeout: number
   readonly maxWaitingCommits: number
 }
 
-/**
- * Group commit: the commits of one turn of the event loop share one transaction, and so one wait for the disk. One that
- * is alone is made at once.
- */
+/** Group commit: the commits of one turn share a transaction and one disk sync. One that is alone runs at once. */
 export class CommitQueue {
   #pending: PendingCommit[] = []
   #isRunning = false
@@ -123,7 +114,6 @@ export class CommitQueue {
   add (writes: readonly Write[]): Promise<void> | undefined {
     if (!this.#isRunning && isAlone()) {
       this.#isRunning = true
-      // Commits that follow at once are made together.
       nextTick(this.#continue)
       try {
         this.#transact(() => { this.#run(writes) })
@@ -145,7 +135,6 @@ export class CommitQueue {
     })
   }
 
-  /** Fulfilled when nothing is pending any more. */
   async idle (): Promise<void> {
     if (this.#isRunning) await new Promise<void>(resolve => { this.#onIdle.push(resolve) })
   }
@@ -175,7 +164,6 @@ export class CommitQueue {
     return this.#pending.splice(0, end === -1 ? this.#pending.length : Math.max(1, end))
   }
 
-  /** Tries again from a timer as long as another process is writing. */
   async #settle (group: readonly PendingCommit[]): Promise<void> {
     try {
       await waitUntilFree(this.settings.busyTimeout, () => { this.#commitGroup(group) })
@@ -185,12 +173,12 @@ export class CommitQueue {
   }
 
   async #fail (group: readonly PendingCommit[], error: unknown): Promise<void> {
-    // A rule that is tested when a transaction ends, or that ends it, does not show whose change broke it.
+    // A rule that is checked at COMMIT, or that ends the transaction, does not show which commit broke it.
     if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
     else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
   }
 
-  /** Makes all of them, and answers each; throws where the transaction itself fails. */
+  /** Settles every commit of the group; throws if the transaction itself fails. */
   #commitGroup (group: readonly PendingCommit[]): void {
     let isRefused = false
     try {
@@ -208,7 +196,7 @@ export class CommitQueue {
     }
   }
 
-  /** Each with its own savepoint, so that a refused one takes nothing from the others. They are slow. */
+  /** Uses a savepoint for each, so that a refused commit does not undo the others. Savepoints are slow. */
   #commitEach (group: readonly PendingCommit[]): void {
     const refusals = new Map<PendingCommit, unknown>()
     this.#transact(() => {

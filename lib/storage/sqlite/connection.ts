@@ -10,10 +10,9 @@ import { addFunctions, TableStatements } from './statements.js'
 import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect } from './tables.js'
 import { TableWriter, type Write } from './writer.js'
 
-/** Where the tables are: in a file, or in a database that the host has opened, and closes. */
+/** An open database belongs to the host, which closes it. */
 type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
 
-/** An open database with its queue of commits. */
 export async function openConnection (
   source: SqliteSource,
   settings: Pick<CommitSettings, 'busyTimeout' | 'maxWaitingCommits'>,
@@ -26,7 +25,7 @@ export async function openConnection (
   const anchors = new Anchors(database, limits.anchorRows)
   const queue = new CommitQueue(database, { ...settings, anchors })
   const line = new HeavyReadQueue(limits)
-  // Only a file that was opened by its name here can be opened again.
+  // Only a file that was opened by its name can be opened again by a worker.
   const heavy = new HeavyReads(line, 'file' in source ? findFile(database) : undefined)
   const reading = { limits, burst, heavy, anchors }
 
@@ -35,7 +34,7 @@ export async function openConnection (
     readMapped: async ({ table }) => readForeignColumns(database, table),
     listMissing: async (layout: Layout) => listMissing(database, layout),
     async makeMissing (layout: Layout) {
-      // There is one connection, which may be in a transaction.
+      // The only connection may be in a transaction.
       await queue.idle()
       await makeMissing(database, layout, settings.busyTimeout)
     },

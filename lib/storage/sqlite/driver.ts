@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { errorCodes } from '../../core/errors.js'
 
-/** What is used of an SQLite database: node:sqlite, @photostructure/sqlite and better-sqlite3 all have it. */
+/** The part of a database that is used. node:sqlite, @photostructure/sqlite and better-sqlite3 all have it. */
 export interface SqliteDatabase {
   exec (sql: string): unknown
   prepare (sql: string): SqliteStatement
@@ -9,33 +9,30 @@ export interface SqliteDatabase {
   function (name: string, options: FunctionOptions, run: (...values: never[]) => unknown): unknown
 }
 
-/** How a function is called. */
 interface FunctionOptions {
   readonly deterministic: boolean
-  /** Whether it takes any number of values. */
   readonly varargs?: boolean
 }
 
-/** What is used of a statement of such a database. */
+/** The part of a statement that is used. */
 export interface SqliteStatement {
   all (...parameters: never[]): unknown[]
   get? (...parameters: never[]): unknown
   run (...parameters: never[]): { changes: number | bigint }
 }
 
-/** A statement that reads, with rows as arrays: half the cost of rows as objects. */
+/** Rows are arrays: half the cost of objects. */
 export interface ReadStatement {
   all (parameters: readonly unknown[]): unknown[][]
-  /** The first row alone, at less cost. */
   get (parameters: readonly unknown[]): unknown[] | undefined
 }
-/** A statement that writes, and returns how many rows it changed. */
+/** Returns the number of changed rows. */
 export type WriteStatement = (parameters: readonly unknown[]) => number
 
 type Run<T> = (...parameters: unknown[]) => T
 
 export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
-  // node:sqlite and better-sqlite3 name it differently, and a host's own driver may have neither.
+  // node:sqlite and better-sqlite3 name it differently, and other drivers may have neither.
   const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
   const hasArrays = statement.setReturnArrays !== undefined || statement.raw !== undefined
   if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
@@ -64,7 +61,7 @@ export function prepareWrite (database: SqliteDatabase, sql: string): WriteState
   return parameters => Number(run(...parameters).changes)
 }
 
-// In KiB. With SQLite's 2 MB, pages that are read often are read from the file again and again.
+// In KiB. With SQLite's 2 MB, hot pages are read from the file again and again.
 const cacheSize = 'PRAGMA cache_size = -16000'
 
 /** Opens a file so that a commit survives a power cut once it is answered. */
@@ -72,21 +69,21 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   await waitUntilFree(5000, () => {
     // With a timeout, SQLite would block the event loop. FULL is not kept in the file: a reopened one may be NORMAL,
-    // and lose the last commits. A log that became long is truncated when it restarts.
+    // and lose the last commits.
     database.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ' +
       `${cacheSize}; PRAGMA journal_size_limit = 8388608`)
   })
   return database
 }
 
-/** Opens a file for reading, in a thread that may block. */
+/** For a worker thread, which may block. */
 export async function openReader (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   database.exec(`PRAGMA busy_timeout = 5000; PRAGMA query_only = 1; ${cacheSize}`)
   return database
 }
 
-/** The file of an open database; undefined where it has none that can be opened again. */
+/** Undefined where the database has no file. */
 export function findFile (database: SqliteDatabase): string | undefined {
   const file = prepareRead(database, "SELECT file FROM pragma_database_list WHERE name = 'main'").get([])?.[0]
   return typeof file === 'string' && file !== '' ? file : undefined
@@ -107,7 +104,7 @@ async function loadDatabaseClass (): Promise<DatabaseClass> {
     'SQLite needs Node 22.13 or later, or the package @photostructure/sqlite: npm install @photostructure/sqlite')
 }
 
-/** Runs this, and again from a timer as long as another process holds the lock that it needs. */
+/** Retries from a timer while another process holds the lock. */
 export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<T> {
   const began = performance.now()
   for (;;) {
@@ -120,7 +117,6 @@ export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<
   }
 }
 
-/** Whether another process holds a lock. */
 // node:sqlite has errcode 5 (and extended codes ending in it), better-sqlite3 the code SQLITE_BUSY.
 export function isBusy (error: unknown): boolean {
   const { errcode, code, message } = error as { errcode?: number, code?: string, message?: string }
@@ -128,7 +124,7 @@ export function isBusy (error: unknown): boolean {
   return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
 }
 
-/** Runs something in a transaction that has the write lock from the beginning, so that it cannot lose it. */
+/** Takes the write lock at BEGIN, so that the transaction cannot fail to get it later. */
 export function prepareTransaction (database: SqliteDatabase): (run: () => void) => void {
   const begin = prepareWrite(database, 'BEGIN IMMEDIATE')
   const commit = prepareWrite(database, 'COMMIT')
@@ -138,7 +134,7 @@ export function prepareTransaction (database: SqliteDatabase): (run: () => void)
       run()
       commit([])
     } catch (error) {
-      // Some errors, such as a full disk, have rolled back already.
+      // Some errors, such as a full disk, have already rolled back.
       try { database.exec('ROLLBACK') } catch {}
       throw error
     }

@@ -8,43 +8,36 @@ import type { Column, Layout } from '../sql/layout.js'
 import type { PageText } from './paths.js'
 import { running, type TableStatements } from './statements.js'
 
-/** What a worker is asked. */
 export interface HeavyQuestion {
-  /** Identifies the layout. */
   readonly serial: number
-  /** Where it is new to the worker. */
+  /** Only where it is new to the worker. */
   readonly layout: Layout | undefined
   readonly query: Query
   readonly members: readonly string[]
 }
 
-/** The last message that a worker gets: it exits as soon as it can. */
 export const leaveMessage = 'leave'
 
-/** What it answers, once for every question. */
 export type HeavyAnswer = { readonly page: PageText } | { readonly error: unknown }
 
 export interface WorkerSettings {
   readonly file: string
-  /** One number, which is not 0 where nothing waits for the answer any more. */
+  /** Not 0 once nothing waits for the answer. */
   readonly isEnded: Int32Array
 }
 
-/** A worker thread, with its own connection. */
 interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
-  /** The layouts that it has. */
   readonly serials: Set<number>
-  /** Settle the question that it was asked last. */
   resolve: (answer: HeavyAnswer) => void
   reject: (error: Error) => void
 }
 
-// So that some commits are made while nothing reads.
+// A pause between reads, so that a commit can restart the log.
 const pauseMs = 100
 
-/** Reads that may take long: in worker threads, or in this one where the database has no file that they could open. */
+/** Runs heavy reads in worker threads, or in this thread if the database has no file. */
 export class HeavyReads {
   readonly #threads = new Set<Thread>()
   readonly #idle: Thread[] = []
@@ -54,7 +47,6 @@ export class HeavyReads {
   #logBytes = 0
   #isClosed = false
 
-  /** @param script the file that a thread runs; the one beside this file unless given */
   constructor (readonly line: HeavyReadQueue, file: string | undefined, readonly script?: URL) {
     this.#file = file
   }
@@ -63,14 +55,13 @@ export class HeavyReads {
     statements: TableStatements, query: Query, members: readonly Column[], signal?: AbortSignal
   ): Promise<PageText> {
     const release = await this.line.enter(signal)
-    // The caller stops waiting when the signal is aborted; the next read begins when this one has ended.
+    // An abort rejects at once, but the next read begins only when this one has ended.
     return await raceSignal(signal, this.#read(statements, query, members, signal).finally(release))
   }
 
-  /** Ends the threads; what they were reading fails. */
   async close (): Promise<void> {
     this.#isClosed = true
-    // They exit by themselves: with some drivers, terminating a thread within a statement aborts the process.
+    // With some drivers, terminating a thread within a statement aborts the process, so threads exit by themselves.
     await Promise.all(Array.from(this.#threads, ({ worker, isEnded }) => new Promise(resolve => {
       Atomics.store(isEnded, 0, 1)
       worker.ref()
@@ -89,7 +80,7 @@ export class HeavyReads {
         this.#warnOnce()
       }
     }
-    // Others have their turn between two such reads.
+    // Lets other work run between two heavy reads.
     await nextTurn()
     signal?.throwIfAborted()
     running.isEnded = () => signal?.aborted === true
@@ -104,7 +95,7 @@ export class HeavyReads {
     file: string, layout: Layout, query: Query, members: readonly Column[], signal: AbortSignal | undefined
   ): Promise<PageText> {
     if (this.#pausing !== undefined || this.#isLogGrowing(file)) await (this.#pausing ??= this.#pause())
-    // A thread that is started now would never end.
+    // A thread started now would never end.
     if (this.#isClosed) throw makeClosed()
     signal?.throwIfAborted()
     const thread = this.#idle.pop() ?? this.#start(file)
@@ -112,7 +103,7 @@ export class HeavyReads {
     Atomics.store(isEnded, 0, 0)
     const end = (): void => { Atomics.store(isEnded, 0, 1) }
     signal?.addEventListener('abort', end, { once: true })
-    // The process does not exit while it waits for an answer.
+    // Keeps the process alive until the answer.
     worker.ref()
     const { serial } = layout
     const answering = new Promise<HeavyAnswer>((resolve, reject) => {
@@ -144,7 +135,7 @@ export class HeavyReads {
     const thread: Thread = { worker, isEnded, serials: new Set(), resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
     worker.on('message', (answer: HeavyAnswer) => { thread.resolve(answer) })
-    // An error of an idle thread affects nothing else: the next read starts a new one.
+    // An error of an idle thread is ignored: the next read starts a new one.
     worker.on('error', (error: Error) => { thread.reject(error) })
     worker.once('exit', () => {
       thread.reject(makeClosed())
@@ -155,7 +146,7 @@ export class HeavyReads {
     return thread
   }
 
-  /** As long as something reads, SQLite cannot restart its log, however much is written. */
+  /** SQLite cannot restart its log while anything reads. */
   #isLogGrowing (file: string): boolean {
     const bytes = measureLog(file)
     const isGrowing = bytes > Math.max(maxLogBytes, this.#logBytes)
@@ -177,7 +168,7 @@ export class HeavyReads {
   }
 }
 
-// The file itself, or one that it imports; without an address of this module, as in CommonJS, there is no URL.
+// Bundles may lack the worker file; in CommonJS there is no URL of this module.
 function isFileMissing (error: unknown): boolean {
   const { code } = error as { code?: string }
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_INVALID_URL' ||
@@ -188,10 +179,9 @@ function makeClosed (): Error {
   return new Error('the storage was closed')
 }
 
-// Of SQLite's write-ahead log, which SQLite restarts after 4 MB.
+// SQLite restarts its write-ahead log after 4 MB.
 const maxLogBytes = 2 ** 24
 
-/** Whether the log of the database in this file has become long. */
 export function isLogLong (file: string): boolean {
   return measureLog(file) > maxLogBytes
 }

@@ -1,4 +1,4 @@
-// The thread that HeavyReads starts: answers one question after the other.
+// The worker thread of HeavyReads.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { getColumns } from '../sql/layout.js'
 import { openReader } from './driver.js'
@@ -10,7 +10,7 @@ const { file, isEnded } = workerData as WorkerSettings
 const database = await openReader(file)
 addFunctions(database)
 running.isEnded = () => Atomics.load(isEnded, 0) !== 0
-// By the serial number of the layout; a family that is prepared again has a different one.
+// By the serial number of the layout, which changes when a family is prepared again.
 const tables = new Map<number, TableStatements>()
 
 port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
@@ -22,7 +22,7 @@ port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
 function answer ({ serial, layout, query, members }: HeavyQuestion): HeavyAnswer {
   if (layout !== undefined) tables.set(serial, new TableStatements(database, layout))
   const statements = tables.get(serial) as TableStatements
-  // The page and the total as they are at one moment.
+  // The page and the total must be of one state.
   database.exec('BEGIN')
   try {
     return { page: statements.readAll(query, getColumns(statements.layout, members)) }
@@ -30,7 +30,7 @@ function answer ({ serial, layout, query, members }: HeavyQuestion): HeavyAnswer
     return { error }
   } finally {
     database.exec('COMMIT')
-    // Here, and not at the next commit, which would hold up the main thread.
+    // Else the next commit does it, in the main thread.
     if (isLogLong(file)) database.exec('PRAGMA wal_checkpoint(PASSIVE)')
   }
 }

@@ -3,62 +3,54 @@ import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
-/** An index over these fields. */
 export interface Index {
   readonly name: string
   readonly fields: readonly string[]
-  /** Whether entries with equal values are in the order of the id. */
+  /** Entries with equal values are in the order of the id. */
   readonly sortedById: boolean
 }
 
-/** How many rows a statement may visit that holds the event loop. */
+/** Rows that a statement in the main thread may visit. */
 export interface PathLimits {
-  /** Along the key. */
   readonly keyRows: number
-  /** Along an index, where each entry may lead to a row elsewhere. */
+  /** Lower than `keyRows`: each entry may lead to a row elsewhere. */
   readonly indexRows: number
-  /** Along the key where entries are only counted, from one anchor to the next. */
+  /** Along the key, if entries are only counted. */
   readonly skipRows: number
-  /** From one anchor to the next. */
   readonly anchorRows: number
 }
 
 export const pathLimits: PathLimits = { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100 }
 
-/** A part of the key, or of an index, all rows of which meet the bounds: it visits no others. */
+/** A range of the key or of an index in which every row meets the bounds. */
 export interface Path {
-  /** The name of the index; the key where it is undefined. */
+  /** Undefined for the key. */
   readonly index: string | undefined
-  /** Values of its first fields, and at most one bound on each side of the next. */
+  /** Values of the first fields, and at most one bound on each side of the next. */
   readonly bounds: readonly Condition[]
-  /** The other conditions. */
   readonly rest: readonly Condition[]
   readonly maxRows: number
-  /** The order of the query, without fields that have one value in all rows. */
+  /** The order of the query, without fields that have the same value in all rows. */
   readonly order: readonly Order[]
-  /** Whether the rows along the path are in that order. */
   readonly isOrdered: boolean
-  /** Whether they are in the order of its first field, upwards or downwards. */
+  /** Whether rows are sorted by the first field of the order, in either direction. */
   readonly isByFirst: boolean
 }
 
-/** The items of a page as JSON. */
 export interface PageText {
   readonly text: string
-  /** How many they are. */
   readonly length: number
-  /** Every item but the first begins with it, after one character, and it occurs nowhere else. */
+  /** Each item but the first begins with it, after one character. It occurs nowhere else. */
   readonly mark: string
   readonly total?: number
 }
 
-/** Which of the rows along a path. */
 export type Section = Pick<Query, 'limit' | 'offset'>
 
-/** The paths that may lead to a page, the best first. They are made on demand: most pages need one. */
+/** The best paths first, lazily: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
   const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits.keyRows)
-  // Indexes have the order of the key only where their fields have one value.
+  // An index has the order of the key only where its fields have one value.
   const isKeyFirst = key.isOrdered && !query.where.some(isEquality)
   if (isKeyFirst) yield key
   const paths = indexes.map(index => makePath(query, index, limits.indexRows))
@@ -87,7 +79,7 @@ function makePath (
   const bounds = [...equal, ...listTightest(where.filter(isRange))]
   const given = where.filter(isOneValue)
   const order = asked.filter(({ field }) => !given.some(condition => condition.field === field))
-  // The rows of several values come one value after the other.
+  // With several values, the rows come one value after the other.
   const isByFirst = equal.every(isOneValue) && order[0] !== undefined && order[0].field === next[0]
   const isOrdered = isByFirst && order.every(({ field, descending }, at) =>
     field === next[at] && descending === order[0]?.descending)
@@ -97,10 +89,10 @@ function makePath (
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>
 
-// Of two bounds with one value, the one that excludes it is tighter.
+// Of two bounds with the same value, the one that excludes it is tighter.
 const excluded = { gt: 1, gte: 0, lt: -1, lte: 0 }
 
-/** The tightest bound of each side: SQLite uses any one of them, and would visit all rows that the others exclude. */
+/** SQLite uses any one bound of a side, and would visit all rows that the others exclude. */
 function listTightest (bounds: readonly Bound[]): Bound[] {
   const sorted = bounds.toSorted((a, b) => compareScalars(a.value, b.value) || excluded[a.op] - excluded[b.op])
   const tightest = [sorted.findLast(isLower), sorted.find(bound => !isLower(bound))]
@@ -111,7 +103,6 @@ export function isLower ({ op }: Condition): boolean {
   return op === 'gt' || op === 'gte'
 }
 
-/** Whether it leaves some values of a field, each of which an index finds. */
 export function isEquality (condition: Condition): boolean {
   return condition.op === 'eq' || (condition.op === 'null' && condition.is)
 }
@@ -120,42 +111,38 @@ function isOneValue (condition: Condition): boolean {
   return isEquality(condition) && (condition.op !== 'eq' || condition.values.length === 1)
 }
 
-/** The ids at regular distances along a part of the key. */
+/** Ids at regular distances along a range of the key. */
 interface Anchored {
   readonly ids: Id[]
   readonly descending: boolean
-  /** The state of the database when they were found. */
   readonly state: string
 }
 
-/** What reads along paths. */
 interface PathReader {
   readonly layout: Layout
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined
   readAlong (path: Path, section: Section, members: readonly Column[]): PageText
 }
 
-// Parts of one table whose anchors are kept; longer queries are hardly repeated.
+// Ranges per table whose anchors are kept; longer queries are hardly repeated.
 const maxParts = 20
 const maxKeyLength = 500
 
 /**
- * Finds pages by their numbers without visiting all rows before them: keeps ids at regular distances along the key.
- * A write of this process drops the anchors beyond it; any other write, and one to a mapped table, drops all.
+ * Reads pages with a high offset without visiting all rows before: keeps ids at regular distances along the key. A
+ * write of this process drops the anchors after it. Any other write, or one to a mapped table, drops all.
  */
 export class Anchors {
-  /** By table, and by query. */
   readonly #tables = new Map<string, Map<string, Anchored>>()
   readonly #readState: ReadStatement
-  /** Rows of our tables that were written here, which the database counts too. */
+  /** Rows written to our tables here, which total_changes() counts too. */
   #written = 0
 
   constructor (database: SqliteDatabase, readonly anchorRows: number) {
-    // The first changes when others commit, the second with everything that is written over this connection.
+    // data_version changes when other connections commit, total_changes() with each write on this one.
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
 
-  /** Reads a page along the key, beginning at the nearest anchor before it. */
   readPage (statements: PathReader, path: Path, section: Section, members: readonly Column[]): PageText {
     const { limit, offset } = section
     const { anchorRows } = this
@@ -175,7 +162,7 @@ export class Anchors {
     const passed = Math.min(wanted, ids.length)
     const from = beginAfter(path, ids[passed - 1])
     const page = statements.readAlong(from, { limit, offset: offset - passed * anchorRows }, members)
-    // Compared last: others may have written meanwhile.
+    // Checked last, since others may have written meanwhile.
     if (kept.state !== this.#getState(layout)) {
       parts.delete(key)
       return statements.readAlong(path, section, members)
@@ -187,9 +174,8 @@ export class Anchors {
     return page
   }
 
-  /** To be called for every row that was written here. */
   noteWrite ({ tableName, mapped }: Layout, type: Change['type'], id: Id): void {
-    // A mapped table may be part of something else, such as a view, that only the database knows.
+    // A different mapped table may be a view of this one, which only the database knows.
     if (mapped) return
     this.#written++
     const parts = type === 'replace' ? undefined : this.#tables.get(tableName)
@@ -206,7 +192,7 @@ export class Anchors {
   }
 }
 
-/** The path from this id on, instead of from its bound on the same side, which is less tight. */
+/** Replaces the bound on the same side, which is less tight. */
 function beginAfter (path: Path, id: Id | undefined): Path {
   if (id === undefined) return path
   const beyond: Condition = { field: 'id', op: path.order[0]?.descending === true ? 'lt' : 'gt', value: id }

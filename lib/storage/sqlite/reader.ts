@@ -8,7 +8,6 @@ import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
 
-/** How all tables of a database are read. */
 interface ReadSettings {
   readonly limits: PathLimits
   readonly burst: ReadBurst
@@ -16,16 +15,12 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
-/**
- * Reads a family's table. A statement of SQLite holds the thread that runs it, so this one runs only statements that
- * visit few rows, whatever is in the table.
- */
+/** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class TableReader {
   #indexes: readonly Index[]
   // By the list of members, of which a route has one as long as the client does not choose.
   readonly #columns = new WeakMap<readonly string[], Column[]>()
 
-  /** @param readIndexes reads which indexes the table has now */
   constructor (
     readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
   ) {
@@ -46,10 +41,10 @@ export class TableReader {
     return total === undefined ? { items } : { items, total }
   }
 
-  /** The page as JSON. One more item is read, which shows whether there are more. */
+  /** Reads one item more, to see whether there is a next page. */
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = askOneMore(asked)
-    // The first and the last item must have their key.
+    // The first and last item must have the fields of the order.
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
@@ -71,7 +66,7 @@ export class TableReader {
     return small ?? await heavy.read(this.statements, query, members, signal)
   }
 
-  /** The page; undefined where it may take long. */
+  /** Undefined where it may take long. */
   #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
     if (query.where.some(({ field, op }) => field === 'id' && op === 'eq')) {
       return this.statements.readAll(query, members)
@@ -82,7 +77,7 @@ export class TableReader {
         if (page !== undefined) return page
       }
     } catch (error) {
-      // It was dropped meanwhile.
+      // The index was dropped meanwhile.
       if (!(error as Error).message.includes('no such index')) throw error
       this.#indexes = this.readIndexes()
     }
@@ -102,7 +97,7 @@ export class TableReader {
     const edge = statements.readAt(path, first?.field ?? 'id', path.maxRows)
     if (edge === undefined) return statements.readFirst(path, query, members)
     if (first === undefined || count || edge === null) return undefined
-    // The rows before the last that may be visited, without those that equal it: some of these may come after it.
+    // Stops before the rows that equal the edge: some of them may come after it.
     const { field: { optional, nullable } } = getColumn(statements.layout, first.field)
     if (!first.descending && (optional || nullable === true)) return undefined
     const before: Condition = { field: first.field, op: first.descending ? 'gt' : 'lt', value: edge }

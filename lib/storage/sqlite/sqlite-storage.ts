@@ -14,12 +14,9 @@ export type { Migrate, SqlOptions } from '../sql/options.js'
 
 /** Options of an SQLite storage, besides the file or the open database. */
 export interface SqliteOptions extends SqlOptions {
-  /** Milliseconds to wait for another process that is writing; 5000 unless given. */
+  /** Milliseconds to wait for another process that is writing. Default: 5000. */
   readonly busyTimeout?: number
-  /**
-   * Heavy reads, such as a sort without an index, at once; 2 unless given. Each runs in a worker thread, except in a
-   * database that was given open or is in memory: there they hold up the main thread.
-   */
+  /** Heavy reads at once, in worker threads. In memory, or given `database`, they block the main thread. Default: 2. */
   readonly maxHeavyReads?: number
 }
 

@@ -8,20 +8,20 @@ import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.j
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
 import { sqliteDialect as dialect } from './tables.js'
 
-/** Separates items with nested values, in which a comma and what follows it may occur: it cannot occur in JSON. */
+/** Separates items with nested values: it cannot occur in JSON. */
 export const itemSeparator = '\u001e'
 
-// Within text the quotes would be escaped, so only nested values can have it.
+// Quotes within text are escaped, so only nested values could contain it.
 const flatMark = ',{"id":'
 
-/** The statements that read a family's table. Each sees the table as it is at one moment. */
+/** Each statement sees one state of the table. */
 export class TableStatements {
   readonly #kept: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
   #next: ReadStatement | undefined
 
-  /** @param database with the functions that `addFunctions` adds */
+  /** `database` must have the functions of `addFunctions`. */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
     const { columns, table, id } = layout
     this.#kept = new KeptStatements(database)
@@ -41,7 +41,7 @@ export class TableStatements {
     return this.#next.get([])?.[0] as Id | undefined
   }
 
-  /** The value of a field in the row at this position along a path; undefined where the path has fewer rows. */
+  /** Undefined where the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
     const texts = makeStatementKey(dialect, [], [path.bounds, path.order])
@@ -54,7 +54,7 @@ export class TableStatements {
     return value === null || value === undefined ? value : (dialect.decode[kind]?.(value) ?? value) as Scalar
   }
 
-  /** A page along a path that has its order, and meets all its conditions. */
+  /** The path must have the order of the page and meet all its conditions. */
   readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
     const texts = makeStatementKey(dialect, members, [path.bounds, path.order])
     // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
@@ -66,10 +66,7 @@ export class TableStatements {
     return this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
   }
 
-  /**
-   * The page, if it is among the first rows of a path: no others are read. Unless the path has the order of the page,
-   * they must be all.
-   */
+  /** Reads only the first rows of a path. Unless they are in the order of the page, they must be all its rows. */
   readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { order, limit, offset, count } = query
     const { isOrdered, maxRows, rest } = path
@@ -83,7 +80,7 @@ export class TableStatements {
       const found = `(SELECT ${[...names].join(', ')} FROM ${rows}${isOrdered ? clauses.orderBy(path.order) : ''} ` +
         `LIMIT ${maxRows})${clauses.where(rest)}`
       const hasMore = `EXISTS (SELECT 1 FROM ${rows} LIMIT 1 OFFSET ${maxRows})`
-      // In the order of the path, what comes after a full page does not matter.
+      // If rows are in order, those after a full page do not matter.
       const isCut = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
       const total = count ? `, (SELECT count(*) FROM ${found})` : ''
       const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
@@ -95,11 +92,11 @@ export class TableStatements {
     return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
   }
 
-  /** The page, however many rows are visited: SQLite plans it. */
+  /** Visits as many rows as it takes; SQLite plans it. */
   readAll (query: Query, members: readonly Column[]): PageText {
     const { where, order, limit, offset, count } = query
     const { table, id: { equated: id } } = this.layout
-    // Going along the order, or the key, is better than an index that leaves many; those that leave few come first.
+    // Reading along the order or the key beats an index that leaves many rows.
     const isUsable = (condition: Condition): boolean =>
       isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
     const plain = where.filter(isPlain)
@@ -117,7 +114,7 @@ export class TableStatements {
       const statement = this.#kept.get(`all ${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
-        // In other orders it sorts ids, often with no more than an index, and then reads the rows of the page alone.
+        // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
         return this.#writeText(members, item => order[0]?.field === 'id'
           ? `SELECT ${item} FROM ${rows}`
           : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
@@ -126,7 +123,7 @@ export class TableStatements {
     }
     if (!count) return this.#toPage(members, row)
     const counting = this.#kept.get(`count ${key}`, () => {
-      // All rows are counted without visiting them: SQLite adds up what its pages say of themselves.
+      // SQLite counts all rows of a table without visiting them.
       return `SELECT count(*) FROM ${where.length === 0 ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
     })
     return this.#toPage(members, row, counting.get(parameters)?.[0] as number)
@@ -136,7 +133,7 @@ export class TableStatements {
     return conditions.length === 0 ? [] : encodeParameters(this.layout, dialect, conditions)
   }
 
-  /** Items as one JSON text: a third of the cost of reading their values and writing JSON from them. */
+  /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
   #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
     const items = writeItems(selectJson(members, this.layout.mapped))
@@ -153,7 +150,6 @@ export class TableStatements {
     return members[0] === this.layout.id && !members.some(({ kind }) => kind === 'json')
   }
 
-  /** The rows of a path, from its beginning. */
   #writeRows ({ index, bounds }: Path, clauses: ClauseBuilder): string {
     const { table } = this.layout
     return `${table}${index === undefined ? '' : ` INDEXED BY ${quoteName(index)}`}${clauses.where(bounds)}`
@@ -161,13 +157,12 @@ export class TableStatements {
 }
 
 const maxKept = 300
-// Once all are taken, one in so many replaces another.
+// When full, only one in so many new statements replaces an old one.
 const replacing = 16
 
 /**
- * Statements that read, by key, each prepared once and kept. Only the garbage collector frees a statement, and old ones
- * late, since it does not see the 10 KB and more that each holds outside of the heap. So a statement is kept when it
- * comes again, and those that are kept are seldom dropped, however many queries clients make up.
+ * Keeps a statement once it is used again, and seldom drops it. The garbage collector frees old statements late, since
+ * it does not see the 10 KB and more that each holds outside of the heap.
  */
 class KeptStatements {
   readonly #kept = new Map<string, ReadStatement>()
@@ -179,7 +174,7 @@ class KeptStatements {
   get (key: string, write: () => string): ReadStatement {
     const kept = this.#kept.get(key)
     if (kept !== undefined) {
-      // In the order of use as soon as something may be dropped.
+      // Keeps the order of use once something may be dropped.
       if (this.#kept.size >= maxKept && this.#kept.delete(key)) this.#kept.set(key, kept)
       return kept
     }
@@ -196,21 +191,19 @@ class KeptStatements {
   }
 }
 
-// SQLite writes fractions with a different number of digits than JavaScript, so JavaScript writes them.
+// SQLite writes fractions with different digits than JavaScript does.
 const numberFunction = 'dealbook_number'
 const searchFunction = 'dealbook_search'
 
-// It lets a statement end early. It is not called for every row: a call takes longer than a row.
+// Ends a statement early. Not called for every row: a call takes longer than a row.
 const watch = '(random() & 4095 OR dealbook_watch())'
 
-/** What the functions of a statement need. A statement runs as a whole, so there is one at a time in a thread. */
+/** State for the functions: a thread runs one statement at a time. */
 export const running = {
-  /** Ends the statement where it returns true. */
   isEnded: (): boolean => false,
   holds: (_values: readonly unknown[]): boolean => true
 }
 
-/** Adds the functions that statements call to a connection. */
 export function addFunctions (database: SqliteDatabase): void {
   const refuseEnded = (): void => {
     if (running.isEnded()) throw new Error('the read was ended')
@@ -226,10 +219,7 @@ export function addFunctions (database: SqliteDatabase): void {
   })
 }
 
-/**
- * The conditions that search texts as one in SQL. All others are tested in it too: SQLite may call it first, and no
- * text is searched of an item that another condition excludes.
- */
+/** One call tests all conditions: SQLite may call it first, and must not search texts that others exclude. */
 function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   const fields = new Set(listFieldConditions(where).map(({ field }) => field))
   const columns = getColumns(layout, fields)
@@ -239,13 +229,10 @@ function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   return `${searchFunction}(${listSelected(columns)})`
 }
 
-// In our own tables these are NOT NULL, and need no test.
+// NOT NULL in our tables.
 const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
-/**
- * A row as the text of a JSON object with these members, exactly as `JSON.stringify` writes it; absent ones are left
- * out.
- */
+/** Writes a row exactly as `JSON.stringify` would; absent members are left out. */
 export function selectJson (members: readonly Column[], mapped: boolean): string {
   const isFirst = members[0]?.field.name === 'id'
   const parts = members.map((column, index) => {
@@ -254,7 +241,7 @@ export function selectJson (members: readonly Column[], mapped: boolean): string
     const value = writeValue(column, mapped)
     const member = `${quoteText(`${opening}${JSON.stringify(name)}:`)} || ` +
       (nullable === true ? `coalesce(${value}, 'null')` : value)
-    // What is joined to NULL is NULL.
+    // NULL || text is NULL.
     return !mapped && requiredFields.includes(name) ? member : `coalesce(${member}, '')`
   })
   const all = parts.join(' || ')
@@ -272,7 +259,7 @@ function writeValue ({ kind, selected }: Column, mapped: boolean): string {
       `WHEN abs(${selected}) < 9e15 AND ${selected} = CAST(${selected} AS INTEGER) THEN CAST(${selected} AS INTEGER) ` +
       `ELSE ${numberFunction}(${selected}) END`
     case 'string': return quoted
-    // Dates that were written here need no escaping.
+    // Our dates need no escaping.
     default: return mapped ? quoted : `'"' || ${selected} || '"'`
   }
 }

@@ -24,10 +24,7 @@ export function encode (value: unknown, kind: Kind): unknown {
   return encoder === undefined ? value : encoder(value)
 }
 
-/**
- * Dates are text in SQLite, so that their order is the order of time; booleans are 0 and 1. The first word of a type
- * means nothing to SQLite, but names the kind of the column.
- */
+/** Dates are text that sorts by time. SQLite ignores the first word of a type; it marks the kind of the column. */
 export const sqliteDialect: Dialect = {
   types: {
     integer: 'INTEGER',
@@ -41,7 +38,7 @@ export const sqliteDialect: Dialect = {
   parameter: (_, as) => writeParameter(as),
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
-  // The unary plus makes an expression of a column, and no index is over that.
+  // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
   writeColumn (column, kind, present) {
     const selected = isSpaced(kind, present) ? `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})` : column
@@ -51,7 +48,7 @@ export const sqliteDialect: Dialect = {
   writeFilled (column, kind, value, present) {
     return this.writeColumn(`COALESCE(${column}, ${writeLiteral(value, kind)})`, kind, present)
   },
-  // Absent comes first by itself.
+  // NULL sorts first by default.
   absentFirst: '',
   absentLast: '',
   encode: encoders,
@@ -61,7 +58,7 @@ export const sqliteDialect: Dialect = {
   },
   uniqueTerm: (column, kind) => kind === 'string' ? `${column} COLLATE BINARY` : column,
   literal: writeLiteral,
-  // As itself, a number would be that of a column in an order.
+  // A bare number in ORDER BY would be the number of a column.
   constant: (value, kind) => `CAST(${writeLiteral(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`
 }
 
@@ -81,7 +78,7 @@ function writeParameter (as: string): string {
   return as === 'number' ? 'CAST(? AS REAL)' : '?'
 }
 
-// These types name the kind. Others may have been declared by another program, and their values show the kind.
+// These types mark the kind. Others may come from another program, and their values show the kind.
 const marked = new Set(Object.values(dialect.types).filter(type => !['INTEGER', 'REAL', 'TEXT'].includes(type)))
 
 const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
@@ -100,23 +97,22 @@ function isJson (text: string): boolean {
   }
 }
 
-/** Whether a column is for values of the kind, by its type, or else by its values. */
 function isColumnOf (type: string, { kind, equated }: Column, { database, layout: { table } }: PresentTable): boolean {
   const expected = dialect.types[kind]
   const declared = type.toUpperCase()
   if (declared === expected) return true
-  // Integers and other numbers are kept in one column.
+  // SQLite keeps integers and other numbers in one column.
   if (kind === 'number' && declared === dialect.types.integer) return true
   if (getAffinity(type) !== getAffinity(expected) || marked.has(declared)) return false
   const isFitting = isOfKind[kind]
   if (isFitting === undefined) return true
-  // Where the column has other values, the least or the greatest is one of them.
+  // If any value is of a different type, the least or the greatest is.
   const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table})`
   const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
   return edges.every(value => value === null || isFitting(value))
 }
 
-// The rules of SQLite (datatype3.html, 3.1), but for NUMERIC: integers and booleans are kept alike.
+// SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
 function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   if (/INT/i.test(type)) return 'INTEGER'
   if (/CHAR|CLOB|TEXT/i.test(type)) return 'TEXT'
@@ -124,7 +120,7 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'INTEGER'
 }
 
-/** The columns of a table by their names; none where the table does not exist. */
+/** Empty where the table does not exist. */
 function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
@@ -137,7 +133,7 @@ function readColumns (database: SqliteDatabase, tableName: string): Map<string, 
   }]))
 }
 
-/** Whether ids are never used again, not even those of deleted rows. */
+/** AUTOINCREMENT: the ids of deleted rows are not used again. */
 function countsOn (database: SqliteDatabase, tableName: string): boolean {
   const sql = prepareRead(database, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?").get([tableName])
   return /\bAUTOINCREMENT\b/i.test(String(sql?.[0]))
@@ -147,7 +143,7 @@ function writeNext (tableName: string): string {
   return `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
 }
 
-/** The same with the form of date-times, of columns that other programs fill: that of the first that is found. */
+/** Other programs fill these columns: the first date-time found shows their form. */
 export function readForeignColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const present = readColumns(database, tableName)
   return new Map(Array.from(present, ([name, column]) => {
@@ -160,7 +156,7 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
   }))
 }
 
-/** The indexes as they are in the file. Those over expressions, descending or with a collation are left to SQLite. */
+/** Indexes over expressions, descending or with a collation are left to SQLite. */
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
   const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
     FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
@@ -171,28 +167,26 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
     if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
     const fields = own.map(([, name]) =>
       columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
-    // Every index of our tables ends with the id, whether that is said or not.
+    // Every index of our tables ends with the id, explicitly or not.
     const hasId = fields.length > 1 && fields.at(-1) === 'id'
     return [{ name, fields: hasId ? fields.slice(0, -1) : fields, sortedById: hasId || !mapped }]
   })
 }
 
-/** The sets of columns whose values are unique together. */
 export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
   const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
     WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
   const sets = new Map<string, string[]>()
-  // An expression has no name, so that it equals no column.
+  // An expression has no name; '' equals no column.
   for (const [index, column] of rows) sets.set(index, [...sets.get(index) ?? [], column ?? ''])
   return [...sets.values()]
 }
 
-/** Whether SQL has the column as it is, so that its index is of use. */
+/** Whether the column is used without an expression, so that its index applies. */
 function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
 }
 
-/** A table as it is in the file. */
 interface PresentTable {
   readonly database: SqliteDatabase
   readonly layout: Layout
@@ -200,14 +194,14 @@ interface PresentTable {
   readonly indexes: readonly Index[]
 }
 
-/** The statements that make what is missing of a table. What cannot be made is refused. */
+/** Throws where something cannot be made. */
 export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const indexes = readIndexes(database, layout)
   const table = { database, layout, present, indexes }
   const isNew = present.size === 0
   const statements = isNew ? [] : layout.columns.flatMap(column => listChanges(table, column))
-  // An integer id is the number of the row; a table with other ids is ordered by them. So every index ends with the id.
+  // An integer id is the rowid, other tables are ordered by id. So every index ends with the id.
   if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
   const isMissing = (name: string): boolean => !indexes.some(index => index.name === name)
   for (const { name, columns } of listIndexes(layout)) {
@@ -226,7 +220,6 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   return statements
 }
 
-/** The statements that add a column to a table, or fill it; refuses one that is something else. */
 function listChanges (table: PresentTable, column: Column): string[] {
   const { database, layout, indexes } = table
   const { name, kind, field } = column
@@ -243,14 +236,13 @@ function listChanges (table: PresentTable, column: Column): string[] {
     const expected = dialect.types[kind]
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
   }
-  // Where the column itself has the default, no row lacks it, and the search may take long.
+  // If the column has the default, no row lacks it, and a search without an index may take long.
   const isSearched = isFillable(field) && (!hasDefault || indexes.some(({ fields }) => fields[0] === field.name))
   return isSearched && hasRow(`WHERE ${column.equated} IS NULL`) ? [writeFill(layout, column, dialect)] : []
 }
 
-/** Makes what is missing of a table. */
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {
-  // The lock is taken only where something is written, so that a process that restarts waits for no other.
+  // Locks only to write, so that a restarting process need not wait for others.
   if (listMissing(database, layout).length === 0) return
   const transact = prepareTransaction(database)
   await waitUntilFree(timeout, () => {

@@ -9,20 +9,19 @@ import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, typ
 import type { Anchors } from './paths.js'
 import { encode as encodeValue, isSpaced } from './tables.js'
 
-/** One change as a statement that must touch, or find, exactly one row. */
+/** A statement that must change, or find, exactly one row. */
 export interface Write {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
-  /** Undefined where it is deleted, or only required. */
+  /** Undefined for `delete` and `require`. */
   readonly item: Stored | undefined
   readonly statement: WriteStatement
   readonly parameters: readonly unknown[]
-  /** Run after all changes of the commit; each throws where a reference does not hold. */
+  /** Run after all changes of the commit; each throws if a reference is broken. */
   readonly checks: readonly (() => void)[]
 }
 
-/** Runs the changes of one commit, or throws why one is refused. */
 export function runWrites (database: SqliteDatabase, writes: readonly Write[], anchors: Anchors): void {
   let running: Write | undefined
   try {
@@ -44,10 +43,9 @@ type Check = Write['checks'][number]
 
 const none: readonly Check[] = []
 
-// A family has few operations, but a client may change any of its attributes together.
+// Bounds the cache: clients may change any combination of attributes.
 const maxUpdates = 50
 
-/** The statements that write a family's table. */
 export class TableWriter {
   readonly #database: SqliteDatabase
   readonly #columns: readonly Column[]
@@ -55,9 +53,7 @@ export class TableWriter {
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
   readonly #require: WriteStatement
-  /** By the columns that they write. */
   readonly #updates = new Map<string, WriteStatement>()
-  /** By the rows among which they look for one. */
   readonly #checks = new Map<string, ReadStatement>()
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
@@ -67,7 +63,7 @@ export class TableWriter {
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
-    // A taken id is no error of SQL but a row that was not inserted: alike with every driver.
+    // A taken id inserts no row instead of failing: all drivers report that alike.
     this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) ` +
       `VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
@@ -89,7 +85,7 @@ export class TableWriter {
       return { type, layout, id, checks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
     }
     const { current, expected } = change
-    // A column that is written has its index written too, even if its value stays the same.
+    // Writing a column writes its index too, even if the value stays the same.
     const changed = current === undefined
       ? []
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
@@ -110,7 +106,7 @@ export class TableWriter {
     return statement
   }
 
-  /** The checks that a change needs. Commits are made one after the other, so that nothing comes between. */
+  /** Commits run one after the other, so nothing can change between check and commit. */
   #listChecks (change: Change, relations: Relations): readonly Check[] {
     const id = getId(change)
     if (change.type === 'delete') {
@@ -142,8 +138,7 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
   })
 }
 
-// As better-sqlite3 names them, after SQLITE_CONSTRAINT_; node:sqlite has numbers in `errcode`. All others, such as a
-// trigger, are the rule `other`.
+// Names of better-sqlite3; node:sqlite has numbers in `errcode`. All others, such as a trigger, are `other`.
 const rules: Readonly<Record<string, ConstraintRule>> = {
   CHECK: 'value',
   DATATYPE: 'value',
@@ -158,13 +153,12 @@ const names = new Map([
   [3091, 'DATATYPE']
 ])
 
-/** Whether a rule of the database refused a statement, or the end of a transaction. */
 export function isConstraint (error: unknown): boolean {
   const { errcode, code } = error as { errcode?: number, code?: string }
   return typeof errcode === 'number' ? (errcode & 0xff) === 19 : code?.startsWith('SQLITE_CONSTRAINT') === true
 }
 
-/** The error of a change that a rule of the database refuses; any other as it is. */
+/** Returns other errors as they are. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
   if (!isConstraint(error)) return error
   const { errcode, code = '', message } = error as Error & { errcode?: number, code?: string }
@@ -175,17 +169,16 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
     : listNamed(layout, name, message)
   const isReferredTo = name === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
   if (isReferredTo) {
-    // A rule of the family itself says more.
+    // A declared rule gives a better error.
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
   const rule = isReferredTo ? 'in-use' : rules[name] ?? 'other'
   return new ConstraintError(layout.family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
 }
 
-/** The fields that the message of a rule names. */
 function listNamed ({ tableName, columns }: Layout, rule: string, message: string): string[] {
   if (rules[rule] === undefined) return []
-  // table.column, table.column; or the text of a check, where it has no name.
+  // `table.column, table.column`, or the text of a check that has no name.
   const text = message.slice(rule === 'DATATYPE' ? message.lastIndexOf(' ') + 1 : message.indexOf(': ') + 2)
   const isCheck = rule === 'CHECK'
   const words = isCheck ? text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? [] : text.split(', ')
@@ -193,7 +186,7 @@ function listNamed ({ tableName, columns }: Layout, rule: string, message: strin
     .map(({ field }) => field.name)
 }
 
-/** The fields of an item that refer to something that does not exist: SQLite does not name them. */
+/** SQLite does not name the columns of a broken foreign key. */
 function listDangling (database: SqliteDatabase, { tableName, columns }: Layout, item: Stored): string[] {
   const rows = prepareRead(database, `SELECT id, "table", "from",
     coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = seq + 1))
