@@ -116,12 +116,7 @@ async function refuseUnnamed (from: Storage, names: readonly string[]): Promise<
 }
 
 /** Where an interrupted copy ended: all that the target has must be what the source begins with. */
-async function findEnd (
-  from: Storage,
-  to: Storage,
-  part: Part,
-  signal: AbortSignal | undefined
-): Promise<Position> {
+async function findEnd (from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined): Promise<Position> {
   let after: Id | undefined
   let count = 0
   for await (const present of walk(to, part.name)) {

@@ -155,11 +155,7 @@ function listFamilies (family: Family): Family[] {
   return [...new Set([family, ...others])]
 }
 
-async function readPage<T> (
-  find: Find,
-  parsed: ParsedQuery,
-  show: (item: Stored) => Members
-): Promise<ItemPage<T>> {
+async function readPage<T> (find: Find, parsed: ParsedQuery, show: (item: Stored) => Members): Promise<ItemPage<T>> {
   const { items, total, next, prev } = await findPage(find, parsed)
   return {
     items: items.map(show) as T[],

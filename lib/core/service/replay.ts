@@ -18,10 +18,7 @@ interface Asked {
  * The record of a command that was settled under this id before, so that it is not done again. An id that was used for
  * a different command is a problem.
  */
-export async function findReplay (
-  asked: Asked,
-  identity: CommandId
-): Promise<CommandRecord | undefined> {
+export async function findReplay (asked: Asked, identity: CommandId): Promise<CommandRecord | undefined> {
   const { family, command, grant } = asked
   const record = await getRecord(asked, identity)
   if (record === undefined) return undefined

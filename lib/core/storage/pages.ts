@@ -13,10 +13,7 @@ import type { Turn } from './turns.js'
  */
 export function pageOf (items: Iterable<Stored>, query: Query): Found
 export function pageOf (items: AsyncIterable<Stored>, query: Query): Promise<Found>
-export function pageOf (
-  items: Iterable<Stored> | AsyncIterable<Stored>,
-  query: Query
-): Found | Promise<Found> {
+export function pageOf (items: Iterable<Stored> | AsyncIterable<Stored>, query: Query): Found | Promise<Found> {
   const holds = matcher(query.where)
   const matches = new FirstMatches(query)
   const take = (item: Stored): void => { if (holds(item)) matches.add(item) }

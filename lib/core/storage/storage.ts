@@ -169,12 +169,7 @@ export interface Storage {
   /** The items that meet the query, in its order. */
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
   /** The same as text, for a storage that needs no objects to make it. Without it, `find` is used. */
-  findText? (
-    family: string,
-    query: Query,
-    members: readonly string[],
-    signal?: AbortSignal
-  ): Promise<FoundText>
+  findText? (family: string, query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
   /** One item, or undefined. */
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
   /** The id of a new item, where other programs take ids from the storage too, such as from a sequence. */

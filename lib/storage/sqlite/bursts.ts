@@ -13,9 +13,7 @@ export class ReadBurst {
   readonly #transaction: { readonly begin: WriteStatement, readonly end: WriteStatement } | undefined
 
   /** Reads hold the event loop for `maxMs` at most. `isOurs`: nothing else uses the connection. */
-  constructor (
-    readonly database: SqliteDatabase, isOurs: boolean, readonly busyTimeout: number, readonly maxMs = 10
-  ) {
+  constructor (readonly database: SqliteDatabase, isOurs: boolean, readonly busyTimeout: number, readonly maxMs = 10) {
     if (isOurs) this.#transaction = { begin: prepareWrite(database, 'BEGIN'), end: prepareWrite(database, 'COMMIT') }
   }
 
