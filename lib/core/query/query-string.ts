@@ -1,18 +1,16 @@
-/** One parameter of a query string: decoded, and as it was sent. */
 export interface Parameter {
   readonly name: string
   readonly value: string
-  /** Whether an equals sign stood between name and value. */
+  /** Whether it had an equals sign. */
   readonly assigned: boolean
   readonly raw: string
 }
 
-/** How many parameters a query may have. */
 export const maxParameters = 100
 
 /**
- * Splits a query string; a part that is not valid percent-encoding has no name. Of a query that has too many, it is one
- * more than there may be: to decode what is wrong takes time.
+ * Splits a query string; a part with invalid percent-encoding has no name. It stops at one more than the maximum, since
+ * decoding invalid parts takes time.
  */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
@@ -30,12 +28,12 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
   return parameters
 }
 
-/** How many parameters a query has, whether they are well-formed or not. */
+/** Includes malformed ones. */
 export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
-/** A name or a value of a query, or of a form; undefined where it is not valid percent-encoding. */
+/** Undefined where the text is not valid percent-encoding. */
 export function decodeText (text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text
   try {
@@ -45,7 +43,6 @@ export function decodeText (text: string): string | undefined {
   }
 }
 
-/** Reads one parameter only, where the others do not matter. */
 export function readTextParameter (search: string, name: string): string | undefined {
   for (const parameter of splitQuery(search)) if (parameter.name === name) return parameter.value
   return undefined
