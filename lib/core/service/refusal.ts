@@ -4,9 +4,9 @@ import { Problem } from '../problems.js'
 import { type Members, replaceUnsupported } from '../values/json.js'
 
 /**
- * Says why an item does not allow an operation, if only by an empty text; undefined where it does.
+ * The reason why an item does not allow an operation, which may be empty; undefined where it does.
  *
- * @param params undefined, as is the context, where the operation is only offered
+ * @param params undefined, like the context, where the operation is only offered
  */
 export function explainForbidden (
   operation: Operation<Members>,
@@ -19,10 +19,9 @@ export function explainForbidden (
 }
 
 /**
- * Says why an item does not allow an operation that might be offered; undefined where it does. What `allowed` throws
- * means no.
+ * The same for an operation that might be offered, never empty. If `allowed` throws, it is not allowed.
  *
- * @param report called with an error that is not a problem but a mistake
+ * @param report called with an error that is not a problem but a bug
  */
 export function explainNow (
   family: Family,
@@ -46,7 +45,7 @@ export interface InState {
   readonly allowed: readonly string[]
 }
 
-/** The problem of an operation that the state of an item does not allow. @param reason may be empty */
+/** @param reason may be empty */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item) === undefined)
@@ -61,7 +60,6 @@ export function explainInState (family: Family, { operation, state, allowed }: I
   return `${explainState(operation, family, state)}; ${others}`
 }
 
-/** The state of an item in a word, where its family has such words. */
 export function readState (family: Family, item: Members): string | undefined {
   const called = family.state?.(item)
   return called === undefined ? undefined : cut(called, 100)
@@ -74,7 +72,7 @@ export function explainState (name: string, { singular }: Family, state: string 
 
 const maxFlaws = 20
 
-/** A copy of a host's refusal that can be recorded and replayed. */
+/** The copy can be stored and replayed. */
 export function copyRefusal (problem: Problem): Problem {
   const { code, message, statusCode: status, errors, members, headers } = problem
   return new Problem(code, cut(message), {
@@ -86,7 +84,6 @@ export function copyRefusal (problem: Problem): Problem {
   })
 }
 
-// As JSON has it, with texts that can be stored.
 function copy<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }

@@ -14,10 +14,7 @@ interface Asked {
   readonly grant: Grant
 }
 
-/**
- * The record of a command that was settled under this id before, so that it is not done again. An id that was used for
- * a different command is a problem.
- */
+/** The record of a command that ran under this id before. An id that was used for a different command is a problem. */
 export async function findReplay (
   asked: Asked,
   identity: CommandId
@@ -28,7 +25,7 @@ export async function findReplay (
   const { target, key } = command
   // The id of an item of another family may not be valid here.
   const isVisible = record.family !== family.name || await canSeeReplay(asked, record)
-  // An item that the caller names and may not see does not exist; a guessed key reveals nothing.
+  // To the caller, an invisible item does not exist; a guessed key reveals nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
     throw new Problem('id-reused', key === undefined
@@ -39,8 +36,8 @@ export async function findReplay (
 }
 
 /**
- * The record of a command that a constraint has refused because another process did the same command meanwhile. Throws
- * the refusal where that is not so.
+ * If a constraint refused a command because another process ran the same one meanwhile, returns that record.
+ * Otherwise throws the refusal.
  */
 export async function findConcurrentReplay (
   refusal: unknown,
@@ -53,18 +50,18 @@ export async function findConcurrentReplay (
   return earlier
 }
 
-/** The record of a command by the id of its principal; commands of others under the same id are not found. */
+/** Commands of other principals under the same id are not found. */
 async function getRecord (
   { storage, caller: { signal }, grant: { principal } }: Asked,
   { id, row }: CommandId
 ): Promise<CommandRecord | undefined> {
   if (row === id) return await storage.get('commands', row, signal) as CommandRecord | undefined
-  // Rows of old databases have the id itself, for every principal.
+  // In old databases, the row is the id itself, for every principal.
   const [own, shared] = await Promise.all([storage.get('commands', row, signal), storage.get('commands', id, signal)])
   return (own ?? (shared?.principal === principal ? shared : undefined)) as CommandRecord | undefined
 }
 
-// The conditions of a grant hold for replays too; where the item is gone, only its principal sees the replay.
+// The conditions of a grant hold for replays too; if the item is deleted, only its principal sees the replay.
 async function canSeeReplay (
   { storage, family, caller: { signal }, grant: { where = [] } }: Asked,
   record: CommandRecord

@@ -1,7 +1,6 @@
 import { Problem } from '../problems.js'
 import type { CommandRecord } from './command.js'
 
-/** How many writers may wait: for one item, and for all items of a storage together. */
 export interface WaitingLimits {
   readonly maxWaitingPerItem: number
   readonly maxWaiting: number
@@ -13,20 +12,18 @@ export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?
 }
 
 /**
- * Lets one writer of this process at a time work under a key, so that they do not cause each other conflicts. The
- * storage tells writers of other processes apart.
+ * Runs one writer of this process at a time per key, so that they do not cause each other conflicts. Between processes,
+ * the storage detects conflicts.
  */
 export class WriteQueue {
-  // The waiting writers by key; undefined while a writer is alone.
+  // Waiting writers by key; undefined while a writer is alone.
   readonly #queues = new Map<string, (() => void)[] | undefined>()
   waiting = 0
 
   /**
-   * Begins to work under these keys; undefined where it can begin at once. `leave` ends it. Too many waiting writers
-   * are a problem.
+   * Undefined where the writer can begin at once; `leave` ends it. Throws a problem if too many wait.
    *
    * @param keys in one order for all writers, so that no two wait for each other
-   * @param signal ends the waiting
    */
   enter (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
     if (keys.length > 1) return this.#enterAll(keys, limits, signal)
@@ -90,12 +87,11 @@ export class Counters {
   readonly outcomes: Record<CommandRecord['outcome'] | 'failed', number> =
     { done: 0, unchanged: 0, refused: 0, failed: 0 }
 
-  /** Commands whose earlier outcome was returned again. */
   replays = 0
-  /** Decisions that were made again because another process was faster. */
+  /** Decisions repeated because another process was faster. */
   retries = 0
 
-  /** Counts an error, unless it is the caller's fault. */
+  /** Counts an error, unless the caller caused it. */
   countFailure (error: unknown): void {
     if (!(error instanceof Problem) || error.statusCode >= 500) this.outcomes.failed++
   }
