@@ -22,7 +22,6 @@ export function runInPhase (phase: Phase, run: () => void): void {
   if (!isPlanned) plan(isTurnLong() ? setImmediate : nextTick)
 }
 
-/** Whether no other request has arrived and this turn is still short, so that there is nothing to wait for. */
 export function isAlone (): boolean {
   return !isPlanned && !isTurnLong()
 }
@@ -39,8 +38,7 @@ let lastAt = -Infinity
 const maxPause = 100
 
 /**
- * Resolves when the requests of this turn begin; undefined where no other can have arrived: the last one came over
- * the same connection, which waits for its response, or long ago.
+ * Undefined where no other request can have arrived: the last came over the same connection, or long ago.
  *
  * @param connection undefined where it can carry several requests at once
  */

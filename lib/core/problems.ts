@@ -56,6 +56,7 @@ export interface ProblemOptions {
   readonly errors?: readonly Flaw[]
   /** Additional members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
+  /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>
   /** Logged, and never shown. */
   readonly cause?: unknown

@@ -21,6 +21,7 @@ export interface CopyOptions {
   readonly signal?: AbortSignal
 }
 
+/** The progress of a copy. */
 export interface CopyProgress {
   /** The name of the family; `commands` is the log. */
   readonly family: string
@@ -84,7 +85,6 @@ export async function copyStorage (
   }
 }
 
-/** The items of one family, or the log. */
 interface Part {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
@@ -92,7 +92,6 @@ interface Part {
 }
 
 interface Position {
-  /** The id of the last item in the target. */
   readonly after: Id | undefined
   readonly count: number
 }

@@ -108,7 +108,6 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   }
 }
 
-/** Finds the item that breaks a rule; the items before it stay. */
 async function commitHalves (
   storage: Storage,
   family: Family,
@@ -131,7 +130,6 @@ function toChanges (family: string, { item, entries }: Row): Change[] {
   return [{ type: 'insert', family, item }, ...inserted]
 }
 
-/** Drops the rows that exist already, in the storage or earlier in the batch. */
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
   const present = await findPresent(storage, family, rows.map(({ item }) => item.id))
   return rows.filter(row => {

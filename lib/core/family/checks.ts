@@ -50,7 +50,6 @@ function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefini
   }
 }
 
-/** Also finds a schema that no value can be checked with, such as one with a malformed pattern. */
 function findUnusable (what: string, schema: TObject): string | undefined {
   const flaw = findFlawInObject(what, schema)
   if (flaw !== undefined) return flaw

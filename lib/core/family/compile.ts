@@ -121,7 +121,6 @@ function compileLifecycle (
   }
 }
 
-/** The declared title and columns, or those that suit the fields. */
 function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
   const named = fields.find(({ name, kind, optional }) =>
     ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
@@ -147,7 +146,7 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
   return [title, ...fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))]
 }
 
-/** The declared indexes, the default order, along which pages are read, and the references. */
+/** Includes the default order, along which pages are read, and the references. */
 export function listIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
   const named: string[][] = indexes.map(row => [row].flat())
   const ordered = toTotalOrder(order).map(({ field }) => field)

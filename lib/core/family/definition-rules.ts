@@ -20,7 +20,7 @@ const instead: Readonly<Record<string, string>> = {
 
 const origin = 'take Type from fastify-dealbook, which is that of @sinclair/typebox 0.34'
 
-/** Says why a value is not an object schema with known members. @param what its name in a definition */
+/** @param what its name in a definition */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
   if (!isSchema(schema)) return `${what} must be a Type.Object({ … })`
   const foreign = findForeignOrigin(what, schema)
@@ -44,7 +44,6 @@ function findForeignOrigin (what: string, schema: AnySchema): string | undefined
   return '~kind' in schema ? `${what} is made by the package "typebox" (1.x); ${origin}` : undefined
 }
 
-// Keywords that hold values, not schemas, and those that hold schemas by name.
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 

@@ -2,10 +2,7 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
-/**
- * Makes TypeScript refuse fields that `apply` returns and `I` lacks, and members that no operation has. Each gets a
- * type that nothing fits, and whose name says what is wrong.
- */
+/** Makes TypeScript refuse unknown fields from `apply` and unknown members; the name of the type says what is wrong. */
 export type KnownFields<R, I> = { readonly [K in keyof R]: CheckMembers<R[K]> & CheckResult<R[K], I> }
 
 type CheckMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
@@ -97,8 +94,7 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly with?: Readonly<Record<string, OtherItem<Static<T>>>>
   /**
    * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
-   *
-   * @param params undefined, like the context, where the operation is only offered
+   * It is called without params and context where the operation is only offered.
    */
   allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
   /**
@@ -127,7 +123,7 @@ export function nameAction (verb: string, singular: string): string {
   return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
 }
 
-/** The part of an operation that the noun form needs. A deletion has only this. */
+/** A deletion has only this. */
 export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary' | 'danger' | 'final'>
 
 /** The members that the service adds to every item of a family that can be written. */
@@ -215,10 +211,7 @@ export interface FamilyDefinition<
   readonly state?: (item: ItemOf<P>) => string
   /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
   readonly makeId?: () => Id
-  /**
-   * The default order of a list, such as `['-createdAt']`: `-` for descending. The id breaks ties, ascending unless it
-   * is named. Default: by id.
-   */
+  /** The default order of a list, such as `['-createdAt']`: `-` is descending. The id breaks ties. Default: by id. */
   readonly order?: readonly OrderTerm<P>[]
   /**
    * Fields, or rows of fields, that are often filtered or sorted, such as `['status', ['customer', 'createdAt']]`: each
@@ -245,7 +238,6 @@ export interface FamilyDefinition<
   readonly queries?: Readonly<Record<string, QueryDefinition>>
 }
 
-/** The declared operations and the one that `edit` makes. */
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
   const { edit, operations = {} } = definition
   const declared = operations as Record<string, Operation<Members>>

@@ -26,7 +26,6 @@ export interface Lifecycle {
   readonly params: Params
   /** The members of a new item before the client's are added. */
   readonly defaults: Members
-  /** It may throw a problem. */
   readonly initial: ((item: Members, context: Context) => Members) | undefined
 }
 
@@ -47,7 +46,6 @@ export interface Family {
   readonly presentation: { readonly title: string, readonly list: readonly string[] }
   /** The default order; by id where it is empty. */
   readonly order: readonly Order[]
-  /** By field. */
   readonly references: ReadonlyMap<string, Family>
   readonly writable: boolean
   readonly versioned: boolean
@@ -61,9 +59,8 @@ export interface Family {
   /** An id, without the constraints of the definition. */
   readonly idSchema: TSchema
   readonly makeId: (() => Id) | undefined
-  /** Checks the declared fields only. */
   readonly validate: Validator
-  /** Reads an id from a path; undefined where no item can have it. */
+  /** Undefined where no item can have the id. */
   readId (text: string): Id | undefined
   readonly state: ((item: Members) => string) | undefined
 }

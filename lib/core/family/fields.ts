@@ -3,14 +3,12 @@ import type { FamilyShape, Field, Kind } from '../storage/storage.js'
 import { readDateTime } from '../values/formats.js'
 import type { Members } from '../values/json.js'
 
-/** The members that the service adds to every stored item. */
 export const ServiceFields = Type.Object({
   revision: Type.Integer({ minimum: 1, description: 'One more with every change' }),
   createdAt: Type.String({ format: 'date-time', description: 'When it was created' }),
   updatedAt: Type.String({ format: 'date-time', description: 'When it last changed' })
 })
 
-/** The fields of a schema as storages and the query grammar see them. */
 export function listFields (schema: TObject): Field[] {
   return Object.entries(schema.properties).map(([name, property]): Field => {
     const plain = withoutNull(property)
@@ -122,6 +120,5 @@ export const commandsShape: FamilyShape = {
     changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  // The order of a log.
   indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id']]
 }

@@ -6,7 +6,6 @@ import { type MemberFlaw, type Members, unescapePointer } from '../values/json.j
 import { makeValidator, type Validator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
-/** The parameters of a command, strictly checked. */
 export interface Params {
   readonly schema: TObject
   readonly fields: readonly Field[]
@@ -47,7 +46,6 @@ export function canonicalizeItem (fields: readonly Field[], item: Members): Memb
   return written
 }
 
-/** Compares canonical members; only nested values are compared deeply. */
 export function haveSameContent (fields: readonly Field[], a: Members, b: Members): boolean {
   return fields.every(({ name, kind }) =>
     a[name] === b[name] || (kind === 'json' && isDeepStrictEqual(a[name], b[name])))
@@ -73,13 +71,12 @@ export function findFlawsInChanges (
   })
 }
 
-/** Changed members with their values before and after, where they had one. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.
 const maxKept = 200
 
-/** What an operation changed, for the log, which has only the names of long values. */
+/** Of long values, the log has only the names. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
   for (const { name, kind } of fields) {

@@ -17,17 +17,16 @@ export function toTotalOrder (order: readonly Order[]): Order[] {
   return end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
 }
 
-/** A list in one of its orders. A cursor is valid for one order only. */
+/** A cursor is valid for one order only. */
 export interface OrderedList {
   readonly name: string
   readonly fields: readonly Field[]
   readonly order: readonly Order[]
 }
 
-/** A position in an order: after an item, or before it. */
 export interface Place {
   readonly isAfter: boolean
-  /** The item's values in the fields of the order; where they are too long for a URL, the id alone. */
+  /** Where the values are too long for a URL, the id alone. */
   readonly item: ItemKey
 }
 
@@ -36,14 +35,14 @@ export interface Start {
   readonly backwards: boolean
 }
 
-/** The positions where the neighbouring pages begin and end; undefined where there is no such page. */
+/** Undefined where there is no such page. */
 export interface PlacesAround {
   readonly next: Place | undefined
   readonly prev: Place | undefined
 }
 
 interface SeenPage {
-  /** Whether there is more in the direction of reading. */
+  /** In the direction of reading. */
   readonly more: boolean
   readonly first?: ItemKey | undefined
   readonly last?: ItemKey | undefined
@@ -63,7 +62,7 @@ export function placeAround (
 // A page has two cursors, and a URL must be able to hold one.
 const maxLength = 3000
 
-/** A position as text for a URL. It reveals nothing: it has only values of an item that its reader saw. */
+/** It reveals nothing: it has only values of an item that its reader saw. */
 export function writeCursor (list: OrderedList, { isAfter, item }: Place): string {
   const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
   return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
@@ -111,20 +110,15 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   json: () => false
 }
 
-/** The items after a position, as one list of conditions for each part, in this order. */
 export interface Parts {
   readonly parts: readonly (readonly FieldCondition[])[]
   readonly order: readonly Order[]
 }
 
-/**
- * Conditions are joined by "and", but "after" is a choice for each field of the order. So each choice is a part, whose
- * beginning an index over the order, or its first field, finds at once.
- */
+/** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start): Parts {
   const { place: { item, isAfter }, backwards } = start
   const order = backwards ? forwards.map(({ field, descending }) => ({ field, descending: !descending })) : forwards
-  // Backwards, the item itself is on the other side of the position.
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
   // From items that differ in the last field only to those that differ in the first.
@@ -144,7 +138,7 @@ function equals (field: string, value: Value): FieldCondition {
   return value === undefined || value === null ? { field, op: 'null', is: true } : { field, op: 'eq', values: [value] }
 }
 
-/** The values after this one: absent values come first, and last when descending. */
+/** Absent values come first, and last when descending. */
 function listBeyond (field: Field, descending: boolean, value: Value, isIncluded: boolean): FieldCondition[] {
   const { name, kind, optional, nullable } = field
   const isAbsent = value === undefined || value === null

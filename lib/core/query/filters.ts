@@ -9,7 +9,6 @@ import {
 
 type Operator = FieldCondition['op']
 
-/** What a parameter name means. */
 export interface Filter {
   readonly field: Field
   readonly op: Operator
@@ -20,7 +19,6 @@ export interface Filter {
 export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
 
-/** Whether a field of this name would be ambiguous in a query. */
 export function isReserved (name: string): boolean {
   return (reservedNames as readonly string[]).includes(name) || /^(or\d*|expand)$/.test(name)
 }
@@ -37,7 +35,6 @@ const descriptions: Record<Operator, string> = {
   null: 'is absent or null (true), or has a value (false)'
 }
 
-/** Every parameter that filters, in all its spellings. */
 export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   const filters = new Map<string, Filter>()
   for (const field of fields) {
@@ -52,7 +49,6 @@ export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   return filters
 }
 
-/** Whether greater and less make sense for the field. */
 export function isOrdered (field: Field): boolean {
   return field.kind !== 'boolean' && field.kind !== 'json' && field.values === undefined
 }
@@ -84,7 +80,6 @@ export function splitGroup (name: string): { readonly group?: string, readonly n
   return parts === null ? { name } : { group: parts[1] as string, name: parts[2] as string }
 }
 
-/** Finds a filter by the name of the parameter, or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
   const { value, assigned } = parameter
   const { group, name } = splitGroup(parameter.name)
@@ -103,7 +98,6 @@ export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Par
   return { filter, key: `${group ?? ''}.${field}${sign}${isInclusive ? '=' : ''}`, text, group }
 }
 
-/** Returns what is wrong with the operand, if anything. */
 export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLimits): string | undefined {
   const { filter: { field, op }, key, text } = use
   const { maxValues, maxPatterns } = limits
@@ -159,7 +153,6 @@ export function listEqual (field: string, operands: readonly Operand[]): FieldCo
   return values.length === 0 ? within : [[{ field, op: 'eq', values }], ...within]
 }
 
-/** With days, it is the gaps between them, before and after. */
 function listUnequal ({ name: field, optional, nullable }: Field, operands: readonly Operand[]): FieldCondition[][] {
   const { values, days } = splitOperands(operands)
   const others: FieldCondition[] = values.length === 0 ? [] : [{ field, op: 'ne', values }]
@@ -204,7 +197,6 @@ function chooseWider (a: Bound, b: Bound): Bound {
 // The host's own conditions are not bounded.
 const unlimited: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }
 
-/** What is wrong with conditions that a program made; undefined if nothing is. */
 export function findFlawInConditions (
   fields: readonly Field[],
   conditions: readonly (Partial<Condition> | null | undefined)[],

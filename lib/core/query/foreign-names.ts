@@ -32,7 +32,6 @@ const operators = new Map([
   'has contains icontains'
 ].flatMap(words => words.split(' ').map(word => [word, words.split(' ', 1)[0]])))
 
-/** Undefined where no other system is known to have the parameter. */
 export function explainForeignName (
   name: string,
   fields: readonly Field[],

@@ -14,11 +14,9 @@ import { type QueryLimits, readInteger, type ReadResult } from './values.js'
 export interface ParsedQuery {
   readonly query: Query
   readonly page: number
-  /** Whether the client chose the page size. */
   readonly sized: boolean
   /** Undefined for all. */
   readonly fields: readonly string[] | undefined
-  /** Fields whose referenced items are shown too. */
   readonly expand: readonly string[] | undefined
   readonly list: OrderedList
   readonly start: Start | undefined
@@ -28,7 +26,6 @@ export interface ParsedQuery {
 
 export interface Grammar {
   readonly limits: QueryLimits
-  /** The default. */
   readonly order: readonly Order[]
   readonly references: readonly string[]
   readonly filters: ReadonlyMap<string, Filter>
@@ -38,7 +35,6 @@ export interface Grammar {
 // Finding similar names takes time, and does not help if everything is wrong.
 const maxHints = 5
 
-/** Ordered by id where no order is given. */
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
   readonly references?: readonly string[]
 }
@@ -99,7 +95,6 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     }
   }
 
-  // Returns what is wrong with the parameter, if anything.
   function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
     const name = parameter.name as keyof Settings
     const readSetting = settingReaders.get(name)
@@ -232,7 +227,6 @@ type PageMembers = {
   readonly links: PageLinks
 }
 
-// The parameters that select a page.
 const places = ['page', 'after', 'before']
 
 export function makePageMembers (

@@ -8,10 +8,7 @@ export interface Parameter {
 
 export const maxParameters = 100
 
-/**
- * Splits a query string; a part with invalid percent-encoding has no name. It stops at one more than the maximum, since
- * decoding invalid parts takes time.
- */
+/** A part with invalid encoding has no name. Stops after the maximum, since decoding invalid parts is slow. */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []
@@ -28,7 +25,6 @@ export function splitQuery (search: string): (Parameter | { readonly raw: string
   return parameters
 }
 
-/** Includes malformed ones. */
 export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }

@@ -9,7 +9,6 @@ export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly 
 /** The operand of `null`. */
 export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
 
-/** Reads text of a query or a form. */
 export function readValue ({ kind, values }: Field, text: string): ReadResult {
   if (values === undefined) return readers[kind](text)
   return values.includes(text) ? { value: text } : { expected: `must be one of ${values.join(', ')}` }
@@ -49,7 +48,6 @@ function readNumber (text: string, pattern: RegExp, what: string): ReadResult<nu
   return { expected: `must be ${what} from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
 }
 
-/** Refuses text that not every storage can keep. */
 function readText (text: string): ReadResult<string> {
   const flaw = findTextFlaw(text)
   return flaw === undefined ? { value: text } : { expected: flaw }
@@ -76,7 +74,6 @@ export function isSearch (op: FieldCondition['op']): op is 'regex' | 'has' {
   return op === 'regex' || op === 'has'
 }
 
-/** Reads a pattern, or a text that is searched for literally. */
 export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSizes): ReadResult<string> {
   const { maxPatternLength, maxPatternSize } = limits
   if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }

@@ -98,7 +98,6 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
   return { id, key }
 }
 
-// The name of `limit` in the query grammar.
 const limitParameter = 'maxpagesize'
 
 /** Parses both together, so that the problem names all flaws. */

@@ -29,10 +29,7 @@ export interface Grant {
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
   readonly where?: readonly Condition[]
-  /**
-   * For `read` and `list`: the actions that a page, or `…/operations`, offers. Default: `authorize` is called for each,
-   * with `tentative`.
-   */
+  /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
   readonly offers?: readonly string[]
 }
 
@@ -60,7 +57,6 @@ export interface Committed<I = Stored> {
 
 /** A request, or a call of the service, for which items are read and written. */
 export interface Caller {
-  /** Throws a refusal. */
   authorize (intent: Intent): Grant | Promise<Grant>
   /** The same caller for another family; undefined where that family is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
@@ -69,7 +65,6 @@ export interface Caller {
   readonly signal?: AbortSignal | undefined
   readonly waiting: WaitingLimits
   readonly makers: Makers
-  /** Runs a step within the host's tracing. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
 }

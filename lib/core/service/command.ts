@@ -23,7 +23,6 @@ export interface Command {
 
 type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
-/** The part of a refusal that is stored for replays. */
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
   readonly detail: string
@@ -36,12 +35,10 @@ export interface CommandRecord extends Stored {
   /** The id that its principal chose, if it differs from that of the row. */
   readonly chosenId?: string
   readonly family: string
-  /** As text. */
   readonly target: string
   /** In the log of another item that it changed: the item of the command. */
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
-  /** Of a command that changed something. */
   readonly params?: Members
   /** Of any other command: identifies its parameters, whatever their size. */
   readonly digest?: string
@@ -50,7 +47,6 @@ export interface CommandRecord extends Stored {
   readonly changes?: Changes
   readonly principal?: string
   readonly problem?: KeptProblem
-  /** The created item, for replays. */
   readonly result?: Stored
 }
 
@@ -96,15 +92,12 @@ export function identifyCommand ({ id, key }: Command, principal: string | undef
   return id === undefined ? undefined : { id, row: nameRow(id, principal) }
 }
 
-/**
- * The row of a command by the id that its principal chose: different for every principal. Without a principal, the id
- * is the row, unless it looks like a derived one.
- */
+/** Different for every principal. Without one, the id is the row, unless it looks like a derived one. */
 export function nameRow (id: string, principal: string | undefined): string {
   return principal === undefined && !derivedId.test(id) ? id : deriveId([principal ?? null, 'command', id])
 }
 
-/** The row in the log of another item that the command changed. @param row that of the command */
+/** @param row that of the command */
 export function nameOtherRow (row: string, family: string, target: string): string {
   return deriveId([row, 'with', family, target])
 }

@@ -30,10 +30,7 @@ export function decideCreation (family: Family, id: Id, params: Members, context
   return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
 }
 
-/**
- * The rule of every operation, in every form: `apply` it; if nothing would change, succeed; if the state does not allow
- * it, refuse; otherwise change the items. Pure.
- */
+/** Every form has this rule: no-ops succeed, and changes that the state does not allow are refused. Pure. */
 export function decide (
   family: Family,
   current: Stored,
@@ -108,7 +105,6 @@ function readMade (
 export interface OpenItem {
   readonly family: Family
   readonly stored: Stored
-  /** The members that this version of the family has. */
   readonly known: Members
   /** Members that only other versions have; they stay unchanged. */
   readonly foreign: Members

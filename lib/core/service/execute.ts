@@ -17,11 +17,11 @@ import type { GuardedStorage } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
-  /** The id by which the caller finds the record; undefined where it is not in the log. */
+  /** Undefined where it is not in the log. */
   readonly id: string | undefined
   /** Undefined where it is deleted. Of a replay: only the item that it created. */
   readonly item: Stored | undefined
-  /** Of a replay: loads the current item, if the caller may see it. */
+  /** Of a replay: the current item, if the caller may see it. */
   readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
   readonly problem: Problem | undefined
@@ -40,7 +40,6 @@ interface Execution extends Asked {
   /** Undefined where the client gave neither id nor key: a retry is then done again. */
   readonly identity: CommandId | undefined
   isCommitting: boolean
-  /** Whether the caller stopped waiting before the commit ended. */
   isAbandoned: boolean
 }
 
@@ -94,7 +93,6 @@ function listKeys ({ family, caller, command: { target }, others, identity }: Ex
 // Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
 const maxAttempts = 150
 
-/** Decides again from the current state if another process was faster. */
 async function attemptUntilDone (execution: Execution): Promise<Outcome> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
@@ -187,7 +185,6 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-/** `command` and `grant` may depend on the item. */
 interface Loaded extends Pick<Execution, 'command' | 'grant'> {
   readonly current: Stored
   readonly others: readonly LoadedOther[]

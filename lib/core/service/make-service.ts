@@ -32,7 +32,6 @@ const limits = {
 
 type Authorize = NonNullable<ServiceOptions['authorize']>
 
-/** Typed for no particular family; callers see the types of theirs. */
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options

@@ -23,7 +23,7 @@ export function needsOthers ({ operations }: Family, { action }: Command): boole
   return (operations.get(action ?? '')?.others.length ?? 0) > 0
 }
 
-/** The other items that a command needs. Each is authorized separately, before anything is read. */
+/** Each is authorized separately, before anything is read. */
 export async function authorizeOthers (
   own: { readonly family: Family, readonly caller: Caller },
   { action, target, params }: Command,

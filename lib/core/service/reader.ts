@@ -13,13 +13,12 @@ import { hasLog, isInLog, selectLog } from './record.js'
 
 type Source = Pick<Storage, 'get' | 'find' | 'findText'>
 
-/** A family as a caller may see it: items that meet the grant's conditions, and their logs. */
+/** What a caller may see of a family: items that meet the grant's conditions, and their logs. */
 export class Reader {
   readonly #family: Family
   readonly #storage: Source
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
-  /** Readers find their commands by the ids that they chose. */
   readonly principal: string | undefined
   /** Undefined where `authorize` is called for each action. */
   readonly offers: readonly string[] | undefined
@@ -37,12 +36,10 @@ export class Reader {
     return this.#where.length > 0
   }
 
-  /** For reads of many parts. */
   renewTime (): void {
     if (this.#signal instanceof RequestDeadline) this.#signal.renew()
   }
 
-  /** Undefined where the storage has none. */
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#storage
     const { name } = this.#family
@@ -75,11 +72,7 @@ export class Reader {
     return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
   }
 
-  /**
-   * The rows that a command may have: derived from the id that the reader chose, or the row itself.
-   *
-   * @param target the item in whose log it is, which may differ from that of the command
-   */
+  /** @param target the item in whose log it is, which may differ from that of the command */
   #listRows (command: string, target?: Id): string[] {
     const rows = [...new Set([nameRow(command, this.principal), command])]
     if (target === undefined) return rows
@@ -104,7 +97,6 @@ export class Reader {
     return undefined
   }
 
-  /** Readers know commands by their chosen ids. */
   #addRows (condition: Condition, target: Id): Condition {
     if (condition.op !== 'any') return this.#addRow(condition, target)
     return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each, target))) }
@@ -116,10 +108,7 @@ export class Reader {
     return { ...condition, values: ids.flatMap(id => this.#listRows(id, target)) }
   }
 
-  /**
-   * Returns undefined for a deleted item; throws where it does not exist for this caller. A log outlives its item, but
-   * not for a caller with conditions, which can no longer be tested.
-   */
+  /** A log outlives its item, but not for a caller with conditions, which can no longer be tested. */
   async checkLog (id: Id): Promise<Stored | undefined> {
     const item = await this.get(id)
     if (item !== undefined || await this.hasLog(id)) return item
@@ -162,7 +151,6 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
   return { items, total: found.total, next, prev }
 }
 
-/** The cost is the same at any position. */
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
   const { parts, order } = listParts(list.fields, query.order, { ...start, place: await complete(find, list, start) })
   const items: Stored[] = []

@@ -19,12 +19,7 @@ export interface Decided<O extends NeededItem = NeededItem> {
   readonly decision: Decision
 }
 
-/**
- * The log entry of a command. Commands that change nothing may come in any number and size, so only what a replay needs
- * is stored of them.
- *
- * @param row its id in the storage; default: the id that its caller knows
- */
+/** Commands that change nothing may come in any number and size, so only what a replay needs is stored of them. */
 export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
@@ -137,7 +132,7 @@ export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, rea
   return principal === reader ? chosenId : id
 }
 
-/** What clients see of a command. @param id undefined where it is not in the log */
+/** @param id undefined where it is not in the log */
 export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
   const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
   // Spreading optional members into one literal takes ten times as long.
@@ -156,10 +151,7 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
   return shown
 }
 
-/**
- * The commands in the log of an item or, for an operation, in the list that its noun names. That list has no refused
- * commands: a refused hold is not a hold.
- */
+/** The list of an operation's noun has no refused commands: a refused hold is not a hold. */
 export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
   return [
     { field: 'family', op: 'eq', values: [name] },
@@ -188,10 +180,7 @@ export async function hasLog (
   return (await storage.find('commands', query, signal)).items.length > 0
 }
 
-/**
- * The default order of a log. Of one revision, the change that made it comes first, then refused commands, then those
- * that changed nothing: so changes are found quickly among many others.
- */
+/** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 
 export const logList = { name: 'commands', fields: logFields, order: logOrder }
@@ -203,7 +192,7 @@ export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
 
 type IdSource = Pick<Storage, 'find' | 'nextId'>
 
-/** From the host, the storage, the next integer, or a UUID. Never that of a deleted item, whose log is still stored. */
+/** Never the id of a deleted item, whose log is still stored. */
 export async function makeNewId (
   family: Family,
   makers: Makers,

@@ -3,11 +3,7 @@ import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { type Members, replaceUnsupported } from '../values/json.js'
 
-/**
- * The reason why an item does not allow an operation, which may be empty; undefined where it does.
- *
- * @param params undefined, like the context, where the operation is only offered
- */
+/** An empty text if no reason is known; undefined where it is allowed. Without params, it is only offered. */
 export function explainForbidden (
   operation: Operation<Members>,
   item: Members,
@@ -18,11 +14,7 @@ export function explainForbidden (
   return typeof verdict === 'string' ? verdict : verdict === false ? '' : undefined
 }
 
-/**
- * The same for an operation that might be offered, never empty. If `allowed` throws, it is not allowed.
- *
- * @param report called with an error that is not a problem but a bug
- */
+/** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
   family: Family,
   operation: Operation<Members>,
@@ -45,7 +37,6 @@ export interface InState {
   readonly allowed: readonly string[]
 }
 
-/** @param reason may be empty */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item) === undefined)
@@ -72,7 +63,6 @@ export function explainState (name: string, { singular }: Family, state: string 
 
 const maxFlaws = 20
 
-/** The copy can be stored and replayed. */
 export function copyRefusal (problem: Problem): Problem {
   const { code, message, statusCode: status, errors, members, headers } = problem
   return new Problem(code, cut(message), {

@@ -14,7 +14,7 @@ interface Asked {
   readonly grant: Grant
 }
 
-/** The record of a command that ran under this id before. An id that was used for a different command is a problem. */
+/** An id that was used for a different command is a problem. */
 export async function findReplay (
   asked: Asked,
   identity: CommandId
@@ -35,10 +35,7 @@ export async function findReplay (
   return record
 }
 
-/**
- * If a constraint refused a command because another process ran the same one meanwhile, returns that record.
- * Otherwise throws the refusal.
- */
+/** Another process may have run the same command meanwhile, and so broken a constraint. */
 export async function findConcurrentReplay (
   refusal: unknown,
   asked: Asked,
@@ -50,7 +47,6 @@ export async function findConcurrentReplay (
   return earlier
 }
 
-/** Commands of other principals under the same id are not found. */
 async function getRecord (
   { storage, caller: { signal }, grant: { principal } }: Asked,
   { id, row }: CommandId

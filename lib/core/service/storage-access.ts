@@ -44,11 +44,7 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 export interface GuardedStorage extends Storage {
   readonly writers: WriteQueue
   readonly counters: Counters
-  /**
-   * Once the commit has begun, only the deadline of a `RequestDeadline` ends the waiting.
-   *
-   * @param ended called when it is durable, or with the error, also after the waiting has ended
-   */
+  /** @param ended called when it is durable, or with the error, also after a deadline has ended the waiting */
   commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
 

@@ -32,7 +32,6 @@ export interface Health {
   readonly error?: unknown
 }
 
-// Prepares a storage once.
 const open = makeStorageAccess([commandsShape])
 
 /**

@@ -11,20 +11,13 @@ export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?
   return { maxWaitingPerItem, maxWaiting }
 }
 
-/**
- * Runs one writer of this process at a time per key, so that they do not cause each other conflicts. Between processes,
- * the storage detects conflicts.
- */
+/** One writer of this process at a time per key. Between processes, the storage detects conflicts. */
 export class WriteQueue {
   // Waiting writers by key; undefined while a writer is alone.
   readonly #queues = new Map<string, (() => void)[] | undefined>()
   waiting = 0
 
-  /**
-   * Undefined where the writer can begin at once; `leave` ends it. Throws a problem if too many wait.
-   *
-   * @param keys in one order for all writers, so that no two wait for each other
-   */
+  /** Undefined where it can begin at once. @param keys sorted, so that no two writers wait for each other */
   enter (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
     if (keys.length > 1) return this.#enterAll(keys, limits, signal)
     return keys[0] === undefined ? undefined : this.#enterOne(keys[0], limits, signal)
@@ -91,7 +84,6 @@ export class Counters {
   /** Decisions repeated because another process was faster. */
   retries = 0
 
-  /** Counts an error, unless the caller caused it. */
   countFailure (error: unknown): void {
     if (!(error instanceof Problem) || error.statusCode >= 500) this.outcomes.failed++
   }

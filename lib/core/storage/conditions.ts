@@ -51,7 +51,6 @@ export function isPlain (condition: Condition): boolean {
   return condition.op !== 'regex' && condition.op !== 'has'
 }
 
-/** Includes those of alternatives. */
 export function listFieldConditions (where: readonly Condition[]): FieldCondition[] {
   return where.flatMap(condition => condition.op === 'any' ? condition.of.flat() : condition)
 }

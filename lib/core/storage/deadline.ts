@@ -4,7 +4,6 @@ export type DeadlineEnd = 'late' | 'unsure' | 'gone'
 export interface DeadlineSettings {
   /** In milliseconds. */
   readonly timeout: number
-  /** Makes the abort reason. */
   explain (why: DeadlineEnd): unknown
 }
 
@@ -17,9 +16,8 @@ interface Presence {
 const checkEvery = 200
 
 /**
- * The deadline of one request, as a signal. It is cheap while nothing waits: a timer exists only while something
- * listens, and a platform signal, which takes as long to make as a small read, only for storages that need one. Work
- * in steps checks `aborted` between them.
+ * Cheap while nothing waits: a timer exists only while something listens, and a platform signal, which takes as long
+ * to make as a small read, only for storages that need one.
  */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null

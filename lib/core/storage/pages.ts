@@ -141,7 +141,6 @@ export async function collectMatches (
 type WrittenPage = Pick<FoundText, 'text' | 'count' | 'more'> &
   { readonly [K in 'first' | 'last']: Stored | undefined } & { readonly total: number | undefined }
 
-/** The key of the first item is only needed where an offset was asked for. */
 export function toFoundText (
   { text, count, more, first, last, total }: WrittenPage,
   { order, offset }: Pick<Query, 'order' | 'offset'>
@@ -153,7 +152,6 @@ export function toFoundText (
   return found
 }
 
-/** `items` may have one more than the page. */
 export function writePage (
   { items, total }: Found,
   query: Pick<Query, 'order' | 'offset' | 'limit'>,

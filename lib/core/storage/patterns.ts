@@ -24,13 +24,9 @@ const tokens = new RegExp([
   /./
 ].map(({ source }) => source).join('|'), 'gsu')
 
-/**
- * The size of a pattern: its characters and classes with all repetitions written out, and the cost of large classes.
- * From its text alone, since compiling a large one may take seconds and hundreds of megabytes. Throws above `maxSize`.
- */
+/** From the text alone, since compiling a large pattern may take seconds and hundreds of megabytes. */
 export function measurePattern (text: string, maxSize: number): number {
   const ignoresCase = /\(\?[\w-]*i/.test(text)
-  // Of the whole pattern and of each open group.
   const sizes = [0]
   const add = (size: number): void => { sizes.push((sizes.pop() as number) + size) }
   // The size of what a repetition would repeat.
@@ -81,10 +77,7 @@ const minSearched = 2500
 // For the engine's cache of states. With much more, it takes longer to make states that are used once.
 const maxStateBytes = 512 * 1024
 
-/**
- * A compiled pattern, in an engine that takes linear time. Only the beginning of a long text is searched, the same on
- * every storage, so that one test never blocks the event loop for long.
- */
+/** Takes linear time. Only the beginning of a long text is searched, so that one test never blocks for long. */
 export class Pattern {
   readonly size: number
   readonly #set: RE2Set
@@ -108,7 +101,6 @@ export class Pattern {
 // Compiling takes far longer than matching, and clients repeat a pattern on every page. Each may take 1 MB.
 const compiled = new BoundedCache<Pattern>(30)
 
-/** Throws as the constructor of `Pattern` does. */
 export function compilePattern (text: string, maxSize = Infinity): Pattern {
   const pattern = compiled.get(text, text => new Pattern(text, maxSize))
   // It may be cached for a host, whose patterns may be larger.
@@ -121,9 +113,8 @@ const maxContainedWork = 25_000_000
 const minContainedSearched = 125_000
 
 /**
- * Searches for a text by the simple case folding of Unicode, which depends on no language and keeps lengths. The
- * regular expression has no repetitions and choices, so both lengths bound its time. Only the beginning of a very long
- * text is searched.
+ * By the simple case folding of Unicode, which depends on no language and keeps lengths. The expression has no
+ * repetitions and choices, so the lengths bound its time.
  */
 export class ContainedText {
   readonly #expression: RegExp

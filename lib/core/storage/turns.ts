@@ -32,12 +32,10 @@ function resumeOne (): void {
   if (waiting.length > 0) setImmediate(resumeOne)
 }
 
-/** The time that a search has on the event loop. */
 export class Turn {
   #end = getEnd()
   #leaveLine: (() => void) | undefined
 
-  /** @param line the queue of searches that need more than one turn */
   constructor (readonly signal?: AbortSignal, readonly line?: HeavyReadQueue) {}
 
   get isOver (): boolean {
@@ -52,7 +50,6 @@ export class Turn {
     this.#end = getEnd()
   }
 
-  /** Call it after the last turn. */
   end (): void {
     this.#leaveLine?.()
     this.#leaveLine = undefined
@@ -75,7 +72,6 @@ export function readQueueLimits (given: { readonly [K in keyof QueueLimits]?: nu
 export class HeavyReadQueue {
   readonly #waiting: (() => void)[] = []
   running = 0
-  /** Totals. */
   waits = 0
   refusals = 0
 
@@ -94,7 +90,6 @@ export class HeavyReadQueue {
     }
   }
 
-  /** Waits for a slot, and returns the function that frees it. */
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
     if (this.running < this.limits.maxHeavyReads) this.running++

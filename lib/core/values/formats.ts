@@ -15,7 +15,6 @@ export function isDate (text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
-/** A day in UTC. */
 export interface Day {
   readonly from: string
   readonly before: string
@@ -86,7 +85,6 @@ const formats: Readonly<Record<string, Format>> = {
 
 export const formatNames: readonly string[] = Object.keys(formats)
 
-/** For Ajv. */
 export const formatTests = Object.fromEntries(Object.entries(formats).map(([name, { test }]) => [name, test]))
 
 export function getFormat (name: string): Format | undefined {

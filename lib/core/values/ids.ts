@@ -15,7 +15,7 @@ export function isIdempotencyKey (text: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(text)
 }
 
-/** Reads an id from a path; undefined where no item can have it. */
+/** Undefined where no item can have the id. */
 export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
   if (kind === 'string') return isTextId(text) ? text : undefined
   const value = Number(text)

@@ -19,10 +19,9 @@ export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
   return findJsonFlaws(value, 1)[0]
 }
 
-/** Finds text, numbers or nesting that cannot be stored. @param enough stops after this many flaws */
+/** @param enough stops after this many flaws */
 export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] {
   const flaws: MemberFlaw[] = []
-  // Pointers are only made for flaws.
   const path: string[] = []
   walk(value)
   return flaws
@@ -75,7 +74,6 @@ export function replaceUnsupported (text: string): string {
   return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
 
-/** RFC 6901. */
 export function escapePointer (name: string): string {
   // Few names have them, and a test is far cheaper than replacing.
   return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
@@ -85,7 +83,6 @@ export function unescapePointer (part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** Omits absent members. */
 export function makePicker (members: readonly string[]): (item: Members) => Members {
   return item => {
     const picked: Record<string, unknown> = {}
@@ -103,7 +100,6 @@ export function makeListWriter (members: readonly string[]): (items: readonly Me
   return items => JSON.stringify(items.map(pick)).slice(1, -1)
 }
 
-/** The approximate number of characters, including nested values. */
 export function measureAll (items: object): number {
   let length = 0
   for (const name in items) {
@@ -122,12 +118,9 @@ export interface BodyLimits {
   readonly maxDepth: number
 }
 
-/**
- * Finds too many members, or a repeated name, of which a parser keeps only the last. One pass that stops at the first
- * flaw; the parser checks whether it is JSON.
- */
+/** Also finds repeated names, of which a parser keeps only the last. The parser checks whether it is JSON. */
 export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimits): MemberFlaw | undefined {
-  // The open objects and lists: their names so far (undefined in a list), and the current member.
+  // The names so far are undefined in a list.
   const levels: { readonly names: Set<string> | undefined, at: string | number }[] = []
   let members = 0
   // After an opening bracket or a comma.

@@ -42,12 +42,12 @@ export function membersOf (properties: TProperties, required: readonly string[] 
   return { ...object, required: [...required] }
 }
 
-/** An object with any names. @param each what a message calls a member */
+/** @param each what a message calls a member */
 export function namedOf (member: TSchema, each: string): TSchema {
   return Type.Record(Type.String(), member, { description: 'an object', each })
 }
 
-/** What is wrong with a host's object; undefined if nothing is. @param kind what a message calls its members */
+/** @param kind what a message calls its members */
 export function findFlaw (rule: TObject, value: unknown, kind: 'member' | 'option' = 'member'): string | undefined {
   const known = Object.keys(rule.properties)
   if (!isObject(value)) return `must be an object with ${known.join(', ')}`

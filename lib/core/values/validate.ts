@@ -4,16 +4,12 @@ import { formatTests, getFormat } from './formats.js'
 import { escapePointer, type MemberFlaw } from './json.js'
 import { didYouMean } from './words.js'
 
-/** Returns all flaws; an empty list if the value is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
 // A separate instance: the host's settings (coercion, removal of members) must not affect our bodies.
 const ajv = new Ajv({ strict: false, verbose: true, allErrors: true, formats: formatTests })
 
-/**
- * Strict: coerces and removes nothing, and refuses unknown members. Compiled at first use, since Ajv takes milliseconds
- * for each and a mount has dozens.
- */
+/** Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
   return value => {
@@ -22,7 +18,6 @@ export function makeValidator (schema: TSchema): Validator {
   }
 }
 
-/** Undefined where the schema can be used. */
 export function findFlawInSchema (schema: TSchema): string | undefined {
   try {
     ajv.compile({ ...schema })
@@ -45,7 +40,6 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
     if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
-    // The allowed names of one object are listed once.
     if (listed.has(error.parentSchema)) return { pointer, detail: `is unknown.${hint}` }
     listed.add(error.parentSchema)
     const list = allowed.length === 0 ? 'No members are allowed here' : `Allowed are ${allowed.join(', ')}`

@@ -57,7 +57,6 @@ export function addArticle (noun: string): string {
   return `${vowel.test(noun) ? 'an' : 'a'} ${noun}`
 }
 
-/** For quoting what a client sent. */
 export function shorten (text: string, max = 100): string {
   // The cut may leave half a surrogate pair.
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`
