@@ -10,10 +10,7 @@ import { endLongTurn } from '../core/storage/turns.js'
 
 /** Options of `copyStorage`. */
 export interface CopyOptions {
-  /**
-   * All families in the storage; of one with several versions, those that together have all its fields. The log, with
-   * the results of commands for retries, is always copied.
-   */
+  /** All families of the storage, in versions that together have all fields. The log is always copied. */
   readonly families: readonly AnyFamily[]
   /** Called for each family before its first commit, and after every commit. */
   readonly onProgress?: (progress: CopyProgress) => void

@@ -197,10 +197,7 @@ export interface FamilyDefinition<
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
-  /**
-   * Adds the fields that no client sends to a new item, which has its defaults and what the client sent. Pure. If it
-   * throws a problem, nothing is created.
-   */
+  /** Adds the fields that no client sends to a new item. Pure. If it throws a problem, nothing is created. */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
   /** The fields that a client may change directly, by an operation called `edit`. */

@@ -8,7 +8,7 @@ export interface Parameter {
 
 export const maxParameters = 100
 
-/** A part with invalid encoding has no name. Stops after the maximum, since decoding invalid parts is slow. */
+/** A part with invalid encoding has no name. Stops one above the maximum, since decoding invalid parts is slow. */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
   if (search === '') return []
   const parameters = []

@@ -7,10 +7,7 @@ import type { Granted, Intent } from './caller.js'
 /** Options of a service. */
 export interface ServiceOptions {
   readonly storage: Storage
-  /**
-   * Like the option of a mount, with the options of the call instead of the request: called before anything is read or
-   * written; an error that it throws refuses the call. A principal that it returns replaces that of the call.
-   */
+  /** Like the option of a mount, with the options of the call. A principal that it returns replaces the given one. */
   readonly authorize?: (call: CallOptions, intent: Intent) => Granted | Promise<Granted>
   /** Writers that may wait for one item; others are refused. Default 100. */
   readonly maxWaitingPerItem?: number
@@ -28,10 +25,7 @@ export interface ServiceOptions {
 export interface CallOptions {
   /** Who calls: for the log, for operations (`context.principal`), and for replays, which are bound to this name. */
   readonly principal?: string
-  /**
-   * Aborts a read, or waiting to write: the call rejects with the signal's reason, and nothing is changed. A commit
-   * that has begun is not aborted.
-   */
+  /** Aborts a read, or waiting to write, with nothing changed. A commit that has begun is not aborted. */
   readonly signal?: AbortSignal
 }
 

@@ -15,10 +15,7 @@ interface Presence {
 // In milliseconds, while something listens.
 const checkEvery = 200
 
-/**
- * Cheap while nothing waits: a timer exists only while something listens, and a platform signal, which takes as long
- * to make as a small read, only for storages that need one.
- */
+/** A timer exists only while something listens; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
   readonly #deadlines: DeadlineSettings

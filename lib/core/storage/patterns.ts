@@ -112,10 +112,7 @@ export function compilePattern (text: string, maxSize = Infinity): Pattern {
 const maxContainedWork = 25_000_000
 const minContainedSearched = 125_000
 
-/**
- * By the simple case folding of Unicode, which depends on no language and keeps lengths. The expression has no
- * repetitions and choices, so the lengths bound its time.
- */
+/** Simple case folding keeps lengths, and the expression repeats nothing, so both lengths bound its time. */
 export class ContainedText {
   readonly #expression: RegExp
   readonly #maxSearched: number

@@ -149,10 +149,7 @@ export type Change =
  * disconnected): the storage may then stop and throw the signal's reason.
  */
 export interface Storage {
-  /**
-   * Creates, or checks, what this family needs. Called for every mount, so it must be safe to repeat, also for other
-   * versions of the family, which may have more fields or fewer.
-   */
+  /** Creates, or checks, what this family needs. Called for every mount and version, so it must be safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
   /** The page as text, for a storage that can make it without objects. Default: `find` is used. */
