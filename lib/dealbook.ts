@@ -7,7 +7,7 @@ import type { FamilyOptions } from './http/plugin/options.js'
 /** The options of both families; the version is that of the deals. */
 export type DealbookOptions = FamilyOptions & { readonly version: string }
 
-// Without a scope: each family has one, and others may be at the same prefix.
+// fp: each family has a scope already, and others may share the prefix.
 const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { version, ...options }) => {
   await app.register(customers, options)
   await app.register(deals, { ...options, version })

@@ -1,11 +1,11 @@
-/** Keeps so many values that were used last; one that falls out is made again when it is asked for. */
+/** Keeps the values used last, at most `maxSize` of them. */
 export class BoundedCache<Value> {
   readonly #entries = new Map<string, Value>()
   #newest: string | undefined
   readonly #maxSize: number
   readonly #maxKeyLength: number
 
-  /** @param maxKeyLength longer keys are not kept: only attackers repeat them */
+  /** @param maxKeyLength longer keys are not cached: only attackers repeat them */
   constructor (maxSize: number, maxKeyLength = Infinity) {
     this.#maxSize = maxSize
     this.#maxKeyLength = maxKeyLength
@@ -14,9 +14,9 @@ export class BoundedCache<Value> {
   get (key: string, make: (key: string) => Value): Value {
     const kept = this.#entries.get(key)
     if (kept !== undefined || this.#entries.has(key)) {
-      // As long as nothing falls out, the order need not be kept.
+      // Until it is full, nothing is dropped and the order does not matter.
       if (key === this.#newest || this.#entries.size < this.#maxSize) return kept as Value
-      // A Map is in the order of insertion: putting it in again makes it the youngest.
+      // A Map keeps the order of insertion: inserting it again makes it the newest.
       this.#entries.delete(key)
       this.#entries.set(key, kept as Value)
       this.#newest = key

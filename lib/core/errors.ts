@@ -1,7 +1,7 @@
 import type { FastifyErrorConstructor } from '@fastify/error'
 import createError from '@fastify/error'
 
-/** Every error of a host's own making: at definition, at boot, in what its functions give back, in what it asks for. */
+/** Every error that a mistake in the host's code or options causes. */
 export const errorCodes = makeErrors({
   // defining a family
   FST_DEALBOOK_INVALID_DEFINITION: ['defineFamily "%s": %s', TypeError],

@@ -1,7 +1,7 @@
 import type { MemberFlaw } from './values/json.js'
 import { shorten } from './values/words.js'
 
-/** Every refusal there is, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
+/** Every refusal, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
 export const problemCodes = {
   // understanding the request
   'invalid-query': { status: 400, title: 'The query is not valid' },
@@ -43,26 +43,26 @@ export const problemCodes = {
 /** The code of a refusal. */
 export type ProblemCode = keyof typeof problemCodes
 
-/** One thing that is wrong, with the query parameter, or the JSON pointer of the body's member, where it is. */
+/** One thing that is wrong, with its query parameter or the JSON pointer of its member in the body. */
 export type Flaw =
   | { readonly parameter: string, readonly detail: string }
   | { readonly pointer: string, readonly detail: string }
 
 export type QueryFlaw = Extract<Flaw, { readonly parameter: string }>
 
-/** What a problem says beside its code and detail. */
+/** Options of a `Problem`. */
 export interface ProblemOptions {
-  /** What is wrong, place by place; a page shows each beside its field. */
+  /** What is wrong, one by one; a page shows each beside its field. */
   readonly errors?: readonly Flaw[]
-  /** Further members of the problem's body. */
+  /** Additional members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
-  /** Headers of the answer. */
+  /** Headers of the response. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What led to it: it is logged, and never shown. */
+  /** Logged, and never shown. */
   readonly cause?: unknown
-  /** Another status than that of the code. */
+  /** Replaces the status of the code. */
   readonly status?: number
-  /** The log of what is not there any more; a page leads to it. */
+  /** The path of the log of a deleted item; a page links to it. */
   readonly log?: string
 }
 
@@ -74,15 +74,11 @@ export interface ProblemOptions {
  */
 export class Problem extends Error {
   override readonly name = 'Problem'
-  /** The status of the answer. */
   readonly statusCode: number
-  /** What is wrong, place by place. */
   readonly errors: readonly Flaw[] | undefined
-  /** Further members of its body, as `state` and `allowed` of a `wrong-state`. */
+  /** Additional members of its body, such as `state` and `allowed` of a `wrong-state`. */
   readonly members: Readonly<Record<string, unknown>>
-  /** Headers of the answer. */
   readonly headers: Readonly<Record<string, string>>
-  /** The log of what is not there any more. */
   readonly log: string | undefined
 
   /** @param detail what is wrong, in a sentence for the client: the `message` of the error */
@@ -95,7 +91,7 @@ export class Problem extends Error {
     this.log = options.log
   }
 
-  /** The problem's body. @param maxFlaws how many of the flaws are named; of the others, `more` is the number */
+  /** The problem's body. @param maxFlaws how many flaws it names; `more` is the number of the others */
   document (instance?: string, maxFlaws = 20): Record<string, unknown> {
     const { errors } = this
     return {
@@ -111,12 +107,11 @@ export class Problem extends Error {
   }
 }
 
-/** The problem of what is not there, or may not be seen. */
+/** Also for items that the caller may not see. */
 export function notFound (what: string, id: string | number, options?: ProblemOptions): Problem {
   return new Problem('not-found', `There is no ${what} "${shorten(String(id))}"`, options)
 }
 
-/** The problem of a body, or of what is sent in its place, that names all that is wrong with it. */
 export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   const errors = flaws.map(({ pointer, detail }) => ({ pointer: shorten(pointer), detail }))
   const [first] = errors
@@ -124,13 +119,12 @@ export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   return new Problem('invalid-body', `${where} ${first?.detail}${andMore(errors)}`, { errors })
 }
 
-/** The problem of a query that names all that is wrong with it. */
 export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
   const errors = flaws.map(({ parameter, detail }) => ({ parameter: shorten(parameter), detail }))
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }
 
-/** The problem of an item that is not what the client decided on. @param hint the end of the sentence */
+/** @param hint the end of the sentence */
 export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
   const detail = `The ${what} is not what the precondition says; it is at revision ${revision}${hint}`
   return new Problem('precondition-failed', detail, { members: { revision } })

@@ -2,11 +2,9 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, ItemOf, OpenOperation } from '../core/family/definition.js'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
 
-/** A name, a reason: text that people write. */
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
 
-/** An amount of money. */
 const amount = (description: string, ...examples: number[]) =>
   Type.Number({ minimum: 0, description, ...(examples.length === 0 ? {} : { examples }) })
 
@@ -178,7 +176,6 @@ export const deals = defineFamily({
   state: deal => deal.status === 'open' && deal.held ? 'held' : deal.status,
   title: 'name',
   list: ['name', 'status', 'held', 'price', 'completionDate', 'createdAt'],
-  // The fields that its queries find by.
   indexes: ['name', 'status'],
   versioned: true,
   queries: {
@@ -187,7 +184,6 @@ export const deals = defineFamily({
   }
 })
 
-// The deal without its hold.
 function release ({ holdReason, ...deal }: Deal): Deal {
   return { ...deal, held: false }
 }

@@ -8,22 +8,19 @@ import {
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 
-/** What is copied, and how. */
+/** Options of `copyStorage`. */
 export interface CopyOptions {
-  /**
-   * All families that the storage keeps; of one with several versions, those that together have all its fields. The
-   * log of all families, with the results of commands for retries, is copied with them.
-   */
+  /** All families of the storage, in versions that together have all fields. The log is always copied. */
   readonly families: readonly AnyFamily[]
   /** Called for each family before its first commit, and after every commit. */
   readonly onProgress?: (progress: CopyProgress) => void
-  /** Ends it between two commits; the next copy continues from there. */
+  /** Stops it between two commits; the next copy continues from there. */
   readonly signal?: AbortSignal
 }
 
 /** The progress of a copy. */
 export interface CopyProgress {
-  /** The name of the family; `commands` is the log of all of them. */
+  /** The name of the family; `commands` is the log. */
   readonly family: string
   /** How many are in the target, including those of an interrupted copy. */
   readonly copied: number
@@ -32,8 +29,8 @@ export interface CopyProgress {
 
 /**
  * Copies everything from one storage into another, such as from SQLite to PostgreSQL: items with their revisions and
- * dates, and logs, with the results of commands for retries. Stop all writes to both before. A target that holds
- * anything but the beginning of this copy is refused before anything is written; an interrupted copy continues.
+ * dates, and logs with the results of commands for retries. Stop all writes to both before. If the target holds
+ * anything but the beginning of this copy, nothing is written. An interrupted copy continues.
  *
  * @example
  * await copyStorage(sqliteStorage({ file: 'dealbook.db' }), postgresStorage({ connectionString }), {
@@ -55,7 +52,7 @@ export async function copyStorage (
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)
-      // Items may refer to nothing, or to what is copied later.
+      // Without references: an item may refer to one that is copied later, or does not exist.
       const { references, ...copied } = shape
       await to.prepare(copied)
     }
@@ -85,7 +82,6 @@ export async function copyStorage (
   }
 }
 
-/** The items of one name, or the log. */
 interface Part {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
@@ -93,7 +89,6 @@ interface Part {
 }
 
 interface Position {
-  /** The id of the last item that is in the target already. */
   readonly after: Id | undefined
   readonly count: number
 }
@@ -108,14 +103,13 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
   })
 }
 
-/** Refuses a log with commands of a family that would not be copied. */
 async function refuseUnnamed (from: Storage, names: readonly string[]): Promise<void> {
   const where: Condition[] = [{ field: 'family', op: 'ne', values: names }]
   const { items: [entry] } = await from.find('commands', { ...selectAfter(undefined, 1), where })
   if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
 }
 
-/** Where an interrupted copy ended: all that the target has must be what the source begins with. */
+/** Where an interrupted copy ended. The target must hold a beginning of the source. */
 async function findEnd (from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined): Promise<Position> {
   let after: Id | undefined
   let count = 0
@@ -136,7 +130,6 @@ async function findEnd (from: Storage, to: Storage, part: Part, signal: AbortSig
   return { after, count }
 }
 
-/** The item as it is written. */
 function toCopy ({ name, members }: Part, item: Stored): Stored {
   const entries = Object.entries(item).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([member]) => !members.has(member))
@@ -147,9 +140,9 @@ function toCopy ({ name, members }: Part, item: Stored): Stored {
   return { ...Object.fromEntries(entries) as unknown as Stored, revision: Math.max(1, item.revision) }
 }
 
-// The most that is read at once, in characters of JSON, so that wide rows do not fill the memory.
+// In characters of JSON, so that wide rows do not fill the memory.
 const batchLength = 500_000
-// How wide the rows are is not known before the first.
+// The width of the rows is unknown before the first read.
 const firstRows = 10
 const maxRows = 1000
 
@@ -170,7 +163,6 @@ function selectAfter (id: Id | undefined, limit: number): Query {
   return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
 }
 
-/** Names the items of which a rule of the target refuses one. */
 function explain (error: unknown, family: string, items: readonly Stored[]): unknown {
   if (!(error instanceof ConstraintError)) return error
   const { rule, fields } = error

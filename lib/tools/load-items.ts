@@ -22,16 +22,16 @@ export interface LoadOptions {
   readonly onProgress?: (loaded: number) => void
   /** The member of the given items that has the log of each: a list of commands as `service.log` returns them. */
   readonly log?: string
-  /** Ends it between two commits; what is loaded stays. */
+  /** Stops it between two commits; loaded items stay. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Loads many items into a family of a storage, in batches: an array, any iterable, or a stream of objects. Fields with
- * a default may be left out; `revision`, `createdAt` and `updatedAt` are kept where they are given.
+ * Loads many items into a family, in batches, from an array, any iterable, or a stream of objects. Fields with a
+ * default may be omitted; `revision`, `createdAt` and `updatedAt` are kept if given.
  *
- * An item that does not fit the family, or breaks `unique` or `references`, stops it with an error that says which and
- * why; earlier batches stay. It may be repeated: an item that already exists with the same content is skipped, so that
+ * An item that does not fit the family, or breaks `unique` or `references`, stops it with an error that names the item
+ * and the reason; earlier batches stay. Repeating it is safe: items that exist with the same content are skipped, so
  * an interrupted load continues.
  *
  * @example
@@ -85,7 +85,7 @@ function checkOptions ({ name, shape, writable }: Family, { batchSize = 1, log }
   }
 }
 
-/** Commits what does not exist yet. It is tried first, since checking costs more and mostly finds nothing. */
+/** Tries to commit everything first, since looking for existing rows costs more and mostly finds none. */
 async function commitRows (storage: Storage, family: Family, rows: readonly Row[]): Promise<void> {
   let missing = rows
   while (missing.length > 0) {
@@ -98,7 +98,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
       const left = await dropPresent(storage, family, missing)
       const { id } = error
       const row = missing.find(({ entries }) => entries.some(entry => entry.id === id))
-      // No item exists already, so that it is an entry whose id is taken.
+      // None of the items exists, so the id of a log entry is taken.
       if (left.length === missing.length) {
         if (error.family === family.name || row === undefined) throw error
         throw refuseRow(family, row, { pointer: '', detail: `has the command "${id}" in its log, which is taken` })
@@ -108,7 +108,6 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   }
 }
 
-/** Finds the item that breaks a rule: those before it stay. */
 async function commitHalves (
   storage: Storage,
   family: Family,
@@ -131,14 +130,13 @@ function toChanges (family: string, { item, entries }: Row): Change[] {
   return [{ type: 'insert', family, item }, ...inserted]
 }
 
-/** Without the rows that already exist, in the storage or earlier in the batch. */
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
   const present = await findPresent(storage, family, rows.map(({ item }) => item.id))
   return rows.filter(row => {
     const other = present.get(row.item.id)
     present.set(row.item.id, row.item)
     if (other === undefined) return true
-    // Members that were not given were made up, and are different each time.
+    // Members that were not given are generated, and differ each time.
     const isSame = haveSameContent(family.ownFields, row.item, canonicalizeItem(family.ownFields, other)) &&
       row.given.every(name => row.item[name] === other[name])
     if (isSame) return false
@@ -146,7 +144,7 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
   })
 }
 
-// As many as every storage takes in one condition.
+// Every storage accepts this many in one condition.
 const maxIds = 100
 
 async function findPresent (storage: Storage, { name }: Family, ids: readonly Id[]): Promise<Map<Id, Stored>> {
@@ -161,19 +159,17 @@ async function findPresent (storage: Storage, { name }: Family, ids: readonly Id
   return present
 }
 
-/** One item of a load, as it will be stored. */
 interface Row {
   /** Its number in the load, from 1. */
   readonly number: number
   readonly item: Stored
-  /** The members of the service that were given with it. */
+  /** The members of the service that came with it. */
   readonly given: readonly string[]
   readonly entries: readonly CommandRecord[]
 }
 
 const serviceMembers = Object.keys(ServiceFields.properties)
 
-/** A function that reads the items of a load one after the other. @param log the member with the log of each */
 function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
   const { schema, ownFields } = family
   const own = Object.fromEntries(Object.entries(schema.properties)
@@ -204,7 +200,7 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
 
 function refuseRow ({ name }: Family, { number }: Pick<Row, 'number'>, { pointer, detail }: MemberFlaw): Error {
   const error = new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, pointer === '' ? 'it' : pointer, detail)
-  // For a program that knows where the item came from, such as a line of a file.
+  // For callers that know the origin of the item, such as a line of a file.
   return Object.assign(error, { item: number })
 }
 
@@ -228,14 +224,13 @@ function dropUndefined<T extends object> (members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
 }
 
-/** An entry of a log, as `service.log` returns it. Without an id it gets one; without an outcome it is `done`. */
+/** An entry as `service.log` returns it. Without an id it gets one; without an outcome it is `done`. */
 function makeEntrySchema ({ singular, idSchema }: Family): TObject {
   const { properties } = CommandMembers
   const entry = { ...makeOptional(properties, ['id', 'outcome']), [singular]: Type.Optional(idSchema) }
   return Type.Object(entry, { additionalProperties: false })
 }
 
-/** The entry as it will be stored with its item. @param refuse throws, with the member that is wrong */
 function readEntry (
   { name: family, singular }: Family,
   item: Stored,
@@ -250,7 +245,7 @@ function readEntry (
   if (entry[singular] !== undefined && entry[singular] !== item.id) {
     refuse(singular, `must be ${item.id}, the id of the item`)
   }
-  // Else the next operation would be listed before it.
+  // Otherwise the next operation would be listed before it.
   if (revision > item.revision) refuse('revision', `must not be above ${item.revision}, that of the item`)
   const problem = outcome === 'refused' ? readProblem(entry.problem as Members | undefined) : undefined
   if (outcome === 'refused' && problem === undefined) {
@@ -277,7 +272,7 @@ function readEntry (
 
 const typePrefix = 'urn:dealbook:problem:'
 
-/** A problem from its body; undefined where it is none of ours. */
+/** Undefined where the body is not one of our problems. */
 function readProblem (document: Members = {}): CommandRecord['problem'] {
   const { type, title, status, detail, ...members } = document
   const code = typeof type === 'string' && type.startsWith(typePrefix) ? type.slice(typePrefix.length) : ''

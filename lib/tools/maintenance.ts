@@ -7,28 +7,28 @@ import { isDate, readDateTime } from '../core/values/formats.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {
-  /** Drops the commands that were decided before this moment: a date, or its text. */
+  /** Commands decided before this time are deleted. */
   readonly before: Date | string
   /** How many per commit. Default 500. */
   readonly batch?: number
-  /** Ends it between two commits; what is dropped stays dropped. */
+  /** Stops it between two commits; deleted commands stay deleted. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Drops the commands of all families that are older than a moment: their entries in the logs, and their results for
- * retries. The items stay as they are. It commits in small parts, so that other requests continue meanwhile.
+ * Deletes the commands of all families that are older than a time: their log entries and their results for retries.
+ * The items stay. It commits in small batches, so that other requests are not blocked.
  *
  * @example
  * await prune(storage, { before: new Date(Date.now() - 90 * 24 * 3600 * 1000) })
- * @returns how many were dropped
+ * @returns how many were deleted
  */
 export async function prune (storage: Storage, options: PruneOptions): Promise<number> {
   const { batch = 500, signal } = options
   const query = selectBefore(readMoment(options.before), batch)
   await storage.prepare(commandsShape)
   let dropped = 0
-  // In one pass along the key.
+  // One pass along the key.
   let passed: readonly Condition[] = []
   for (;;) {
     signal?.throwIfAborted()
@@ -41,7 +41,7 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
       dropped += items.length
       passed = [{ field: 'id', op: 'gt', value: last.id }]
     } catch (error) {
-      // Another process prunes too; the next find shows what is left.
+      // Another process prunes too; the next find returns the rest.
       if (!(error instanceof ConflictError)) throw error
     }
     await yieldToEventLoop()
@@ -58,7 +58,7 @@ function readMoment (before: unknown): string {
   const text = before instanceof Date && !Number.isNaN(before.getTime()) ? before.toISOString() : before
   const moment = typeof text !== 'string' ? undefined : isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
   if (moment === undefined) throw refuse('"before" must be a date, such as "2030-01-31"')
-  // A sign of a mistake in a calculation.
+  // Most likely a mistake in a calculation.
   if (moment > new Date().toISOString()) throw refuse('"before" lies in the future')
   return moment
 }
@@ -68,8 +68,8 @@ function refuse (flaw: string): Error {
 }
 
 /**
- * The SQL that creates what these families lack in the database of a storage, for your migration tool: tables, columns
- * and indexes, in the order in which to create them. Empty where nothing is missing. Changes nothing.
+ * Returns the SQL that creates the tables, columns and indexes that these families lack in the storage's database, in
+ * the right order, for your migration tool. Empty where nothing is missing. Changes nothing.
  *
  * @example
  * const sql = await writeMigration(storage, [customers, deals])

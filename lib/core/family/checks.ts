@@ -13,7 +13,6 @@ import { CommandMembers, declaresNull, listFields, ServiceFields } from './field
 
 type MaybeFlaw = string | false | undefined
 
-/** Names what is wrong with a definition; undefined where nothing is. */
 export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
   for (const flaw of listFlaws(definition)) if (typeof flaw === 'string') return flaw
   return undefined
@@ -51,7 +50,6 @@ function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefini
   }
 }
 
-/** A schema that is not an object, or that no value can be checked with, such as one with a malformed pattern. */
 function findUnusable (what: string, schema: TObject): string | undefined {
   const flaw = findFlawInObject(what, schema)
   if (flaw !== undefined) return flaw
@@ -73,7 +71,7 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield isReserved(name) && `the field "${name}" is named like a query parameter`
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
-    // Items from before the field would not fit it.
+    // Items from before the field get its default.
     const flaw = property.default === undefined
       ? undefined
       : findJsonFlaw(property.default) ?? makeValidator(property)(property.default)[0]
@@ -91,7 +89,7 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
   yield findUnknown('create has', new Set(create), sent, 'not a field that a client can send')
   yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
-  // What initial sets is known at the first creation.
+  // Fields that `initial` sets are only known at the first creation.
   if (create === undefined || initial !== undefined) return
   for (const { name, optional, default: value } of listFields(fields)) {
     yield name !== 'id' && !optional && !create.includes(name) && value === undefined &&
@@ -113,7 +111,6 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
   yield findUnknown('edit has', fields, Object.keys(properties))
 }
 
-/** Words that are malformed, or used for two things. */
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { singular, create } = definition
   // Every path below an item and every action, and what it belongs to.
@@ -137,7 +134,6 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
-/** The other items that operations need. */
 function * checkOthers ({ name, fields, operations = {} }: FamilyDefinition): Generator<MaybeFlaw> {
   for (const [key, { with: others }] of Object.entries(operations)) {
     yield others !== undefined && Object.hasOwn(fields.properties, 'others') &&
@@ -151,13 +147,11 @@ function * checkOthers ({ name, fields, operations = {} }: FamilyDefinition): Ge
   }
 }
 
-/** Members that name fields: what is sorted, shown, indexed and unique. */
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { name: family, fields: schema, create, queries = {} } = definition
   const { order = [], title = 'id', list, indexes = [], unique = [] } = definition
   const own = listFields(schema)
   const stored = [...own, ...listFields(ServiceFields)]
-  // Those that clients see.
   const members = create !== undefined || Object.keys(listOperations(definition)).length > 0 ? stored : own
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
@@ -185,7 +179,7 @@ function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
-// An item links to what it refers to, under the name of the field.
+// An item links to the items it refers to, under the name of the field.
 const ownLinks = ['self', 'collection', 'log', 'operations']
 
 function * checkReferences ({ name: family, fields, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
@@ -205,7 +199,6 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
   }
 }
 
-/** Says which of these names is unknown, or given twice. */
 function findUnknown (
   subject: string,
   names: Iterable<string>,

@@ -17,17 +17,15 @@ import {
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 
-/** Compiles a definition; a mistake in it is an error that says where. */
 export function compileFamily (definition: FamilyDefinition): Family {
   const flaw = findFlawInDefinition(definition)
-  // What is not a definition at all has no name either.
+  // A value that is not an object has no name.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
   const { name, singular, queries = {}, create, attributes, state, unique } = definition
 
   const { properties } = definition.fields
   const operations = compileOperations(definition)
-  // Only what can be written has revisions worth showing.
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema)
@@ -102,7 +100,6 @@ function compileLifecycle (
 ): Lifecycle {
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
-    // What has a default need not be sent.
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
   return {
@@ -124,7 +121,6 @@ function compileLifecycle (
   }
 }
 
-/** How a definition wants its items to be shown or, where it does not say, what suits its fields. */
 function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
   const named = fields.find(({ name, kind, optional }) =>
     ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
@@ -132,12 +128,10 @@ function choosePresentation (fields: readonly Field[], declared: FamilyDefinitio
   return { title, list: declared.list ?? chooseColumns(fields, title) }
 }
 
-// More do not fit side by side.
 const maxColumns = 6
-// Longer texts are for the page of the item.
+// Longer texts are only on the page of the item.
 const shortText = 200
 
-/** The most telling columns, in the order of the fields. */
 function chooseColumns (fields: readonly Field[], title: string): string[] {
   const rank = ({ name, kind, values, maxLength = Infinity }: Field): number => {
     if (name === title) return 0
@@ -152,13 +146,13 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
   return [title, ...fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))]
 }
 
-/** The indexes of a family: those that it names, its order, along which pages are read, and what refers to others. */
+/** Includes the default order, along which pages are read, and the references. */
 export function listIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
   const named: string[][] = indexes.map(row => [row].flat())
   const ordered = toTotalOrder(order).map(({ field }) => field)
-  // By the id itself there is an index in any case, and every index ends with it.
+  // The id has an index in any case, and every index ends with it.
   const all = ordered.length === 1 ? named : [...named.filter(row => `${row.join()},id` !== ordered.join()), ordered]
-  // Where an item is deleted, what refers to it is looked for.
+  // Deleting an item looks for those that refer to it.
   const referring = Object.keys(references).filter(field => !all.some(([first]) => first === field))
   return [...new Map([...all, ...referring.map(field => [field])].map(row => [row.join(), row])).values()]
 }

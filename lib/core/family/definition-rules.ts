@@ -6,12 +6,10 @@ import type {
   AttributeForm, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
 } from './definition.js'
 
-/** What a schema of any origin may have. */
 type AnySchema = Readonly<Record<string | symbol, unknown>>
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
-// What to write for types that JSON does not have.
 const instead: Readonly<Record<string, string>> = {
   Date: "Type.String({ format: 'date-time' }) or Type.String({ format: 'date' })",
   bigint: 'Type.Integer(), or Type.String({ pattern }) for more than fifteen digits',
@@ -22,11 +20,7 @@ const instead: Readonly<Record<string, string>> = {
 
 const origin = 'take Type from fastify-dealbook, which is that of @sinclair/typebox 0.34'
 
-/**
- * Says why a value is not the schema of an object with known members; undefined where it is one.
- *
- * @param what its name in a definition
- */
+/** @param what its name in a definition */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
   if (!isSchema(schema)) return `${what} must be a Type.Object({ … })`
   const foreign = findForeignOrigin(what, schema)
@@ -50,7 +44,6 @@ function findForeignOrigin (what: string, schema: AnySchema): string | undefined
   return '~kind' in schema ? `${what} is made by the package "typebox" (1.x); ${origin}` : undefined
 }
 
-// Keywords that hold values, not schemas, and those that hold schemas by name.
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
@@ -141,7 +134,6 @@ const parts = {
   queries: namedOf(query, 'the query')
 }
 
-/** What the members of a definition must be. */
 export const definitionRule = membersOf({
   name: suchAs(word, 'invoices'),
   singular: suchAs(word, 'invoice'),
@@ -149,5 +141,4 @@ export const definitionRule = membersOf({
   versioned: flag
 } satisfies RulesOf<FamilyDefinition>, ['name', 'singular'])
 
-/** The same of an extension. */
 export const extensionRule = membersOf(parts)

@@ -2,10 +2,7 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
-/**
- * Lets TypeScript refuse what it would accept otherwise: fields that `apply` returns and the items `I` do not have, and
- * members that no operation has. Each gets a type that nothing fits, and whose name says what is wrong.
- */
+/** Makes TypeScript refuse unknown fields from `apply` and unknown members; the name of the type says what is wrong. */
 export type KnownFields<R, I> = { readonly [K in keyof R]: CheckMembers<R[K]> & CheckResult<R[K], I> }
 
 type CheckMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
@@ -25,7 +22,7 @@ type CheckFields<K extends PropertyKey> = [K] extends [never]
 
 type ItemIn<A> = A extends ItemAndOthers<infer I> ? I : A
 
-// Types with any members, such as `any`, tell nothing.
+// Types with any members, such as `any`, have no unknown keys.
 type UnknownKeys<A, I> =
   A extends unknown ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
 
@@ -37,15 +34,14 @@ export interface AnyFamily {
   readonly definition: { readonly name: string }
 }
 
-/** What an operation may know besides the item and its parameters. */
+/** What `allowed`, `apply` and `initial` get besides the item and its parameters. */
 export interface Context {
   /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly now: string
-  /** The id of the command. */
   readonly command: string
   /** Who acts, from `authorize` or the call of the service. */
   readonly principal: string | undefined
-  /** The other items that `with` names, as they are; undefined where its `id` named none. */
+  /** The other items that `with` names; undefined where its `id` named none. */
   readonly items: Readonly<Record<string, Members | undefined>>
 }
 
@@ -59,18 +55,17 @@ export interface OtherItem<Q = unknown> {
 
 /** What `apply` returns where it changes other items too. */
 export interface ItemAndOthers<I> {
-  /** The item of the operation after it. */
   readonly item: I
-  /** By their names in `with`; those that are left out, or undefined, stay as they are. */
+  /** By their names in `with`; omitted or undefined ones stay unchanged. */
   readonly others: Readonly<Record<string, object | undefined>>
 }
 
 /**
- * A business operation: its words in the URL forms, its parameters, and two pure functions. In every form,
- * `apply` works out the item after it; if nothing would change, it succeeds; otherwise `allowed` decides.
+ * A business operation: its words in the URL forms, its parameters, and two pure functions. In every form, `apply`
+ * returns the item after it; if nothing would change, it succeeds; otherwise `allowed` decides.
  */
 export interface Operation<I = unknown, T extends TObject = TObject> {
-  /** In problems: what is allowed now. */
+  /** In problems, which list what is allowed. */
   readonly name: string
   /** `PUT …/{id}/hold` */
   readonly verb: string
@@ -82,29 +77,28 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly action: string
   /** One line for the documentation. */
   readonly summary?: string
-  /** The parameters; an unknown one is refused. */
+  /** Unknown ones are refused. */
   readonly params: T
-  /** Whether a page asks for confirmation, because it does harm by mistake. */
+  /** Whether a page asks for confirmation, because a mistake does harm. */
   readonly danger?: boolean
   /** Whether it cannot be undone; a page says so, and asks for confirmation. */
   readonly final?: boolean
-  /** The fields that it changes: the attribute form names the operation where one of them differs. */
+  /** The fields that it changes: the attribute form suggests the operation where one of them differs. */
   readonly changes?: readonly string[]
   /**
-   * Other items that it needs and may change, in one commit with its own. By name, as in `context.items`.
+   * Other items that it needs and may change, in the same commit. By name, as in `context.items`.
    *
    * @example
    * with: { to: { family: 'accounts', id: params => params.to } }
    */
   readonly with?: Readonly<Record<string, OtherItem<Static<T>>>>
   /**
-   * Whether the state of the item allows it, or why it does not; always, where left out. It may throw a problem.
-   *
-   * @param params undefined, as is the context, where the operation is only offered
+   * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
+   * It is called without params and context where the operation is only offered.
    */
   allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
   /**
-   * Returns the item after it; where others change too, `{ item, others }`. Pure: no I/O, no clock, and no item is
+   * Returns the item after it or, if others change too, `{ item, others }`. Pure: no I/O, no clock, and no item is
    * changed in place. It may throw a problem.
    */
   apply (item: I, params: Static<T>, context: Context): I | ItemAndOthers<I>
@@ -118,7 +112,7 @@ export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T
 
 type Opened<I> = I | (I & { readonly [field: string]: unknown })
 
-/** An operation for every item that has the fields of `I`: it leaves the others as they are. */
+/** An operation for every item that has the fields of `I`; it keeps the other fields. */
 export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
   allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
   apply<J extends I> (item: J, params: Static<T>, context: Context): J | ItemAndOthers<J>
@@ -129,11 +123,11 @@ export function nameAction (verb: string, singular: string): string {
   return verb + singular.replace(/(^|-)([a-z0-9])/g, (_, _hyphen, letter: string) => letter.toUpperCase())
 }
 
-/** The part of an operation that the noun form needs; the deletion has only this. */
+/** A deletion has only this. */
 export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary' | 'danger' | 'final'>
 
-/** The members that the service itself gives to every item of a family that can be written. */
-// No interface, which could have further members: so an item fits where any fields may be.
+/** The members that the service adds to every item of a family that can be written. */
+// A type, not an interface: an interface does not fit where any fields may be.
 export type ServiceMembers = {
   /** 1 at creation, one more with every change. */
   readonly revision: number
@@ -156,22 +150,19 @@ export type AttributeReading =
 
 /** Fields that a client may also change by writing them, and the operation that this means. */
 export interface AttributeForm<I> {
-  /** The fields; every other one must be sent as it is. */
+  /** Every other field must be sent unchanged. */
   readonly fields: readonly string[]
   /** Called where one of the fields differs; returns the operation, or which field is wrong. Pure. */
   read (wanted: I, current: I): AttributeReading
 }
 
-/** A member of an item. */
 type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembers
 
-/** A field to order by, with `-` before it for descending. */
 type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 
-/** Fields that a client may change plainly, and the words of the operation, where they differ from the usual ones. */
+/** Fields that a client may change directly, and the words of this operation where they differ from the defaults. */
 export interface EditDefinition<I, F extends string = string>
   extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
-  /** The fields that may be changed. */
   readonly fields: readonly F[]
 }
 
@@ -181,17 +172,17 @@ export type FieldName<P> = Exclude<keyof P, 'id'> & string
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 
-/** What is sent with an edit of these fields: null removes an optional one. */
+/** What a client sends to edit these fields: null removes an optional one. */
 export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
 
 /**
- * What a family is: its names and fields and, where it can be written, what clients send and what they can do.
+ * A family: its names and fields and, where it can be written, what clients send and what they can do.
  *
  * Field types become columns, filters and documentation: integers, numbers, strings, booleans, enumerations (unions of
- * string literals), dates and date-times (`Type.String({ format: 'date' })`); anything else is stored as JSON
- * and cannot be filtered.
+ * string literals), dates and date-times (`Type.String({ format: 'date' })`). Anything else is stored as JSON and
+ * cannot be filtered.
  */
 export interface FamilyDefinition<
   P extends TProperties = TProperties,
@@ -200,20 +191,16 @@ export interface FamilyDefinition<
 > {
   /** The plural, as in the URL. */
   readonly name: string
-  /** One of them: in problems, in commands (`{ "deal": … }`) and in pages. */
+  /** In problems, in commands (`{ "deal": … }`) and in pages. */
   readonly singular: string
-  /** All fields, `id` among them: `Type.Integer()` or `Type.String()`. */
+  /** All fields, including `id`: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
-  /**
-   * Completes a new item, which has its defaults and what the client sent, with the fields that no client sends. Pure;
-   * it may throw a problem, and then nothing is created.
-   */
+  /** Adds the fields that no client sends to a new item. Pure. If it throws a problem, nothing is created. */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
-  /** What can be done with an item, by name. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
-  /** The fields that a client may change plainly, by an operation called `edit`. */
+  /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   /** Fields that can also be changed by writing them, and which operation that is. */
   readonly attributes?: AttributeForm<ItemOf<P>>
@@ -221,29 +208,26 @@ export interface FamilyDefinition<
   readonly state?: (item: ItemOf<P>) => string
   /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
   readonly makeId?: () => Id
-  /**
-   * The order of a list where a client asks for none, as in `['-createdAt']`: `-` for descending. The id breaks ties,
-   * ascending unless it is named. Default: by id.
-   */
+  /** The default order of a list, such as `['-createdAt']`: `-` is descending. The id breaks ties. Default: by id. */
   readonly order?: readonly OrderTerm<P>[]
   /**
-   * Fields, or rows of fields, that are often filtered or sorted, as in `['status', ['customer', 'createdAt']]`: a
-   * database has an index over each. Those in `order` and `unique`, and those that refer to others, have one without.
+   * Fields, or rows of fields, that are often filtered or sorted, such as `['status', ['customer', 'createdAt']]`: each
+   * gets an index. `order`, `unique` and `references` need none.
    */
   readonly indexes?: readonly (MemberName<P> | readonly MemberName<P>[])[]
   /**
-   * Rows of fields whose values together no two items have, as in `[['number']]`. An item without a value in one
-   * of them is not compared. The storage enforces it, also for two requests at once.
+   * Rows of fields whose values together are unique, such as `[['number']]`. An item without a value in one of them is
+   * not compared. The storage enforces it, also for concurrent requests.
    */
   readonly unique?: readonly (readonly FieldName<P>[])[]
   /**
-   * Fields that hold the id of an item of another family, by its plugin; of this family, by its name. The other
-   * item must exist, in the same storage, and cannot be deleted while it is referred to.
+   * Fields that hold the id of an item of another family, by its plugin, or of this one, by its name. The other item
+   * must exist, in the same storage, and cannot be deleted while it is referred to.
    */
   readonly references?: { readonly [K in FieldName<P>]?: AnyFamily | string }
   /** The field that identifies an item in pages. Default: `name`, `title` or `label`, or the id. */
   readonly title?: MemberName<P>
-  /** The fields that a list shows in pages, in this order. Default: the most telling few. */
+  /** The columns of a list in pages, in this order. Default: the most telling few. */
   readonly list?: readonly MemberName<P>[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
@@ -251,14 +235,12 @@ export interface FamilyDefinition<
   readonly queries?: Readonly<Record<string, QueryDefinition>>
 }
 
-/** The operations of a family by their names: those that it declares, and the one that `edit` makes. */
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
   const { edit, operations = {} } = definition
   const declared = operations as Record<string, Operation<Members>>
   return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
 }
 
-/** The object form of `edit`. */
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
   return 'fields' in edit ? edit : { fields: edit }
 }
@@ -269,7 +251,7 @@ function makeEdit (
 ): Operation<Members> {
   const optional = names.filter(name => !required.includes(name))
   const params = names.map(name => {
-    // Without its default, since omitted fields stay as they are; null removes an optional one.
+    // Without its default, since omitted fields stay unchanged; null removes an optional one.
     const { default: _, ...schema } = properties[name] as TSchema
     return [name, Type.Optional(optional.includes(name) ? addNull(schema as TSchema) : schema as TSchema)]
   })

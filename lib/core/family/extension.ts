@@ -7,34 +7,27 @@ import {
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
 
-/** What a host adds to a family. */
+/** What a host adds to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
 > extends Partial<
     Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
   > {
-  /** Further fields. */
   readonly fields?: TObject<X>
-  /** Further fields that a client sends at creation. */
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
-  /** Completes a new item after the family's own `initial` did. */
+  /** Completes a new item after the family's `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
-  /** Further operations. */
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
-  /** Further fields that can be edited; words, or `allowed`, replace those of the family. */
+  /** More fields that can be edited; its words and `allowed` replace those of the family. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
-  /** Further fields, or rows of fields, that have an index. */
   readonly indexes?: FamilyDefinition<P & NoInfer<X>>['indexes']
-  /** Further rows of fields whose values together no two items have. */
   readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
-  /** Further fields that hold the id of another item. */
   readonly references?: { readonly [K in FieldName<P & NoInfer<X>>]?: AnyFamily | string }
 }
 
-/** An extension of no particular family. */
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>
 
-/** The definition with the additions. Names that exist already are refused here, other clashes when it is compiled. */
+/** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension ?? {}
   const baseEdit = readEdit(base.edit ?? [])
@@ -59,7 +52,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
     ...(unique && { unique: [...base.unique ?? [], ...unique] }),
     ...(references && { references: { ...base.references, ...references } }),
-    // Fields that a host adds are shown, unless it says which are.
+    // Fields that a host adds are shown, unless it names the columns.
     ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
     queries: { ...base.queries, ...queries }
   }
@@ -67,14 +60,12 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
 
 type Initial = NonNullable<FamilyDefinition['initial']>
 
-// The extension begins with what the family makes of a new item.
 function chainInitial (base: Initial | undefined, added: Initial): Initial {
   return base === undefined ? added : (item, context) => added(base(item, context), context)
 }
 
 type Names = readonly string[] | Readonly<Record<string, unknown>>
 
-/** Says which of the names, or keys of an object, are there already. */
 function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
   const [names, others] = [base, added].map(names => Array.isArray(names) ? names : Object.keys(names))
   const repeated = others?.find(name => names?.includes(name))

@@ -3,14 +3,12 @@ import type { FamilyShape, Field, Kind } from '../storage/storage.js'
 import { readDateTime } from '../values/formats.js'
 import type { Members } from '../values/json.js'
 
-/** The members that the service itself gives to every stored item. */
 export const ServiceFields = Type.Object({
   revision: Type.Integer({ minimum: 1, description: 'One more with every change' }),
   createdAt: Type.String({ format: 'date-time', description: 'When it was created' }),
   updatedAt: Type.String({ format: 'date-time', description: 'When it last changed' })
 })
 
-/** The fields of a schema as storages and the query grammar see them. */
 export function listFields (schema: TObject): Field[] {
   return Object.entries(schema.properties).map(([name, property]): Field => {
     const plain = withoutNull(property)
@@ -31,7 +29,6 @@ export function listFields (schema: TObject): Field[] {
   })
 }
 
-/** What a new item has by default: the defaults, and null where that is allowed. */
 export function listDefaults (properties: TProperties): Members {
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
@@ -41,9 +38,9 @@ export function listDefaults (properties: TProperties): Members {
   return defaults
 }
 
-/** A value as it is stored: moments in UTC and no negative zero. */
+/** A value as it is stored: times in UTC and no negative zero. */
 export function toStored (kind: Kind, value: unknown): unknown {
-  // What was stored when the field had a different type stays as it is.
+  // A value from before the field had this type stays as it is.
   if (kind === 'date-time' && typeof value === 'string') return readDateTime(value) ?? value
   return value === 0 ? 0 : value
 }
@@ -55,7 +52,6 @@ function inferKind (schema: TSchema, values: readonly string[] | undefined): Kin
   return schema.format === 'date' || schema.format === 'date-time' ? schema.format : 'string'
 }
 
-/** Whether the schema says that the value may be null. */
 export function declaresNull ({ type, const: literal, enum: values = [], anyOf = [] }: TSchema): boolean {
   return [type].flat().includes('null') || literal === null || (values as unknown[]).includes(null) ||
     (anyOf as TSchema[]).some(declaresNull)
@@ -67,7 +63,6 @@ function acceptsNull (schema: TSchema): boolean {
   return declaresNull(schema) || [type, literal, values, anyOf].every(word => word === undefined)
 }
 
-/** What the schema says of values that are not null. */
 export function withoutNull (schema: TSchema): TSchema {
   if (!declaresNull(schema)) return schema
   const { type, enum: values, anyOf, ...rest } = schema
@@ -89,7 +84,7 @@ function enumerate (schema: TSchema): readonly string[] | undefined {
   return values?.every(value => typeof value === 'string') === true ? values : undefined
 }
 
-/** What clients see of a command of any family, except for the member that names the item. */
+/** What clients see of a command of any family, without the member that names the item. */
 export const CommandMembers = Type.Object({
   id: Type.String({ description: 'The id of the command' }),
   action: Type.String({ description: 'The operation' }),
@@ -111,15 +106,13 @@ export const CommandMembers = Type.Object({
   }, { description: 'The item that the command was for, where it changed this one too' }))
 })
 
-/** The fields of the log, for filters and forms. */
 export const logFields = listFields(CommandMembers)
 
-/** The commands of all families, for the storage. */
 export const commandsShape: FamilyShape = {
   name: 'commands',
   fields: listFields(Type.Object({
     ...CommandMembers.properties,
-    // Both are in an index: names and ids are short.
+    // Both are in an index, which limits their length.
     family: Type.String({ maxLength: 100 }),
     target: Type.String({ maxLength: 100 }),
     result: Type.Optional(Type.Object({})),
@@ -127,6 +120,5 @@ export const commandsShape: FamilyShape = {
     changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  // The order of a log.
   indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id']]
 }

@@ -6,11 +6,10 @@ import { type MemberFlaw, type Members, unescapePointer } from '../values/json.j
 import { makeValidator, type Validator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
-/** The parameters of a command: checked strictly, with one form for equal content. */
 export interface Params {
   readonly schema: TObject
   readonly fields: readonly Field[]
-  /** Whether these are members of the item, of which those that are left out stay as they are. */
+  /** Whether these are fields of the item; omitted ones stay unchanged. */
   readonly isPartial: boolean
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
@@ -30,7 +29,7 @@ export function compileParams (declared: TObject, isPartial = false): Params {
   }
 }
 
-/** The members in the order of the fields, moments in UTC and no negative zero: equal content is deeply equal. */
+/** Members in the order of the fields, times in UTC and no negative zero: equal content is deeply equal. */
 function canonicalize (fields: readonly Field[], members: Members): Members {
   const written: Record<string, unknown> = {}
   for (const { name, kind } of fields) {
@@ -40,35 +39,26 @@ function canonicalize (fields: readonly Field[], members: Members): Members {
   return written
 }
 
-/** The same of an item. */
 export function canonicalizeItem (fields: readonly Field[], item: Members): Members {
   const written: Record<string, unknown> = canonicalize(fields, item)
-  // An optional field that takes anything takes null too, and is absent then: databases have one NULL for both.
+  // An optional field that accepts anything may be null, and is absent then: databases have one NULL for both.
   for (const { name, optional } of fields) if (optional && written[name] === null) delete written[name]
   return written
 }
 
-/** Whether canonical members are the same; only nested values are compared deeply. */
 export function haveSameContent (fields: readonly Field[], a: Members, b: Members): boolean {
   return fields.every(({ name, kind }) =>
     a[name] === b[name] || (kind === 'json' && isDeepStrictEqual(a[name], b[name])))
 }
 
-/**
- * Reads the parameters of a command, or throws the problem that names all that is wrong with them.
- *
- * @param pointer their position in the body
- */
+/** Throws a problem that names all flaws. @param pointer the position of the parameters in the body */
 export function readParams (params: Params, sent: unknown, pointer = ''): Members {
   const read = params.read(sent)
   if ('params' in read) return read.params
   throw invalidBody(read.flaws.map(flaw => ({ ...flaw, pointer: pointer + flaw.pointer })))
 }
 
-/**
- * What is wrong with the members of an item that were changed. Unchanged ones need not fit: a field may have become
- * stricter, or required, since the item was stored.
- */
+/** The flaws of changed members. Unchanged ones need not fit: a field may have become stricter, or required, since. */
 export function findFlawsInChanges (
   { ownFields, validate }: { readonly ownFields: readonly Field[], readonly validate: Validator },
   item: Members,
@@ -81,13 +71,12 @@ export function findFlawsInChanges (
   })
 }
 
-/** Members that were changed, with their values before and after, where they had one. */
 export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
-// Longer values are in the item, and need not be in its log twice more.
+// Longer values are in the item, and would be in its log twice more.
 const maxKept = 200
 
-/** What an operation changed, for the log. Of long values, it has only the names. */
+/** Of long values, the log has only the names. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
   for (const { name, kind } of fields) {

@@ -2,57 +2,53 @@ import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../sto
 import { isDate, readDateTime } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
 
-/** One field of an order as it is written: `-age` for descending. */
+/** `-age` is descending. */
 export function readOrder (text: string): Order {
   return text.startsWith('-') ? { field: text.slice(1), descending: true } : { field: text, descending: false }
 }
 
-/** The same as text. */
 export function writeOrder (order: readonly Order[]): string {
   return order.map(({ field, descending }) => descending ? `-${field}` : field).join()
 }
 
-/** The order with the id at its end, which breaks ties; fields after it would decide nothing. */
+/** Ends with the id, which breaks ties; fields after it would decide nothing. */
 export function toTotalOrder (order: readonly Order[]): Order[] {
   const end = order.findIndex(({ field }) => field === 'id')
   return end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
 }
 
-/** A list in one of its orders; a cursor belongs to one of them. */
+/** A cursor is valid for one order only. */
 export interface OrderedList {
   readonly name: string
   readonly fields: readonly Field[]
   readonly order: readonly Order[]
 }
 
-/** A place in an order: after an item, or before it. */
 export interface Place {
   readonly isAfter: boolean
-  /** What the item has, or had, in the fields of the order; where that is too long for a URL, the id alone. */
+  /** Where the values are too long for a URL, the id alone. */
   readonly item: ItemKey
 }
 
-/** From where a page is read, and in which direction. */
 export interface Start {
   readonly place: Place
   readonly backwards: boolean
 }
 
-/** The places where the pages around a page begin and end; none where there is no such page. */
+/** Undefined where there is no such page. */
 export interface PlacesAround {
   readonly next: Place | undefined
   readonly prev: Place | undefined
 }
 
-/** What was seen of a page. */
 interface SeenPage {
-  /** Whether there is more in the direction in which it was read. */
+  /** In the direction of reading. */
   readonly more: boolean
   readonly first?: ItemKey | undefined
   readonly last?: ItemKey | undefined
 }
 
-/** Where a page was read from a place, the page before it ends there. */
+/** Where a page was read from a position, the page before it ends there. */
 export function placeAround (
   { start, page }: { readonly start: Start | undefined, readonly page: number },
   { more, first, last }: SeenPage
@@ -63,20 +59,20 @@ export function placeAround (
   return { next: more ? after : undefined, prev: start?.place ?? (page > 1 ? before : undefined) }
 }
 
-// A page has two of them, and a client must be able to send one back.
+// A page has two cursors, and a URL must be able to hold one.
 const maxLength = 3000
 
-/** A place as text for a URL. It has only what the order shows anyway: the values of an item that its reader saw. */
+/** It reveals nothing: it has only values of an item that its reader saw. */
 export function writeCursor (list: OrderedList, { isAfter, item }: Place): string {
   const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
   return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
 }
 
-/** The place in a list that a cursor means; undefined where it is not a cursor of this list in this order. */
+/** Undefined where the text is not a cursor of this list in this order. */
 export function readCursor (list: OrderedList, text: string): Place | undefined {
   if (text.length > maxLength) return undefined
   const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
-  // Written again it must be the same: what was cut, or written by hand, is none.
+  // Encoding it again must give the same text: truncated or handmade cursors are refused.
   if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
   const names = values.length === 1 ? ['id'] : list.order.map(({ field }) => field)
   const isFit = names.length === values.length &&
@@ -103,7 +99,7 @@ function fits (field: Field | undefined, value: unknown): boolean {
   return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 
-// What a storage can compare with; an enumeration may have had other words once.
+// What a storage can compare with. Enumerations are not checked: they may have had other values before.
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   integer: Number.isInteger,
   number: Number.isFinite,
@@ -114,24 +110,18 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   json: () => false
 }
 
-/** Part after part of what comes after a place, in an order. */
 export interface Parts {
-  /** The conditions of each. */
   readonly parts: readonly (readonly FieldCondition[])[]
   readonly order: readonly Order[]
 }
 
-/**
- * What there is from a place on. Conditions must all hold, and "after" has a choice for each field of the order, so
- * each is a part: an index in this order, or one over its first field, finds the beginning of each at once.
- */
+/** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start): Parts {
   const { place: { item, isAfter }, backwards } = start
   const order = backwards ? forwards.map(({ field, descending }) => ({ field, descending: !descending })) : forwards
-  // The other way, what comes after an item is on the other side of it.
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
-  // From those that differ in the last field only to those that differ in the first.
+  // From items that differ in the last field only to those that differ in the first.
   for (let depth = order.length - 1; depth >= 0; depth--) {
     const equal = order.slice(0, depth).map(({ field }) => equals(field, item[field] as Value))
     const { field: name, descending } = order[depth] as Order
@@ -148,7 +138,7 @@ function equals (field: string, value: Value): FieldCondition {
   return value === undefined || value === null ? { field, op: 'null', is: true } : { field, op: 'eq', values: [value] }
 }
 
-/** What comes after a value: absent ones come first, and last when descending. */
+/** Absent values come first, and last when descending. */
 function listBeyond (field: Field, descending: boolean, value: Value, isIncluded: boolean): FieldCondition[] {
   const { name, kind, optional, nullable } = field
   const isAbsent = value === undefined || value === null
@@ -158,7 +148,7 @@ function listBeyond (field: Field, descending: boolean, value: Value, isIncluded
   return optional || nullable === true ? [lower, { field: name, op: 'null', is: true }] : [lower]
 }
 
-// No value comes before it. An index is read along a bound, but not always along "is not null".
+// The least value. Databases read an index along a bound, but not always along "is not null".
 const least: Readonly<Record<Kind, Scalar>> = {
   integer: Number.MIN_SAFE_INTEGER,
   number: -Number.MAX_VALUE,

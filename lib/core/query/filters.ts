@@ -9,18 +9,16 @@ import {
 
 type Operator = FieldCondition['op']
 
-/** What a parameter name means: an operator on a field. */
 export interface Filter {
   readonly field: Field
   readonly op: Operator
   readonly description: string
 }
 
-/** Parameters that every family has; no field may be named like one, nor `expand`. */
+/** Parameters of every family. No field may have one of these names, nor `expand`. */
 export const reservedNames =
   ['page', 'maxpagesize', 'gt', 'lt', 'min', 'max', 'sort', 'fields', 'count', 'format', 'after', 'before'] as const
 
-/** Whether a field of this name could not be told from something else in a query. */
 export function isReserved (name: string): boolean {
   return (reservedNames as readonly string[]).includes(name) || /^(or\d*|expand)$/.test(name)
 }
@@ -37,7 +35,6 @@ const descriptions: Record<Operator, string> = {
   null: 'is absent or null (true), or has a value (false)'
 }
 
-/** Lists every name that filters, in all its spellings. */
 export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   const filters = new Map<string, Filter>()
   for (const field of fields) {
@@ -52,43 +49,37 @@ export function listFilters (fields: readonly Field[]): Map<string, Filter> {
   return filters
 }
 
-/** Whether greater and less mean something for the field. */
 export function isOrdered (field: Field): boolean {
   return field.kind !== 'boolean' && field.kind !== 'json' && field.values === undefined
 }
 
-/** What a field can be compared by. */
 function listOperators (field: Field): readonly Operator[] {
   const bounds: readonly Operator[] = isOrdered(field) ? ['gt', 'gte', 'lt', 'lte'] : []
   const compared: readonly Operator[] = field.kind === 'json' ? [] : ['eq', 'ne', ...bounds, 'regex', 'has']
   return field.optional || field.nullable === true ? [...compared, 'null'] : compared
 }
 
-/** A filter as one parameter uses it. */
 interface FilterUse {
   readonly filter: Filter
-  /** Values under the same key are alternatives; different keys must all hold. */
+  /** Values of one key are alternatives; all keys must hold. */
   readonly key: string
   readonly text: string
   /** Of a group, one key must hold. */
   readonly group: string | undefined
 }
 
-/** The filters of one query, as far as they were read. */
 export interface GivenFilters {
-  /** With their operands, by their keys. */
   readonly byKey: Map<string, { readonly use: FilterUse, readonly operands: Operand[] }>
-  /** How many searches there were, wrong ones too. */
+  /** Including invalid ones. */
   patterns: number
 }
 
-/** Splits the name of a parameter in a group, such as `or.age` and `or2.age`. */
+/** Splits names such as `or.age` and `or2.age`. */
 export function splitGroup (name: string): { readonly group?: string, readonly name: string } {
   const parts = name.startsWith('or') ? /^(or(?:[1-9]\d*)?)\.(.*)$/s.exec(name) : null
   return parts === null ? { name } : { group: parts[1] as string, name: parts[2] as string }
 }
 
-/** Finds the filter that a parameter means, by its name or by a comparison sign in it. */
 export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Parameter): FilterUse | undefined {
   const { value, assigned } = parameter
   const { group, name } = splitGroup(parameter.name)
@@ -107,7 +98,6 @@ export function findFilter (filters: ReadonlyMap<string, Filter>, parameter: Par
   return { filter, key: `${group ?? ''}.${field}${sign}${isInclusive ? '=' : ''}`, text, group }
 }
 
-/** Adds an operand to the filters of a query, or returns what is wrong with it. */
 export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLimits): string | undefined {
   const { filter: { field, op }, key, text } = use
   const { maxValues, maxPatterns } = limits
@@ -123,7 +113,6 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLim
   return undefined
 }
 
-/** Turns the filters of a query into conditions, all of which must hold. */
 export function toConditions ({ byKey }: GivenFilters): Condition[] {
   const conditions: Condition[] = []
   const groups = new Map<string, FieldCondition[][]>()
@@ -140,7 +129,7 @@ function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[]
   return alternatives.length === 1 ? alternatives[0] as FieldCondition[] : [{ op: 'any', of: alternatives }]
 }
 
-/** The meaning of a filter with these operands: all conditions of one of the lists must hold. */
+/** One of the lists must hold, with all its conditions. */
 function toAlternatives ({ field, op }: Filter, operands: readonly Operand[]): FieldCondition[][] {
   const { name } = field
   switch (op) {
@@ -150,14 +139,13 @@ function toAlternatives ({ field, op }: Filter, operands: readonly Operand[]): F
     case 'has': return [[{ field: name, op, texts: operands as string[] }]]
     case 'null': {
       const [is, ...others] = operands as [boolean, ...boolean[]]
-      // Absent or not: that holds for all.
+      // Both true and false: this holds for every item.
       return [[others.every(other => other === is) ? { field: name, op, is } : { field: name, op: 'ne', values: [] }]]
     }
     default: return [[operands.map(operand => toBound(name, op, operand)).reduce(chooseWider)]]
   }
 }
 
-/** One of the values, or within one of the days. Of one operand it is one list. */
 export function listEqual (field: string, operands: readonly Operand[]): FieldCondition[][] {
   const { values, days } = splitOperands(operands)
   const within = days.map(({ from, before }): FieldCondition[] =>
@@ -165,7 +153,6 @@ export function listEqual (field: string, operands: readonly Operand[]): FieldCo
   return values.length === 0 ? within : [[{ field, op: 'eq', values }], ...within]
 }
 
-/** The gaps between days, before and after them. */
 function listUnequal ({ name: field, optional, nullable }: Field, operands: readonly Operand[]): FieldCondition[][] {
   const { values, days } = splitOperands(operands)
   const others: FieldCondition[] = values.length === 0 ? [] : [{ field, op: 'ne', values }]
@@ -179,7 +166,6 @@ function listUnequal ({ name: field, optional, nullable }: Field, operands: read
   return [...gaps, [...lower, ...others]]
 }
 
-/** Single values, and whole days without repetitions. */
 function splitOperands (operands: readonly Operand[]): { values: Scalar[], days: Day[] } {
   const values: Scalar[] = []
   const days: Day[] = []
@@ -195,12 +181,12 @@ type Bound = Extract<FieldCondition, { readonly value: unknown }>
 function toBound (field: string, op: Bound['op'], operand: Operand): Bound {
   if (typeof operand !== 'object') return { field, op, value: operand }
   const { from, before } = operand
-  // After a day is from the next on; up to a day, before the next.
+  // After a day means from the next day; up to a day means before the next.
   if (op === 'gt') return { field, op: 'gte', value: before }
   return op === 'lte' ? { field, op: 'lt', value: before } : { field, op, value: from }
 }
 
-// Above any of the values is above the least of them; below any, below the greatest.
+// Of alternatives, the least lower bound, or the greatest upper one, decides.
 function chooseWider (a: Bound, b: Bound): Bound {
   const sign = a.op === 'gt' || a.op === 'gte' ? 1 : -1
   const order = compareScalars(a.value, b.value) * sign
@@ -208,21 +194,20 @@ function chooseWider (a: Bound, b: Bound): Bound {
   return order < 0 ? a : b
 }
 
-// What a host writes itself is not bounded.
+// The host's own conditions are not bounded.
 const unlimited: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }
 
-/** Names what is wrong with conditions that a program made; undefined where nothing is. */
 export function findFlawInConditions (
   fields: readonly Field[],
   conditions: readonly (Partial<Condition> | null | undefined)[],
   limits = unlimited
 ): string | undefined {
-  // Array.from makes undefined of holes, which others would pass over.
+  // Array.from turns holes into undefined; other loops would skip them.
   for (const condition of Array.from(conditions)) {
     const alternatives: unknown = condition?.op === 'any' ? condition.of : [[condition]]
     if (!Array.isArray(alternatives)) return 'alternatives whose "of" is no list'
     for (const all of Array.from<unknown>(alternatives)) {
-      // An alternative without conditions would hold for all, and alternatives hold no others.
+      // An empty alternative would hold for every item.
       if (!Array.isArray(all) || all.length === 0) return 'an alternative that is no list of conditions'
       for (const each of Array.from<Partial<FieldCondition> | undefined>(all)) {
         const flaw = findFlaw(fields, each ?? {}, limits)
@@ -233,7 +218,7 @@ export function findFlawInConditions (
   return undefined
 }
 
-/** The member of a condition that says what is compared with; of the first four operators it is a list. */
+/** The member of a condition with its operands, where it is not `value`. */
 const members: Readonly<Record<string, string>> =
   { eq: 'values', ne: 'values', regex: 'patterns', has: 'texts', null: 'is' }
 
@@ -261,7 +246,7 @@ function findFlaw (
       const what = op === 'regex' ? 'pattern' : 'text'
       if ('expected' in read) return `a condition on "${name}" with a ${what} that ${read.expected}`
     } else {
-      // A value is right where its text would be read as just this value.
+      // A value fits if its text is read as the same value.
       const read = readValue(op === 'null' ? isNullField : field, String(value))
       if (!('value' in read) || read.value !== value) {
         return `a condition on "${name}" whose "${member}" does not fit the field`

@@ -3,8 +3,8 @@ import type { Filter } from './filters.js'
 
 const orderHint = 'The order is sort=FIELD, and sort=-FIELD is descending.'
 
-// Parameters of other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL), and the hint for each.
-// In lower case, without hyphens and underscores; FIELD is one of the family's.
+// Parameters of other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL), each with a hint.
+// In lower case, without hyphens and underscores; FIELD is replaced by a field of the family.
 const meanings: readonly (readonly [names: string, hint: string])[] = [
   ['limit $limit perpage pagesize size $top top take first rows maxresults pagelimit itemsperpage page[size] ' +
     'page[limit]', 'The size of a page is maxpagesize, as in maxpagesize=20.'],
@@ -26,13 +26,12 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
 
 const hints = new Map(meanings.flatMap(([names, hint]) => names.split(' ').map(name => [name, hint])))
 
-// Operators of other systems, each after ours.
+// The first of each is ours.
 const operators = new Map([
   'gte ge min', 'lte le max', 'ne neq not nin', 'eq in is', 'null isnull', 'regex like ilike startswith endswith',
   'has contains icontains'
 ].flatMap(words => words.split(' ').map(word => [word, words.split(' ', 1)[0]])))
 
-/** A hint for a parameter that another system has; undefined where none is known to have it. */
 export function explainForeignName (
   name: string,
   fields: readonly Field[],
@@ -60,7 +59,7 @@ function explainBrackets (name: string, filters: ReadonlyMap<string, Filter>): s
 
 const direction = /(-?)([^\s:.,]+)[\s:.,]+(asc|desc)(?:ending)?(?=,|$)/gi
 
-/** The order that `price:desc`, `price desc` or `price,desc` of other systems means; undefined where it is none. */
+/** What `price:desc`, `price desc` or `price,desc` of other systems means; undefined for any other text. */
 export function explainForeignOrder (text: string, sortable: readonly string[]): string | undefined {
   const order = text.trim().replace(direction, (_, sign: string, field: string, word: string) =>
     `${word.toLowerCase() === 'desc' ? '-' : sign}${field}`)

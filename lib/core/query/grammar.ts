@@ -11,45 +11,34 @@ import { explainForeignName, explainForeignOrder } from './foreign-names.js'
 import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
 import { type QueryLimits, readInteger, type ReadResult } from './values.js'
 
-/** What a query string asks for. */
 export interface ParsedQuery {
   readonly query: Query
   readonly page: number
-  /** Whether the client chose the page size itself. */
   readonly sized: boolean
-  /** The members to show; undefined for all. */
+  /** Undefined for all. */
   readonly fields: readonly string[] | undefined
-  /** The fields that are to show the items that they refer to. */
   readonly expand: readonly string[] | undefined
-  /** The list in the order that is asked for. */
   readonly list: OrderedList
-  /** The place from which to read, where one is named. */
   readonly start: Start | undefined
-  /** The parameters as they were sent, from which the links to other pages are made. */
+  /** As they were sent, for the links to other pages. */
   readonly parameters: readonly Parameter[]
 }
 
 export interface Grammar {
   readonly limits: QueryLimits
-  /** Where a client asks for none. */
   readonly order: readonly Order[]
-  /** The fields that can be expanded. */
   readonly references: readonly string[]
-  /** Every name that filters, for documentation. */
   readonly filters: ReadonlyMap<string, Filter>
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
-// To look for a name that is nearly the same takes time, and does not help in a query that is all wrong.
+// Finding similar names takes time, and does not help if everything is wrong.
 const maxHints = 5
 
-/** What is listed, and in which order where the client asks for none; by id where that is empty. */
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
-  /** Fields that refer to other items. */
   readonly references?: readonly string[]
 }
 
-/** Compiles the query grammar of a list: a pure function from query string to query. */
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
   const { name, fields, order: ownOrder = [], references = [] } = shape
   const filters = listFilters(fields)
@@ -106,7 +95,6 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     }
   }
 
-  // Puts the parameter among the settings or the filters, or returns what is wrong with it.
   function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
     const name = parameter.name as keyof Settings
     const readSetting = settingReaders.get(name)
@@ -121,7 +109,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     return use === undefined ? 'unknown' : addFilter(given, use, limits)
   }
 
-  /** @param before how many unknown ones were described before it: what is allowed is said once */
+  /** @param before how many unknown ones came before: only the first lists what is allowed */
   function describeUnknown (name: string, before: number): string {
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
@@ -140,7 +128,6 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
   }
 }
 
-/** The parameters of a query besides its filters, by their names. */
 interface Settings {
   page?: number
   maxpagesize?: number
@@ -149,12 +136,11 @@ interface Settings {
   expand?: string[]
   count?: boolean
   format?: string
-  /** As they were sent: what they mean depends on the order. */
+  /** As sent: the meaning depends on the order. */
   after?: string
   before?: string
 }
 
-/** Makes the readers of all parameters that do not filter. @param maxValues how many fields a list may name */
 function makeSettingReaders (fields: readonly Field[], references: readonly string[], maxValues: number) {
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
   const keep = (value: string) => ({ value })
@@ -200,7 +186,6 @@ function readPositive (text: string): ReadResult<number> {
   return 'expected' in read || read.value < 1 ? { expected: 'must be an integer from 1' } : read
 }
 
-/** Where a page begins or ends, by the cursor that is given for it, or what is wrong with that. */
 function readStart (list: OrderedList, { after, before, page }: Settings): Start | QueryFlaw | undefined {
   const parameter = before === undefined ? 'after' : 'before'
   const text = before ?? after
@@ -212,7 +197,6 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
   return { parameter, detail: `${parameter} must be as in the link to the page, with the same sort` }
 }
 
-/** The page at this path with some parameters taken out and another put in. */
 export function makePageUrl (
   path: string,
   { parameters }: Pick<ParsedQuery, 'parameters'>,
@@ -229,7 +213,6 @@ export function makePageUrl (
   return added === undefined ? url : url + separator + added
 }
 
-/** The links of a page of a list. */
 export interface PageLinks {
   readonly self: string
   readonly first: string
@@ -237,7 +220,6 @@ export interface PageLinks {
   prev?: string
 }
 
-/** The members of a page besides its items. */
 type PageMembers = {
   readonly page: number
   readonly pageSize: number
@@ -245,10 +227,8 @@ type PageMembers = {
   readonly links: PageLinks
 }
 
-// The parameters that say where a page is.
 const places = ['page', 'after', 'before']
 
-/** The members of a page at this path, with the addresses of those around it. */
 export function makePageMembers (
   path: string,
   parsed: ParsedQuery,
@@ -259,7 +239,7 @@ export function makePageMembers (
   const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
   if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
   if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
-  // Beyond the last page there is no item to go back from.
+  // Beyond the last page, there is no item to read backwards from.
   else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
   return total === undefined ? { page, pageSize, links } : { page, pageSize, total, links }
 }

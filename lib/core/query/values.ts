@@ -6,19 +6,17 @@ import { findTextFlaw } from '../values/json.js'
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
 
-/** What says whether a field is absent or null. */
+/** The operand of `null`. */
 export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
 
-/** Reads text (of a query or a form) as a value of the field's kind. */
 export function readValue ({ kind, values }: Field, text: string): ReadResult {
   if (values === undefined) return readers[kind](text)
   return values.includes(text) ? { value: text } : { expected: `must be one of ${values.join(', ')}` }
 }
 
-/** What a field is compared with: a value or, of moments, a whole day. */
 export type Operand = Scalar | Day
 
-/** Reads what a field is compared with. A bare date is the whole day where the field has moments. */
+/** A bare date means the whole day where the field is a date-time. */
 export function readOperand (field: Field, text: string): ReadResult<Operand> {
   return field.kind === 'date-time' && isDate(text) ? { value: toDay(text) } : readValue(field, text)
 }
@@ -38,7 +36,7 @@ const readers: Record<Field['kind'], (text: string) => ReadResult> = {
   json: () => ({ expected: 'cannot be given as text' })
 }
 
-/** Reads an integer that a double holds exactly. */
+/** Within the integers that a double holds exactly. */
 export function readInteger (text: string): ReadResult<number> {
   return readNumber(text, /^-?\d+$/, 'an integer')
 }
@@ -50,44 +48,39 @@ function readNumber (text: string, pattern: RegExp, what: string): ReadResult<nu
   return { expected: `must be ${what} from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}` }
 }
 
-/** Reads text that every storage can keep. */
 function readText (text: string): ReadResult<string> {
   const flaw = findTextFlaw(text)
   return flaw === undefined ? { value: text } : { expected: flaw }
 }
 
-/** Bounds of what a query may ask. */
 export interface QueryLimits {
   readonly pageSize: number
   readonly maxPageSize: number
-  /** Items that a page number may pass over. */
+  /** Items that a page number may skip. */
   readonly maxSkipped: number
-  /** How often one name may be repeated. */
+  /** Per parameter name. */
   readonly maxValues: number
-  /** How many patterns, and texts to be contained, there may be in all. */
+  /** Patterns and texts to search for, together. */
   readonly maxPatterns: number
   /** In characters. */
   readonly maxPatternLength: number
-  /** How large each may be when it is compiled. */
+  /** As `measurePattern` returns it. */
   readonly maxPatternSize: number
 }
 
-/** Bounds of one pattern. */
 export type PatternSizes = Pick<QueryLimits, 'maxPatternLength' | 'maxPatternSize'>
 
-/** Whether something is searched for in the texts of a field. */
 export function isSearch (op: FieldCondition['op']): op is 'regex' | 'has' {
   return op === 'regex' || op === 'has'
 }
 
-/** Reads what is searched for in a text: a pattern, or a part of the text itself. */
 export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSizes): ReadResult<string> {
   const { maxPatternLength, maxPatternSize } = limits
   if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
   const read = readText(text)
   if (op === 'has' || 'expected' in read) return read
   try {
-    // Compiled patterns are cached, so that the storage need not compile it again.
+    // Compiled patterns are cached, so the storage does not compile it again.
     compilePattern(text, maxPatternSize)
     return read
   } catch (error) {

@@ -33,7 +33,7 @@ export function checkOptions ({ name }: Family, options: ServiceOptions | undefi
   refuseFlaw(name, findFlaw(serviceRule, options ?? {}, 'option'))
 }
 
-// The others are checked where they are used, and refused as the same from a client would be.
+// The other options are checked where they are used, and refused as they would be from a client.
 const call = {
   principal: any,
   signal: Type.Unsafe({ holds: (value: unknown) => value instanceof AbortSignal, description: 'an AbortSignal' })
@@ -52,7 +52,7 @@ export const callRules = {
   get: membersOf(call), create: membersOf(create), run: membersOf(run), find: membersOf(find)
 }
 
-/** Checks the options of a call: with a misspelt key, nothing would be safe to repeat. */
+/** Strict: a misspelt `key` or `command` would make retries unsafe. */
 export function checkCall ({ name }: Family, options: CallOptions, rule: TObject): void {
   refuseFlaw(name, findFlaw(rule, options, 'option'))
 }
@@ -68,14 +68,13 @@ export function checkPrincipal (principal: unknown): string | undefined {
   return principal as string
 }
 
-/** Reads what is sent with a command, as from a body. */
 export function checkParams (params: Params, sent: unknown): Members {
   const flaw = findJsonFlaw(sent)
   if (flaw !== undefined) throw invalidBody([flaw])
   return copyJson(readParams(params, sent), '') as Members
 }
 
-// A copy, so that the caller cannot change it later, and as JSON has it, so that every storage keeps the same.
+// A copy, so that the caller cannot change it later; as JSON, so that every storage keeps the same.
 function copyJson (value: unknown, pointer: string): unknown {
   if (Array.isArray(value)) return Array.from(value, (member, index) => copyJson(member ?? null, `${pointer}/${index}`))
   if (Object.prototype.toString.call(value) === '[object Object]') {
@@ -99,10 +98,9 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
   return { id, key }
 }
 
-// The options become parameters of the grammar, `limit` under this name.
 const limitParameter = 'maxpagesize'
 
-/** Parses the query and the options together, so that the problem names all flaws. */
+/** Parses both together, so that the problem names all flaws. */
 export function parseQuery (grammar: Grammar, search: string, options: FindOptions): ParsedQuery {
   const { limit, page, sort, count, after, before } = options
   const exact = count === true ? 'exact' : undefined
@@ -125,7 +123,7 @@ function encode (value: unknown): string {
   return encodeURIComponent(String(value).toWellFormed())
 }
 
-/** Checks the conditions of a program: a wrong one would look like a failure of the storage. */
+/** Otherwise a wrong condition would look like a failure of the storage. */
 export function checkConditions (family: Family, { limits }: Grammar, conditions: readonly Condition[]): void {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)

@@ -15,47 +15,39 @@ export interface Intent {
   readonly family: string
   /** `list`, `read` (an item or its log), or the action of a command. */
   readonly action: string
-  /** The item; undefined for a list, a creation, and a command that is read by its own id until its item is known. */
+  /** Undefined for a list, a creation, and a command that is read by its id until its item is known. */
   readonly id: Id | undefined
-  /**
-   * The parameters of a command; of a list under `/query/`, its parameter; of a command that is read by its own id,
-   * `command`.
-   */
+  /** The parameters of a command; of a list under `/query/`, its parameter; of a command read by its id, `command`. */
   readonly params: Readonly<Record<string, unknown>>
-  /** Whether it is only about offering the action: nothing is done, and `params` are not known yet. */
+  /** Whether the action is only offered: nothing is done, and `params` are not known yet. */
   readonly tentative?: true
 }
 
 /** What `authorize` may return. */
 export interface Grant {
-  /** Who asks: replays of commands are bound to this name. */
+  /** Who asks. Replays of commands are bound to this name. */
   readonly principal?: string
-  /** Conditions for every read and write of this request: items that do not meet them do not exist for it. */
+  /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
   readonly where?: readonly Condition[]
-  /**
-   * Of `read` and `list`: the actions that a page, or `…/operations`, offers to the caller. Where it is left out, each
-   * is asked for by itself, tentatively.
-   */
+  /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
   readonly offers?: readonly string[]
 }
 
-/** What a function `authorize` returns: nothing, where the caller may do everything. */
+/** The result of `authorize`: nothing if the caller may do everything. */
 export type Granted = Grant | undefined | void
 
 /** A change that was made to an item `I`, for `onCommitted`. */
 export interface Committed<I = Stored> {
-  /** The name of the family, such as `deals`. */
   readonly family: string
-  /** What was done, such as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
+  /** Such as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
   readonly action: string
   readonly id: Id
   readonly command: string
   readonly params: Readonly<Record<string, unknown>>
-  /** As `authorize` returned it. */
   readonly principal: string | undefined
   /** Of the item after it. */
   readonly revision: number
-  /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
+  /** When it was decided, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
   /** Undefined where it was created. */
   readonly before: I | undefined
@@ -63,20 +55,17 @@ export interface Committed<I = Stored> {
   readonly after: I | undefined
 }
 
-/** On whose behalf items are read and written: a request, or a call of the service. */
+/** A request, or a call of the service, for which items are read and written. */
 export interface Caller {
-  /** What the caller may do; a refusal is thrown. */
   authorize (intent: Intent): Grant | Promise<Grant>
-  /** The same caller at a family that this one needs or refers to; undefined where that family is not mounted. */
+  /** The same caller for another family; undefined where that family is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
-  /** Ends reads, and waiting to write: a deadline has passed, or the client has disconnected. */
+  /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
   readonly waiting: WaitingLimits
   readonly makers: Makers
-  /** Runs a step within the host's tracing, where there is one. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
-  /** Called with every change once it is durable. */
   readonly committed?: ((change: Committed) => void) | undefined
 }
 
@@ -84,14 +73,13 @@ export function intendToRead ({ name }: Family, id: Id | undefined, params: Memb
   return { family: name, action: 'read', id, params }
 }
 
-/** The intent to read a list. */
 export function intendToList ({ name }: Family, params: Members = {}): Intent {
   return { family: name, action: 'list', id: undefined, params }
 }
 
 const members = ['principal', 'where', 'offers']
 
-/** Checks what `authorize` returned. A mistake in it must not show too much, so it is an error and not a guess. */
+/** A mistake in a grant must not show too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
   if (granted === undefined || granted === null) return {}
   const flaw = findFlawInGrant(family, granted)
@@ -100,7 +88,7 @@ export function checkGrant (family: Family, granted: unknown): Grant {
 }
 
 function findFlawInGrant (family: Family, granted: {}): string | undefined {
-  // A list, a Map or an error has no such members, and would be a grant without limits.
+  // A list, a Map or an error has none of these members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
     return 'must return nothing, or { principal, where, offers }'
   }
@@ -115,7 +103,7 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
   }
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
-  // Such as a rule that was looked up and not found; to show everything, leave it out or return an empty list.
+  // An undefined `where` may be a rule that was not found; to show everything, omit it or return an empty list.
   if (where === undefined && !Object.hasOwn(granted, 'where')) return undefined
   if (!Array.isArray(where)) return 'returned conditions that are not a list: "where" must be a list of conditions'
   const flaw = findFlawInConditions(family.shape.fields, where)
@@ -123,11 +111,9 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
 }
 
 export interface Makers {
-  /** The time, for decisions and for the end of a version. */
   clock (): Date
-  /** The id of a new item; undefined where it is the next integer, or a UUID. */
+  /** Undefined for the next integer, or a UUID. */
   readonly makeId: (() => Id) | undefined
-  /** The id of a command without one. */
   makeCommandId (): string
 }
 
@@ -162,7 +148,7 @@ export function makeDeadlines (timeout: number): DeadlineSettings {
 }
 
 function explainEnd (timeout: number, why: DeadlineEnd): Problem {
-  // No client reads this response; the status, which proxies use for it, is for the host's log.
+  // No client reads this response; the status, which proxies use too, is for the host's log.
   if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
   const detail = why === 'late'
     ? `It took longer than ${timeout} ms; nothing was changed`

@@ -5,17 +5,17 @@ import type { ProblemCode, ProblemOptions } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
-/** What a caller wants done, in whichever form it was sent. */
+/** What a caller wants done, independent of the URL form. */
 export interface Command {
-  /** The action of an operation, or that of creating or deleting; undefined where nothing is to be changed. */
+  /** Of an operation, a creation or a deletion; undefined where nothing is to be changed. */
   readonly action: string | undefined
-  /** The item it is for; undefined where it creates one. */
+  /** Undefined for a creation. */
   readonly target: Id | undefined
   readonly params: Members
   readonly id?: string | undefined
-  /** The client's Idempotency-Key, from which the id is made. */
+  /** The Idempotency-Key, from which the id is derived. */
   readonly key?: string | undefined
-  /** Where only the item shows what is meant: the action and its parameters, or a problem. Pure. */
+  /** Where the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
   readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
   /** Throws a problem where the item is not what the client decided on. Pure. */
   readonly precondition?: ((current: Stored) => void) | undefined
@@ -23,38 +23,33 @@ export interface Command {
 
 type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
-/** What is kept of a refusal, so that it can be replayed. */
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
   readonly detail: string
   readonly members: Members
 }
 
-/** A command as it is in the log. Its revision is that of the item after it. */
+/** A command in the log. Its revision is that of the item after it. */
 export interface CommandRecord extends Stored {
   readonly id: string
   /** The id that its principal chose, if it differs from that of the row. */
   readonly chosenId?: string
   readonly family: string
-  /** The id of the item, as text. */
   readonly target: string
   /** In the log of another item that it changed: the item of the command. */
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
-  /** Of a command that changed something. */
   readonly params?: Members
-  /** Of any other command: recognizes its parameters, whatever their size. */
+  /** Of any other command: identifies its parameters, whatever their size. */
   readonly digest?: string
   readonly outcome: CommandOutcome
-  /** What it changed of an existing item; old entries may have none. */
+  /** What it changed of an existing item; undefined in old entries. */
   readonly changes?: Changes
   readonly principal?: string
   readonly problem?: KeptProblem
-  /** The created item, where the response may be replayed. */
   readonly result?: Stored
 }
 
-/** Whether the same was asked for before, by the same principal. */
 export function isSameCommand (
   record: CommandRecord,
   { name }: Family,
@@ -68,7 +63,7 @@ export function isSameCommand (
     (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
 }
 
-/** The same text for the same content, whatever the order of its members, and as JSON has it: no storage keeps a -0. */
+/** The same for equal content: members are sorted, and -0 is 0, as JSON writes it. */
 export function digestParams (params: Members): string {
   const text = JSON.stringify(params, (_name, value: unknown) => isObject(value) ? sortMembers(value) : value)
   return createHash('sha256').update(text).digest('base64url')
@@ -82,31 +77,27 @@ function sortMembers (value: object): Members {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1))
 }
 
-/** The id of a command, and the id of its row in the storage. */
 export interface CommandId {
   readonly id: string
   readonly row: string
 }
 
-/** The id of a command that is to be done once; undefined where the caller gave neither id nor key. */
+/** Undefined where the caller gave neither id nor key. */
 export function identifyCommand ({ id, key }: Command, principal: string | undefined): CommandId | undefined {
   if (key !== undefined) {
-    // No other principal can have it, so the row is shown by it.
+    // No other principal can have it, so it is the row as well.
     const derived = deriveId([principal ?? null, key])
     return { id: derived, row: derived }
   }
   return id === undefined ? undefined : { id, row: nameRow(id, principal) }
 }
 
-/**
- * The row of a command by the id that its principal chose: the same for one principal, different for every other. Where
- * there is no principal, the id itself is the row, unless it looks like a derived one.
- */
+/** Different for every principal. Without one, the id is the row, unless it looks like a derived one. */
 export function nameRow (id: string, principal: string | undefined): string {
   return principal === undefined && !derivedId.test(id) ? id : deriveId([principal ?? null, 'command', id])
 }
 
-/** The row of a command in the log of a different item than its own. @param row that of the command itself */
+/** @param row that of the command */
 export function nameOtherRow (row: string, family: string, target: string): string {
   return deriveId([row, 'with', family, target])
 }
@@ -115,7 +106,7 @@ const derivedId = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 
 function deriveId (content: readonly (string | null)[]): string {
   const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex')
-  // In the shape of a UUID of version 8, which is free for such uses.
+  // UUID version 8 is free for such uses.
   const variant = (8 | parseInt(hash[16] as string, 16) & 3).toString(16)
   const [version, rest] = [`8${hash.slice(13, 16)}`, `${variant}${hash.slice(17, 20)}`]
   return [hash.slice(0, 8), hash.slice(8, 12), version, rest, hash.slice(20, 32)].join('-')

@@ -9,23 +9,19 @@ import type { Members } from '../values/json.js'
 import type { Command } from './command.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
-/**
- * The outcome of a command. `after` is the item after it, undefined where it was deleted; `others` are those beside it
- * that it changed, by their names.
- */
+/** `after` is undefined for a deletion; `others` are the other items that it changed, by their names. */
 export type Decision =
   | { readonly outcome: 'done', readonly after: Stored | undefined, readonly others?: ReadonlyMap<string, Stored> }
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
-/** Another item that a command needs, as it is now. */
 export interface NeededItem {
   readonly name: string
   readonly family: Family
   readonly current: Stored
 }
 
-/** A new item, from what the client sent. Pure. */
+/** Pure. */
 export function decideCreation (family: Family, id: Id, params: Members, context: Context): Stored {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
@@ -34,10 +30,7 @@ export function decideCreation (family: Family, id: Id, params: Members, context
   return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
 }
 
-/**
- * The rule of every operation, in every form: work out the item after it, and those beside it; if nothing would change,
- * succeed and change nothing; else if the state does not allow it, refuse; else change them. Pure.
- */
+/** Every form has this rule: no-ops succeed, and changes that the state does not allow are refused. Pure. */
 export function decide (
   family: Family,
   current: Stored,
@@ -48,7 +41,7 @@ export function decide (
   try {
     return workOut(family, current, command, context, others)
   } catch (error) {
-    // A refusal by the state is an outcome, the host's as well as ours; anything else is an error.
+    // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
   }
@@ -79,7 +72,7 @@ function workOut (
   const reason = explainForbidden(operation, own.known, params, informed)
   if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
   const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
-  // The command is in the log of its own item, which has one more revision even if only others changed.
+  // The command is in the log of its item, which gets a new revision even if only others changed.
   const done = { outcome: 'done', after: complete(after) } as const
   if (changed.size === 0) return done
   return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
@@ -112,9 +105,8 @@ function readMade (
 export interface OpenItem {
   readonly family: Family
   readonly stored: Stored
-  /** What this version of the family knows of it. */
   readonly known: Members
-  /** The rest: another version may have fields that this one knows nothing of, and they stay as they are. */
+  /** Members that only other versions have; they stay unchanged. */
   readonly foreign: Members
   readonly content: Members
 }
@@ -136,7 +128,7 @@ export function openItem (family: Family, stored: Stored): OpenItem {
     const members = isKnown ? known : foreign
     members[name] = stored[name]
   }
-  // Frozen, so that an operation that changes the item in place fails rather than seems to change nothing.
+  // Frozen, so that an operation that changes the item in place fails instead of seeming to change nothing.
   return { family, stored, known: Object.freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
 }
 
@@ -145,7 +137,7 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
   const given = readFields(family, operation, made)
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
-  // A change is checked once it is known to be allowed.
+  // Changes are checked later, once they are known to be allowed.
   if (!isChanged) checkChanges(open, operation, given)
   return { open, given, after, isChanged }
 }
@@ -153,7 +145,7 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
 export function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
   checkChanges(open, operation, given)
-  // Member by member: a literal that begins with a spread takes several times as long.
+  // A literal that begins with a spread takes several times as long.
   const completed: Record<string, unknown> = { id, revision: revision + 1, createdAt, updatedAt: now }
   for (const name in foreign) completed[name] = foreign[name]
   for (const name in after) if (name !== 'id') completed[name] = after[name]
@@ -171,7 +163,7 @@ export function checkNew (family: Family, operation: string, made: unknown): Mem
   return canonicalizeItem(family.ownFields, given)
 }
 
-// An invalid item from `apply` or `initial` is a bug of the host, and is not stored.
+// An invalid item from `apply` or `initial` is a bug of the host.
 function refuseFlaw (
   { name }: Family,
   operation: string,

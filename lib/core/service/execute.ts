@@ -17,11 +17,11 @@ import type { GuardedStorage } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
-  /** The id by which the caller finds the record; undefined where it is not in the log. */
+  /** Undefined where it is not in the log. */
   readonly id: string | undefined
-  /** The item after it; undefined where it is gone. Of a replay: only the item that it created. */
+  /** Undefined where it is deleted. Of a replay: only the item that it created. */
   readonly item: Stored | undefined
-  /** Of a replay: loads the item as it is now, if the caller may see it. */
+  /** Of a replay: the current item, if the caller may see it. */
   readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
   readonly problem: Problem | undefined
@@ -37,16 +37,15 @@ interface Asked {
 }
 
 interface Execution extends Asked {
-  /** Under which it is done once, where the client has one for it. */
+  /** Undefined where the client gave neither id nor key: a retry is then done again. */
   readonly identity: CommandId | undefined
   isCommitting: boolean
-  /** Whether the caller has stopped waiting before the commit ended. */
   isAbandoned: boolean
 }
 
-/** Does what a command says, once: authorize, replay, load, precondition, decide, commit. */
+/** Runs a command once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  // Values that are not promises are not awaited: a command alone takes as few turns as possible.
+  // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
   const opened = caller.storage()
@@ -74,7 +73,7 @@ export async function execute (family: Family, caller: Caller, command: Command)
       writers.leave(keys)
     }
   } catch (error) {
-    // Of a commit that outlasts its deadline, the outcome is counted when it ends.
+    // If a commit outlasts its deadline, its outcome is counted when it ends.
     if (execution.isCommitting) execution.isAbandoned = true
     else counters.countFailure(error)
     throw error
@@ -94,7 +93,6 @@ function listKeys ({ family, caller, command: { target }, others, identity }: Ex
 // Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
 const maxAttempts = 150
 
-/** Decides again from what is stored now, until no other process was faster. */
 async function attemptUntilDone (execution: Execution): Promise<Outcome> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
@@ -132,7 +130,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
-  // Without an id of the client's there is nothing to replay, so only changes are recorded.
+  // Without an id from the client there is nothing to replay, so only changes are recorded.
   if (decision.outcome !== 'done' && identity === undefined) {
     counters.outcomes[decision.outcome]++
     return { record, id: undefined, item, replayed: false, problem }
@@ -187,7 +185,6 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-/** The item, the command as it is meant for this item, and the grant for it. */
 interface Loaded extends Pick<Execution, 'command' | 'grant'> {
   readonly current: Stored
   readonly others: readonly LoadedOther[]
@@ -207,7 +204,7 @@ async function load (execution: Asked, target: Id): Promise<Loaded> {
   const { id, key } = command
   const meant: Command = { action, target, params, id, key }
   if (action === undefined) return { current, command: meant, grant, others: noOthers }
-  // So far, reading was authorized; changing may be granted under different conditions.
+  // So far, only reading was authorized; changing may be granted under different conditions.
   const granted = await caller.authorize(intendCommand(family, meant))
   if (!isGranted(granted, current)) throw notFound(family.singular, target)
   const needed = await authorizeOthers({ family, caller }, meant)
@@ -228,7 +225,7 @@ function refuseUngranted (grant: Grant, item: Stored | undefined): void {
   throw new Problem('forbidden', 'This change is not permitted')
 }
 
-// A command whose meaning only the item shows has to read it first.
+// A command that depends on the item reads it first.
 function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
   return { family: name, action, id: target, params }
 }
@@ -238,7 +235,7 @@ export interface Preview {
   readonly decision: Decision
 }
 
-/** What a command would result in now. Nothing is done, and `authorize` is asked tentatively. */
+/** The decision that a command would get now. Nothing is done, and `authorize` is called with `tentative`. */
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
   const grant = await caller.authorize({ ...intendCommand(family, command), tentative: true })
   const targets = await authorizeOthers({ family, caller }, command, { tentative: true })

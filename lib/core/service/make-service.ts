@@ -19,7 +19,7 @@ import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions }
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-queue.js'
 
-// A program may ask for as much as it likes.
+// A program is trusted: its pages are not bounded.
 const limits = {
   pageSize: 50,
   maxPageSize: Number.MAX_SAFE_INTEGER,
@@ -32,7 +32,6 @@ const limits = {
 
 type Authorize = NonNullable<ServiceOptions['authorize']>
 
-/** Makes the service of a family. Its types are for its callers: inside, it is of no particular family. */
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options)
   const { storage, authorize } = options
@@ -42,7 +41,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const grammar = compileGrammar({ name, fields, order }, limits)
   const logGrammar = compileGrammar(logList, limits)
   const accesses = new Map(listFamilies(family).map(each => [each, makeStorageAccess(listShapes(each))]))
-  // It is prepared at the first call, and an application may be booted before that.
+  // The storage is prepared at the first call; an application may boot before that.
   for (const each of accesses.keys()) noteShapes(storage, listShapes(each))
   const pick = makePicker(fields.map(({ name }) => name))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
@@ -149,7 +148,6 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 }
 
-/** The family, and those that its operations need. */
 function listFamilies (family: Family): Family[] {
   const others = [...family.operations.values()].flatMap(({ others }) => others.flatMap(({ family }) => family ?? []))
   return [...new Set([family, ...others])]

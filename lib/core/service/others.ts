@@ -23,11 +23,7 @@ export function needsOthers ({ operations }: Family, { action }: Command): boole
   return (operations.get(action ?? '')?.others.length ?? 0) > 0
 }
 
-/**
- * The other items that a command needs. Each is authorized by itself, before anything is read.
- *
- * @param asked whether it is only a preview
- */
+/** Each is authorized separately, before anything is read. */
 export async function authorizeOthers (
   own: { readonly family: Family, readonly caller: Caller },
   { action, target, params }: Command,
@@ -60,7 +56,7 @@ function requireOther ({ family: { name }, caller }: Parameters<typeof authorize
   return found
 }
 
-/** Loads the items. One that does not exist for the caller is a flaw of the parameters. */
+/** An item that does not exist for the caller is a flaw of the parameters. */
 export async function loadOthers (
   targets: readonly OtherTarget[],
   storage: Pick<Storage, 'get'>
@@ -76,7 +72,7 @@ export async function loadOthers (
   }))
 }
 
-// Usually it is named like the item; otherwise it is the one that has the id.
+// Usually the parameter is named like the item; otherwise it is the one that has the id.
 function findParameter (params: Members, name: string, id: Id): string {
   if (Object.hasOwn(params, name)) return name
   return Object.keys(params).find(parameter => params[parameter] === id) ?? name

@@ -13,18 +13,16 @@ import { hasLog, isInLog, selectLog } from './record.js'
 
 type Source = Pick<Storage, 'get' | 'find' | 'findText'>
 
-/** What a caller may see of a family: its items under the conditions of the grant, and their logs. */
+/** What a caller may see of a family: items that meet the grant's conditions, and their logs. */
 export class Reader {
   readonly #family: Family
   readonly #storage: Source
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
-  /** Who reads: their own commands are found by the ids that they chose. */
   readonly principal: string | undefined
-  /** The actions that are offered to the reader; undefined where each is to be asked for. */
+  /** Undefined where `authorize` is called for each action. */
   readonly offers: readonly string[] | undefined
 
-  /** @param signal ends what is read, and the waiting for it */
   constructor (family: Family, storage: Source, { where = [], principal, offers }: Grant, signal?: AbortSignal) {
     this.#family = family
     this.#storage = storage
@@ -38,12 +36,10 @@ export class Reader {
     return this.#where.length > 0
   }
 
-  /** Restarts the deadline, for reads of many parts. */
   renewTime (): void {
     if (this.#signal instanceof RequestDeadline) this.#signal.renew()
   }
 
-  /** The page as text, where the storage can. */
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#storage
     const { name } = this.#family
@@ -51,7 +47,7 @@ export class Reader {
       findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 
-  /** The item; undefined where it does not exist for this caller. */
+  /** Undefined where the item does not exist for this caller. */
   async get (id: Id): Promise<Stored | undefined> {
     const item = await this.#storage.get(this.#family.name, id, this.#signal)
     if (item === undefined || this.#where.length === 0) return item
@@ -76,18 +72,14 @@ export class Reader {
     return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
   }
 
-  /**
-   * The rows that a command may have: by the id that the reader chose, or by the row itself.
-   *
-   * @param target the item in whose log it is, which may be a different one than that of the command
-   */
+  /** @param target the item in whose log it is, which may differ from that of the command */
   #listRows (command: string, target?: Id): string[] {
     const rows = [...new Set([nameRow(command, this.principal), command])]
     if (target === undefined) return rows
     return [...rows, ...rows.map(row => nameOtherRow(row, this.#family.name, String(target)))]
   }
 
-  /** A command of the reader's own, even if its item is gone. A reader without a name has none. */
+  /** A command of the reader, even if its item is deleted. A narrowed reader without a principal has none. */
   async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
     if (this.principal === undefined && this.#where.length > 0) return undefined
     const record = await this.getCommand(command)
@@ -105,7 +97,6 @@ export class Reader {
     return undefined
   }
 
-  /** Translates a condition on ids as the reader sees them. */
   #addRows (condition: Condition, target: Id): Condition {
     if (condition.op !== 'any') return this.#addRow(condition, target)
     return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each, target))) }
@@ -117,10 +108,7 @@ export class Reader {
     return { ...condition, values: ids.flatMap(id => this.#listRows(id, target)) }
   }
 
-  /**
-   * The item, undefined where it was deleted; refuses where it does not exist for this caller. A log outlives its item,
-   * but not for a caller with conditions, which nothing can be tested against then.
-   */
+  /** A log outlives its item, but not for a caller with conditions, which can no longer be tested. */
   async checkLog (id: Id): Promise<Stored | undefined> {
     const item = await this.get(id)
     if (item !== undefined || await this.hasLog(id)) return item
@@ -131,7 +119,7 @@ export class Reader {
     return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id, this.#signal)
   }
 
-  // Before the client's: the time that a client's pattern takes would reveal what the grant excludes.
+  // Before the client's conditions: the duration of a client's pattern would reveal what the grant excludes.
   #narrow (query: Query): Query {
     return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
@@ -146,7 +134,6 @@ export async function authorizeReader (family: Family, caller: Caller, intent: I
 
 export type Find = (query: Query) => Promise<Found>
 
-/** A page, and the places where the pages around it begin and end. */
 export interface FoundPage {
   readonly items: readonly Stored[]
   readonly total: number | undefined
@@ -164,7 +151,6 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
   return { items, total: found.total, next, prev }
 }
 
-/** Finds the items after or before a place, at the same cost wherever it is. */
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
   const { parts, order } = listParts(list.fields, query.order, { ...start, place: await complete(find, list, start) })
   const items: Stored[] = []
@@ -172,14 +158,14 @@ export async function findFrom (find: Find, list: OrderedList, query: Query, sta
     const wanted = query.limit - items.length
     if (wanted === 0) break
     const where: Condition[] = [...query.where, ...part]
-    // As many for every part, so that a storage meets the same queries again and again.
+    // The same limit for every part, so that a storage can reuse its statements.
     const found = await find({ where, order, offset: 0, limit: query.limit, count: false })
     items.push(...found.items.slice(0, wanted))
   }
   return query.count ? { ...await find({ ...query, offset: 0, limit: 0 }), items } : { items }
 }
 
-/** The place with all fields of the order: where they were too long for a URL, as the item has them now. */
+/** If the values were too long for a URL, they are read from the item. */
 async function complete (find: Find, { order }: OrderedList, { place, backwards }: Start): Promise<Place> {
   const { id } = place.item
   if (order.length === 1 || Object.keys(place.item).length > 1) return place

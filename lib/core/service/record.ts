@@ -13,18 +13,13 @@ import type { Decision, NeededItem } from './decide.js'
 export interface Decided<O extends NeededItem = NeededItem> {
   readonly command: Command
   readonly context: Context
-  /** Undefined where the command creates it. */
+  /** Undefined for a creation. */
   readonly current: Stored | undefined
   readonly others: readonly O[]
   readonly decision: Decision
 }
 
-/**
- * The entry of a command in the log. Commands that change nothing can be sent any number of times and of any size, so
- * only as much of them is kept as a replay needs.
- *
- * @param row its id in the storage; default: the one by which its caller knows it
- */
+/** Commands that change nothing may come in any number and size, so only what a replay needs is stored of them. */
 export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
@@ -40,7 +35,7 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
       ? { changes: listChanges(family.ownFields, current, decision.after) }
       : {}),
-    // A deletion is a change like any other, though no item has its revision.
+    // A deletion is a change too, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
     createdAt: context.now,
     updatedAt: context.now,
@@ -98,7 +93,7 @@ export function makeChanges (
   return others.length === 0 ? [change, entry] : [change, ...changeOthers(others, changedOthers), entry]
 }
 
-// Items that were only read must still be as they were for the decision.
+// Items that were only read must not have changed since the decision.
 function changeOthers (others: readonly NeededItem[], changed: readonly ChangedOther[]): Change[] {
   const read = others.filter(other => !changed.some(each => each.other === other))
   return [
@@ -132,15 +127,15 @@ export function readTarget (family: Family, { target }: CommandRecord): Id {
   return family.idKind === 'integer' ? Number(target) : target
 }
 
-/** The id by which a reader finds an entry: the one that its principal chose, or that of its row. */
+/** Its principal finds an entry by the chosen id, other readers by that of the row. */
 export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, reader: string | undefined): string {
   return principal === reader ? chosenId : id
 }
 
-/** What clients see of a command. @param id by which it is found; undefined where it is not in the log */
+/** @param id undefined where it is not in the log */
 export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
   const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
-  // Member by member: spreading what may be absent into one literal takes ten times as long.
+  // Spreading optional members into one literal takes ten times as long.
   const shown: Record<string, unknown> = {}
   if (id !== undefined) shown.id = id
   shown[family.singular] = readTarget(family, record)
@@ -156,10 +151,7 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
   return shown
 }
 
-/**
- * The conditions of the commands in the log of an item or, for an operation, in the part of it that its noun names.
- * Refused commands are not in that part: a refused hold is not a hold.
- */
+/** The list of an operation's noun has no refused commands: a refused hold is not a hold. */
 export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
   return [
     { field: 'family', op: 'eq', values: [name] },
@@ -188,25 +180,19 @@ export async function hasLog (
   return (await storage.find('commands', query, signal)).items.length > 0
 }
 
-/**
- * The order of the log where a client asks for none: that of the changes; of one revision, the change that made it,
- * then what was refused, then what changed nothing. So the changes are found among any number of the others.
- */
+/** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 
 export const logList = { name: 'commands', fields: logFields, order: logOrder }
 
-/** Whether the next id depends on those before it, so that creations wait for each other. */
+/** Whether the next id depends on existing ones, so that creations wait for each other. */
 export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
 type IdSource = Pick<Storage, 'find' | 'nextId'>
 
-/**
- * The id of a new item: the host's, the storage's, the next integer, or a UUID. Never that of a deleted item, whose log
- * is still stored.
- */
+/** Never the id of a deleted item, whose log is still stored. */
 export async function makeNewId (
   family: Family,
   makers: Makers,
@@ -215,7 +201,7 @@ export async function makeNewId (
 ): Promise<Id> {
   const id = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
   if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage, signal) : uuidv7()
-  // A deleted item keeps its log: try the next id, as for one that is taken.
+  // The caller retries with the next id.
   if (await hasLog(storage, family, id, signal)) throw new DuplicateError(family.name, id)
   return id
 }
@@ -224,7 +210,7 @@ async function countOn (family: Family, storage: IdSource, signal: AbortSignal |
   const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
   const { items: [last] } = await storage.find(family.name, query, signal)
   let id = last === undefined ? 1 : last.id as number + 1
-  // A deleted item keeps its log, so its id is not used again. Doubling the step skips many in few reads.
+  // Ids of deleted items, which keep their logs, are not reused. Doubling the step skips many in few reads.
   for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
   return id
 }

@@ -3,11 +3,7 @@ import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { type Members, replaceUnsupported } from '../values/json.js'
 
-/**
- * Says why an item does not allow an operation, if only by an empty text; undefined where it does.
- *
- * @param params undefined, as is the context, where the operation is only offered
- */
+/** An empty text if no reason is known; undefined where it is allowed. Without params, it is only offered. */
 export function explainForbidden (
   operation: Operation<Members>,
   item: Members,
@@ -18,12 +14,7 @@ export function explainForbidden (
   return typeof verdict === 'string' ? verdict : verdict === false ? '' : undefined
 }
 
-/**
- * Says why an item does not allow an operation that might be offered; undefined where it does. What `allowed` throws
- * means no.
- *
- * @param report called with an error that is not a problem but a mistake
- */
+/** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
   family: Family,
   operation: Operation<Members>,
@@ -46,7 +37,6 @@ export interface InState {
   readonly allowed: readonly string[]
 }
 
-/** The problem of an operation that the state of an item does not allow. @param reason may be empty */
 export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item) === undefined)
@@ -61,7 +51,6 @@ export function explainInState (family: Family, { operation, state, allowed }: I
   return `${explainState(operation, family, state)}; ${others}`
 }
 
-/** The state of an item in a word, where its family has such words. */
 export function readState (family: Family, item: Members): string | undefined {
   const called = family.state?.(item)
   return called === undefined ? undefined : cut(called, 100)
@@ -74,7 +63,6 @@ export function explainState (name: string, { singular }: Family, state: string 
 
 const maxFlaws = 20
 
-/** A copy of a host's refusal that can be recorded and replayed. */
 export function copyRefusal (problem: Problem): Problem {
   const { code, message, statusCode: status, errors, members, headers } = problem
   return new Problem(code, cut(message), {
@@ -86,7 +74,6 @@ export function copyRefusal (problem: Problem): Problem {
   })
 }
 
-// As JSON has it, with texts that can be stored.
 function copy<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }

@@ -14,10 +14,7 @@ interface Asked {
   readonly grant: Grant
 }
 
-/**
- * The record of a command that was settled under this id before, so that it is not done again. An id that was used for
- * a different command is a problem.
- */
+/** An id that was used for a different command is a problem. */
 export async function findReplay (asked: Asked, identity: CommandId): Promise<CommandRecord | undefined> {
   const { family, command, grant } = asked
   const record = await getRecord(asked, identity)
@@ -25,7 +22,7 @@ export async function findReplay (asked: Asked, identity: CommandId): Promise<Co
   const { target, key } = command
   // The id of an item of another family may not be valid here.
   const isVisible = record.family !== family.name || await canSeeReplay(asked, record)
-  // An item that the caller names and may not see does not exist; a guessed key reveals nothing.
+  // To the caller, an invisible item does not exist; a guessed key reveals nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
     throw new Problem('id-reused', key === undefined
@@ -35,10 +32,7 @@ export async function findReplay (asked: Asked, identity: CommandId): Promise<Co
   return record
 }
 
-/**
- * The record of a command that a constraint has refused because another process did the same command meanwhile. Throws
- * the refusal where that is not so.
- */
+/** Another process may have run the same command meanwhile, and so broken a constraint. */
 export async function findConcurrentReplay (
   refusal: unknown,
   asked: Asked,
@@ -50,18 +44,17 @@ export async function findConcurrentReplay (
   return earlier
 }
 
-/** The record of a command by the id of its principal; commands of others under the same id are not found. */
 async function getRecord (
   { storage, caller: { signal }, grant: { principal } }: Asked,
   { id, row }: CommandId
 ): Promise<CommandRecord | undefined> {
   if (row === id) return await storage.get('commands', row, signal) as CommandRecord | undefined
-  // Rows of old databases have the id itself, for every principal.
+  // In old databases, the row is the id itself, for every principal.
   const [own, shared] = await Promise.all([storage.get('commands', row, signal), storage.get('commands', id, signal)])
   return (own ?? (shared?.principal === principal ? shared : undefined)) as CommandRecord | undefined
 }
 
-// The conditions of a grant hold for replays too; where the item is gone, only its principal sees the replay.
+// The conditions of a grant hold for replays too; if the item is deleted, only its principal sees the replay.
 async function canSeeReplay (
   { storage, family, caller: { signal }, grant: { where = [] } }: Asked,
   record: CommandRecord

@@ -19,7 +19,7 @@ export function makeStorageAccess (shapes: readonly FamilyShape[]): StorageAcces
     noteShapes(storage, shapes)
     const preparing = prepareStorage(storage, shapes)
     prepared.set(storage, preparing)
-    // What failed once may succeed the next time.
+    // A failed attempt is repeated at the next call.
     preparing.then(guarded => prepared.set(storage, guarded), () => prepared.delete(storage))
     return preparing
   }
@@ -30,25 +30,21 @@ async function prepareStorage (storage: Storage, shapes: readonly FamilyShape[])
     for (const shape of shapes) await storage.prepare(shape)
   } catch (error) {
     if (!(error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED)) throw error
-    // The error shows all that is missing, not one table after the other.
+    // The error lists everything that is missing, not only the first table.
     const names = shapes.map(({ name }) => name).join(', ')
     throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(names, await storage.writeMigration?.(shapes))
   }
   return guardStorage(storage)
 }
 
-// One for all mounts and services of a storage, which share its queue and its counters.
+// All mounts and services of a storage share its queue and its counters.
 const guarded = new WeakMap<Storage, GuardedStorage>()
 
-/** A storage whose failures are problems, and whose reads end when the signal is aborted. */
+/** Turns failures into problems, and ends reads when the signal is aborted. */
 export interface GuardedStorage extends Storage {
   readonly writers: WriteQueue
   readonly counters: Counters
-  /**
-   * The signal ends nothing once the commit has begun; where it is a `RequestDeadline`, its deadline ends the waiting.
-   *
-   * @param ended called when it is durable, or with why it is not, also after the waiting has ended
-   */
+  /** @param ended called when it is durable, or with the error, also after a deadline has ended the waiting */
   commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
 
@@ -103,7 +99,7 @@ function makeGuarded (storage: Storage): GuardedStorage {
   }
 }
 
-/** Reads from a storage that may ignore the signal: it is not waited for any longer then, whatever it does. */
+/** The storage may ignore the signal; then its result is no longer awaited. */
 async function race<T> (signal: AbortSignal | undefined, read: (signal?: AbortSignal) => Promise<T>): Promise<T> {
   if (signal === undefined) return await read()
   signal.throwIfAborted()
@@ -114,7 +110,7 @@ function toRefusalOf (signal: AbortSignal | undefined, error: unknown): unknown 
   return signal?.aborted === true && error === signal.reason ? error : toRefusal(error)
 }
 
-/** At opening, a table that does not fit is a mistake of the host's; anything else may succeed the next time. */
+/** At opening, a table that does not fit is the host's mistake; anything else may succeed the next time. */
 export function guardOpening<T> (open: () => T | Promise<T>): T | Promise<T> {
   const opened = open()
   if (!(opened instanceof Promise)) return opened
@@ -123,7 +119,7 @@ export function guardOpening<T> (open: () => T | Promise<T>): T | Promise<T> {
   })
 }
 
-/** Whatever fails in a storage, but for conflicts and duplicates, means that it cannot serve now. */
+/** Except for conflicts and duplicates, an unknown failure means that the storage is unavailable. */
 function toRefusal (error: unknown, isKnown = isRefusal): unknown {
   if (isKnown(error)) return error
   if (error instanceof ConstraintError) return refuseByConstraint(error)
@@ -144,7 +140,7 @@ export function isStorage (value: unknown): value is Storage {
     methods.every(name => typeof (value as Storage)[name] === 'function')
 }
 
-// For a field, and for the item where no field is known. Names and texts of the database itself are never shown.
+// For a field, and for the item where no field is known. The database's names and texts are never shown.
 const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
   unique: { field: 'is taken already', whole: 'it already exists' },
   required: { field: 'must be given', whole: 'a required value is missing' },
@@ -154,7 +150,6 @@ const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: 
   other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
 }
 
-/** The problem of a change that a rule refuses: of the family, or of the database itself. */
 export function refuseByConstraint (error: ConstraintError): Problem {
   const { rule, other, declared } = error
   if (!declared) return refuseByDatabase(error)
@@ -201,7 +196,7 @@ export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): v
   for (const { name } of shapes) names.add(name)
 }
 
-/** Refuses a table for an unknown family: its name is misspelt, and the family would get a different table. */
+/** Refuses settings for an unknown family: its name is misspelt, and the family would get a different table. */
 export function checkMappedFamilies (storage: Storage): void {
   const names = [...kept.get(storage) ?? []]
   const unknown = storage.mappedFamilies?.find(name => !names.includes(name))

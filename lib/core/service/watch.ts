@@ -3,8 +3,8 @@ import type { Storage } from '../storage/storage.js'
 import { guardStorage, makeStorageAccess } from './storage-access.js'
 
 /**
- * Metrics of this process for a storage, as plain numbers by name. A name that ends with `_total` counts since the
- * process began; any other is a current value. The metrics of the storage itself are included.
+ * Metrics of this process for a storage, by name, including the storage's. A name that ends with `_total` counts since
+ * the process began; any other is a current value.
  *
  * @example
  * for (const [name, value] of Object.entries(readMetrics(storage))) console.log(`dealbook_${name} ${value}`)
@@ -28,17 +28,16 @@ export interface Health {
   readonly healthy: boolean
   /** Milliseconds until it answered, or until the timeout. */
   readonly duration: number
-  /** Why it is not healthy: for the log only. */
+  /** For the log only. */
   readonly error?: unknown
 }
 
-// It is prepared once, then only asked.
 const open = makeStorageAccess([commandsShape])
 
 /**
  * Checks whether a storage answers, by the cheapest read: one of a command that does not exist.
  *
- * @param options timeout: milliseconds to wait for it; 1000 unless given
+ * @param options timeout: milliseconds; default 1000
  * @example
  * app.get('/health', async (request, reply) => {
  *   const { healthy } = await checkHealth(storage)

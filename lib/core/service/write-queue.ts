@@ -1,7 +1,6 @@
 import { Problem } from '../problems.js'
 import type { CommandRecord } from './command.js'
 
-/** How many writers may wait: for one item, and for all items of a storage together. */
 export interface WaitingLimits {
   readonly maxWaitingPerItem: number
   readonly maxWaiting: number
@@ -12,22 +11,13 @@ export function readWaitingLimits (given: { readonly [K in keyof WaitingLimits]?
   return { maxWaitingPerItem, maxWaiting }
 }
 
-/**
- * Lets one writer of this process at a time work under a key, so that they do not cause each other conflicts. The
- * storage tells writers of other processes apart.
- */
+/** One writer of this process at a time per key. Between processes, the storage detects conflicts. */
 export class WriteQueue {
-  // The waiting writers by key; undefined while a writer is alone.
+  // Waiting writers by key; undefined while a writer is alone.
   readonly #queues = new Map<string, (() => void)[] | undefined>()
   waiting = 0
 
-  /**
-   * Begins to work under these keys; undefined where it can begin at once. `leave` ends it. Too many waiting writers
-   * are a problem.
-   *
-   * @param keys in one order for all writers, so that no two wait for each other
-   * @param signal ends the waiting
-   */
+  /** Undefined where it can begin at once. @param keys sorted, so that no two writers wait for each other */
   enter (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
     if (keys.length > 1) return this.#enterAll(keys, limits, signal)
     return keys[0] === undefined ? undefined : this.#enterOne(keys[0], limits, signal)
@@ -90,12 +80,10 @@ export class Counters {
   readonly outcomes: Record<CommandRecord['outcome'] | 'failed', number> =
     { done: 0, unchanged: 0, refused: 0, failed: 0 }
 
-  /** Commands whose earlier outcome was returned again. */
   replays = 0
-  /** Decisions that were made again because another process was faster. */
+  /** Decisions repeated because another process was faster. */
   retries = 0
 
-  /** Counts an error, unless it is the caller's fault. */
   countFailure (error: unknown): void {
     if (!(error instanceof Problem) || error.statusCode >= 500) this.outcomes.failed++
   }

@@ -1,7 +1,7 @@
 import { compilePattern, ContainedText } from './patterns.js'
 import type { Condition, FieldCondition, Order, Scalar, Stored } from './storage.js'
 
-/** Compares two values of one kind; text by code point, as databases with a binary collation do. */
+/** Text is compared by code point, as in databases with a binary collation. */
 export function compareScalars (a: Scalar, b: Scalar): number {
   if (typeof a === 'string') return compareText(a, b as string)
   return a === b ? 0 : a < b ? -1 : 1
@@ -18,13 +18,12 @@ function compareText (a: string, b: string): number {
   return a.length - b.length
 }
 
-// Surrogates stand for the code points above U+FFFF, so they come after U+E000 to U+FFFF.
+// Surrogates encode code points above U+FFFF, so they come after U+E000 to U+FFFF.
 function rankUnit (unit: number): number {
   if (unit < 0xd800) return unit
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }
 
-/** A function for `sort` that brings items into this order. */
 export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
   return (a, b) => {
     for (const { field, descending } of order) {
@@ -42,18 +41,16 @@ function compareOptional (a: Optional, b: Optional): number {
   return isAbsent(b) ? 1 : compareScalars(a, b)
 }
 
-/** Whether a field has no value: neither is equal to anything, nor comes after it. */
 export function isAbsent (value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
-/** Whether no text has to be searched for a condition, so that it is cheap, and every database understands it. */
+/** Whether it searches no text: then it is cheap, and every database can check it. */
 export function isPlain (condition: Condition): boolean {
   if (condition.op === 'any') return condition.of.every(all => all.every(isPlain))
   return condition.op !== 'regex' && condition.op !== 'has'
 }
 
-/** The conditions on fields, including those of alternatives. */
 export function listFieldConditions (where: readonly Condition[]): FieldCondition[] {
   return where.flatMap(condition => condition.op === 'any' ? condition.of.flat() : condition)
 }
@@ -61,8 +58,8 @@ export function listFieldConditions (where: readonly Condition[]): FieldConditio
 type Predicate = (item: Stored) => boolean
 
 /**
- * The conditions of a query as one function in plain JavaScript, for storages without a query engine. Patterns come
- * last, in their order: none is matched with an item that another condition, or a pattern before it, excludes.
+ * The conditions of a query as one function, for storages without a query engine. Text is searched last, in the given
+ * order: never in an item that another condition, or a search before it, excludes.
  */
 export function matcher (where: readonly Condition[]): Predicate {
   const predicates = [...where.filter(isPlain), ...where.filter(condition => !isPlain(condition))].map(makePredicate)
@@ -87,7 +84,7 @@ function makePredicate (condition: Condition): Predicate {
     case 'regex': return makeSearch(condition.field, condition.patterns.map(text => compilePattern(text)))
     case 'has': return makeSearch(condition.field, condition.texts.map(text => new ContainedText(text)))
     case 'any': {
-      // No text is searched where an alternative holds without.
+      // Alternatives that search no text are tried first.
       const searchesText = (all: readonly Condition[]): number => Number(!all.every(isPlain))
       const alternatives = [...condition.of].sort((a, b) => searchesText(a) - searchesText(b)).map(matcher)
       return item => alternatives.some(holds => holds(item))
@@ -95,7 +92,7 @@ function makePredicate (condition: Condition): Predicate {
   }
 }
 
-// In JavaScript, so that it means the same on every storage.
+// In JavaScript, so that it is the same on every storage.
 function makeSearch (field: string, searches: readonly { test (text: string): boolean }[]): Predicate {
   return item => {
     const value = item[field]

@@ -1,28 +1,21 @@
-/** Why a request ends: it took too long, before or after its commit began; or the client has disconnected. */
+/** Why a request ends: too late, too late after its commit began, or the client has disconnected. */
 export type DeadlineEnd = 'late' | 'unsure' | 'gone'
 
-/** The deadline of all requests of a mount. */
 export interface DeadlineSettings {
   /** In milliseconds. */
   readonly timeout: number
-  /** Makes the reason of a signal that ends. */
   explain (why: DeadlineEnd): unknown
 }
 
-/** Shows whether the client is still connected, as a request of Node does. */
 interface Presence {
-  /** Null when the stream has ended, over HTTP/2. */
+  /** Over HTTP/2, null when the stream has ended. */
   readonly socket: { readonly destroyed?: boolean } | null
 }
 
-// How often that is checked while something waits, in milliseconds.
+// In milliseconds, while something listens.
 const checkEvery = 200
 
-/**
- * The deadline of one request, as a signal. It costs next to nothing as long as nothing waits: there is a timer only
- * while something listens, and a signal of the platform, which takes as long to make as a small read, only for storages
- * that need one. Work that goes in steps checks `aborted` between them.
- */
+/** A timer exists only while something listens; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
   readonly #deadlines: DeadlineSettings
@@ -52,7 +45,7 @@ export class RequestDeadline implements AbortSignal {
     return this.#ended?.reason
   }
 
-  /** A signal of the platform that ends when this does, as long as something listens to this. */
+  /** A platform signal that is aborted with this one, as long as something listens to this one. */
   get signal (): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.aborted) this.#controller.abort(this.reason)
@@ -63,12 +56,12 @@ export class RequestDeadline implements AbortSignal {
     if (this.aborted) throw this.reason
   }
 
-  /** Starts the time again, for work of many parts, each of which may take as long. */
+  /** For work in many parts, each of which may take as long. */
   renew (): void {
     this.#endsAt = performance.now() + this.#deadlines.timeout
   }
 
-  /** Waits for a commit. It cannot be taken back: where it takes too long, it may have been made or not. */
+  /** A commit cannot be cancelled: if it takes too long, it may be made or not. */
   async waitForCommit (committing: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -122,7 +115,7 @@ export class RequestDeadline implements AbortSignal {
   }
 }
 
-/** The result of the work, or the reason of the signal if that is aborted first; the work itself may continue. */
+/** Rejects with the signal's reason if that is aborted first; the work itself may continue. */
 export async function raceSignal<T> (signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return await work
   return await new Promise<T>((resolve, reject) => {
@@ -135,7 +128,7 @@ export async function raceSignal<T> (signal: AbortSignal | undefined, work: Prom
 
 const heeding = new WeakSet<object>()
 
-/** Marks a storage that ends its reads itself when the signal is aborted, and takes a `RequestDeadline` for one. */
+/** Marks a storage that stops its reads when the signal is aborted, and accepts a `RequestDeadline` as one. */
 export function markDeadlineAware<T extends object> (storage: T): T {
   heeding.add(storage)
   return storage

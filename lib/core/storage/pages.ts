@@ -3,8 +3,8 @@ import type { Condition, Found, FoundText, ItemKey, Order, Query, Stored } from 
 import type { Turn } from './turns.js'
 
 /**
- * Answers a query from items in any order, from an iterable or one after the other, such as from a stream or a cursor:
- * for storages without a query engine.
+ * Answers a query from items in any order, such as from an array, a stream or a cursor: for storages without a query
+ * engine.
  *
  * @example
  * async find (family, query) {
@@ -27,28 +27,28 @@ export function pageOf (items: Iterable<Stored> | AsyncIterable<Stored>, query: 
   }
 }
 
-/** The query for one item more than the page has, which shows whether there are more. */
+/** The additional item shows whether there are more. */
 export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
   return { where, order, offset, limit: limit + 1, count }
 }
 
 type Comparator = ReturnType<typeof makeComparator>
 
-/** Collects the matches of a page, and keeps no more of them than are on it or before it. */
+/** Collects the matches of a page, and keeps only those that are on it or before it. */
 export class FirstMatches {
   #total = 0
-  /** Where they come in the wanted order, those of the page; else a heap, the last of the first at its top. */
+  /** Those of the page if items come in order; otherwise a heap with the last of them at its top. */
   readonly #kept: Stored[] = []
   readonly #compare: Comparator | undefined
   readonly #query: Omit<Query, 'where'>
 
-  /** @param query with an empty order where the items come in the wanted one already */
+  /** @param query with an empty order if the items come in the right one */
   constructor (query: Omit<Query, 'where'>) {
     this.#query = query
     this.#compare = query.order.length === 0 ? undefined : makeComparator(query.order)
   }
 
-  /** Returns whether no further match matters. */
+  /** Returns whether the page is complete. */
   add (item: Stored): boolean {
     this.#total++
     const { offset, limit, count } = this.#query
@@ -71,7 +71,7 @@ export class FirstMatches {
     return this.#query.count ? { items, total: this.#total } : { items }
   }
 
-  // From the last of them back to the first of the page: what is before it is never sorted.
+  // From the last back to the first of the page: items before it are never sorted.
   #takePage (): Stored[] {
     const page: Stored[] = []
     while (this.#kept.length > this.#query.offset) {
@@ -115,12 +115,7 @@ export class FirstMatches {
   }
 }
 
-/**
- * Adds the items that meet the conditions, until `add` returns that it has all, and pauses for other requests from time
- * to time.
- *
- * @returns whether `add` has all
- */
+/** Adds the matching items until `add` returns true, with pauses for other requests. Returns whether `add` did. */
 export async function collectMatches (
   items: Iterable<Stored>,
   where: readonly Condition[],
@@ -140,11 +135,9 @@ export async function collectMatches (
   return false
 }
 
-/** What was written of a page. */
 type WrittenPage = Pick<FoundText, 'text' | 'count' | 'more'> &
   { readonly [K in 'first' | 'last']: Stored | undefined } & { readonly total: number | undefined }
 
-/** A page as text, with the keys of its first item and its last as far as they are wanted. */
 export function toFoundText (
   { text, count, more, first, last, total }: WrittenPage,
   { order, offset }: Pick<Query, 'order' | 'offset'>
@@ -156,7 +149,6 @@ export function toFoundText (
   return found
 }
 
-/** The same from its items, of which there may be one more than the page has. */
 export function writePage (
   { items, total }: Found,
   query: Pick<Query, 'order' | 'offset' | 'limit'>,

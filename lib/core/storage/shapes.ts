@@ -1,16 +1,15 @@
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Stored } from './storage.js'
 
-// A thousand of them are as much as a page should have.
+// In characters: a thousand texts of this length are the most that a page should have.
 const longText = 10_000
 
-/** Whether one of these can be so long that a thousand of them are too much for a page. */
 export function mayBeLong (fields: readonly Field[]): boolean {
   return fields.some(({ name, kind, values, maxLength = Infinity }) =>
     kind === 'json' || (kind === 'string' && name !== 'id' && values === undefined && maxLength > longText))
 }
 
-/** The same family with the fields and the rules of both shapes: mounts of different versions share what is stored. */
+/** Mounts of different versions share what is stored, so a storage keeps the fields and rules of both. */
 export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
   if (before === undefined) return now
   const names = new Set(now.fields.map(field => field.name))
@@ -30,15 +29,14 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
   }
 }
 
-/** The field with room for what either version of it allows. */
 function widen ({ maxLength, ...field }: Field, other: Field | undefined): Field {
   if (maxLength === undefined || (other !== undefined && other.maxLength === undefined)) return field
   return { ...field, maxLength: Math.max(maxLength, other?.maxLength ?? 0) }
 }
 
 /**
- * A function that gives an item the defaults of fields that it was stored without, for your own storage: for what it
- * returns, filters and orders.
+ * Returns a function that adds the defaults of fields that an item was stored without. For your own storage: apply it
+ * before items are filtered, ordered and returned.
  *
  * @example
  * async prepare (shape) {
@@ -54,17 +52,16 @@ export function completer ({ fields }: Pick<FamilyShape, 'fields'>): (item: Stor
   }
 }
 
-/** Whether an item without a value in the field has its default: then NULL means that. */
+/** Whether a missing value, NULL in a database, means the default. */
 export function isFillable ({ nullable, default: value }: Field): boolean {
   return nullable !== true && value !== undefined
 }
 
-/** The value of a field, as it is to be stored. */
 export function getValue (item: Stored, { name, default: value }: Field): unknown {
   return item[name] === undefined ? value : item[name]
 }
 
-/** Refuses a field that is added without a default: existing items lack it. @param remedy what else can be done */
+/** Refuses a field without a default, which existing items lack. @param remedy what else can be done */
 export function refuseIncomplete (family: string, { name, optional, default: value }: Field, remedy = ''): void {
   if (optional || value !== undefined) return
   throw new errorCodes.FST_DEALBOOK_NEEDS_DEFAULT(family, name, remedy)

@@ -1,13 +1,13 @@
 import { errorCodes } from '../errors.js'
 
-/** What a filter or an order can work on. */
+/** A value that can be filtered and ordered. */
 export type Scalar = string | number | boolean
 
 /**
- * One condition on one field. `eq` holds for any of the values, `ne` for none of them; `regex` holds when any of the
- * patterns is found in the field's text, `has` when the text contains any of these, without regard to case (the simple
- * case folding of Unicode); `null` holds for what is absent or null, or for what is not. What is absent or null equals
- * nothing, so of the others only `ne` holds for it.
+ * A condition on one field. `eq` holds for any of the values, `ne` for none of them. `regex` holds if any pattern is
+ * found in the field's text, `has` if the text contains any of the texts, ignoring case (the simple case folding of
+ * Unicode). `null` holds for absent and null values, or for all others. Of the other operators, only `ne` holds for an
+ * absent or null value, which equals nothing.
  */
 export type FieldCondition =
   | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
@@ -20,26 +20,24 @@ export type FieldCondition =
 export interface AnyCondition {
   readonly op: 'any'
   readonly of: readonly (readonly FieldCondition[])[]
-  /** It is on no one field. */
   readonly field?: undefined
 }
 
-/** One condition on one field, or a choice of such. */
+/** A condition on one field, or alternatives. */
 export type Condition = FieldCondition | AnyCondition
 
-/** Text is ordered by code point; absent and null come before every value, and after them when descending. */
+/** Text is ordered by code point; absent and null come first, and last when descending. */
 export interface Order {
   readonly field: string
   readonly descending: boolean
 }
 
-/** The identifier of an item: an integer or a string, the same kind for all items of a family. */
+/** The id of an item: an integer or a string, the same kind in all items of a family. */
 export type Id = string | number
 
 /**
- * How the values of a field are kept. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that the order
- * of their text is the order of time; `json` is everything nested. It can be neither ordered nor filtered, except by
- * whether it is present.
+ * How the values of a field are stored. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that text and
+ * time have the same order. `json` is everything nested; it cannot be ordered, and only filtered by `null`.
  */
 export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
@@ -50,42 +48,36 @@ export interface Field {
   readonly optional: boolean
   /** Whether its value may be null. Never of an optional field: a database has one NULL for both. */
   readonly nullable?: boolean
-  /** The only possible values (enumerations). */
+  /** Of an enumeration. */
   readonly values?: readonly string[]
-  /** The maximum length of a new text, in characters; existing ones may be longer. */
+  /** In characters, for new texts; existing ones may be longer. */
   readonly maxLength?: number
   /**
-   * The value of items that were stored without the field, such as before it was added: in reads, filters and orders.
-   * Never of an optional field; null of a nullable one, unless it has a different one.
+   * The value of items that were stored without the field, such as before it was added, in reads, filters and orders.
+   * Never of an optional field. Null of a nullable one, unless it has a different one.
    */
   readonly default?: unknown
 }
 
-/** What a storage needs to know of a family to keep its items. */
+/** What a storage needs to know of a family. */
 export interface FamilyShape {
   readonly name: string
-  /** All fields; `id`, `revision`, `createdAt` and `updatedAt` are always among them. */
+  /** All fields, always including `id`, `revision`, `createdAt` and `updatedAt`. */
   readonly fields: readonly Field[]
   /**
-   * Fields, or rows of fields, that are often filtered or ordered by. A row that ends with the id is an order in which
-   * pages are read one after another: continuing should cost the same at any position.
+   * Rows of fields that are often filtered or ordered by. A row that ends with the id is an order in which pages are
+   * read one after another: continuing should cost the same at any position.
    */
   readonly indexes: readonly (readonly string[])[]
-  /** Whether items are created by clients. */
+  /** Whether clients create items. */
   readonly creates?: boolean
-  /**
-   * Rows of fields whose values together no two items may have. An item that has nothing in one of them, or null, is
-   * not compared.
-   */
+  /** Rows of fields whose values together are unique. Items with an absent or null value in one are not compared. */
   readonly unique?: readonly (readonly string[])[]
-  /**
-   * The families that fields refer to, by the fields: a value is the id of an item of that family, or absent. That
-   * family is prepared in this storage as well.
-   */
+  /** The name of the family whose id each of these fields holds. That family is prepared in this storage too. */
   readonly references?: Readonly<Record<string, string>>
 }
 
-/** An item as it is stored. An absent optional field is a missing member; only nullable ones are ever `null`. */
+/** An item as stored. An absent optional field is a missing member; only nullable fields may be `null`. */
 export interface Stored {
   readonly id: Id
   /** 1 at creation, one more with every change. */
@@ -95,46 +87,42 @@ export interface Stored {
   readonly [field: string]: unknown
 }
 
-/** Which items are wanted, in which order. */
+/** A page of the items that meet all conditions. */
 export interface Query {
   /**
-   * All of them must hold. No text is searched (`regex`, `has`) of an item that a condition without a search, or one
-   * before it, excludes: the time that it takes would reveal what the text is.
+   * All must hold. A search (`regex`, `has`) must not run on an item that a condition without a search, or one before
+   * it, excludes: its duration would reveal what the text is.
    */
   readonly where: readonly Condition[]
   /** Ends with `id`, so that the order is total. */
   readonly order: readonly Order[]
-  /** How many matching items to pass over. */
+  /** Matching items to skip. */
   readonly offset: number
-  /** How many items at most. */
   readonly limit: number
-  /** Whether `total` is wanted: how many items match, whatever offset and limit are. */
+  /** Whether `total` is wanted: the number of all matching items, regardless of offset and limit. */
   readonly count: boolean
 }
 
-/** What a query found. */
+/** The result of a query. */
 export interface Found {
   readonly items: readonly Stored[]
   readonly total?: number
 }
 
-/** The values of an item in the fields of an order: its position in it. */
+/** The position of an item in an order: its values in the fields of the order. */
 export interface ItemKey {
   readonly id: Id
   readonly [field: string]: unknown
 }
 
-/** A page as text that can be sent as it is. */
+/** A page as text that can be sent unchanged. */
 export interface FoundText {
-  /**
-   * The items as JSON objects with commas between them: what `JSON.stringify` makes of each, with the members in the
-   * order asked for.
-   */
+  /** The items as `JSON.stringify` writes each, joined by commas, with the members in the order asked for. */
   readonly text: string
   readonly count: number
-  /** The fields of the order that the first of them has; only needed where an offset was asked for. */
+  /** The key of the first item; only needed where the query has an offset. */
   readonly first?: ItemKey
-  /** The same of the last of them. */
+  /** The key of the last item. */
   readonly last?: ItemKey
   /** Whether more items match after these. */
   readonly more: boolean
@@ -142,9 +130,9 @@ export interface FoundText {
 }
 
 /**
- * One change of one item, with the revision that must be there for it. A commit has at most one for an item. `current`
- * is the item at that revision, where the caller has it: a storage need not write what is the same in both. `require`
- * changes nothing: the item must only exist at that revision when the other changes are made.
+ * A change of one item; a commit has at most one for each item. The item must be at the revision `expected`. `current`
+ * is the item at that revision, if the caller has it: a storage need not write values that are the same in both.
+ * `require` changes nothing: it only checks the revision.
  */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
@@ -154,38 +142,30 @@ export type Change =
   | { readonly type: 'require', readonly family: string, readonly id: Id, readonly expected: number }
 
 /**
- * Where items live. A storage knows nothing of HTTP. It may throw `ConflictError`, `DuplicateError`, `ConstraintError`
- * and `ReadOnlyError` from `commit`, and `BusyError` from anything; any other error means that it is unavailable.
+ * Where items are stored. A storage knows nothing of HTTP. `commit` may throw `ConflictError`, `DuplicateError`,
+ * `ConstraintError` and `ReadOnlyError`, and any method `BusyError`; any other error means that it is unavailable.
  *
- * A read may come with a signal. It is aborted when the result is no longer needed (a deadline has passed, or the
- * client has disconnected): the storage may then end the work and throw the signal's reason.
+ * The signal of a read is aborted when its result is no longer needed (a deadline has passed, or the client has
+ * disconnected): the storage may then stop and throw the signal's reason.
  */
 export interface Storage {
-  /**
-   * Makes, or checks, what this family needs. Called for every mount, so it is safe to repeat; for other versions of
-   * the family too, which may have more fields or fewer.
-   */
+  /** Creates, or checks, what this family needs. Called for every mount and version, so it must be safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
-  /** The items that meet the query, in its order. */
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
-  /** The same as text, for a storage that needs no objects to make it. Without it, `find` is used. */
+  /** The page as text, for a storage that can make it without objects. Default: `find` is used. */
   findText? (family: string, query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-  /** One item, or undefined. */
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
-  /** The id of a new item, where other programs take ids from the storage too, such as from a sequence. */
+  /** The id of a new item, if other programs take ids from the storage too, such as from a sequence. */
   nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
-  /**
-   * All changes or none of them; durable when the promise is fulfilled. Two changes of one item in one commit are
-   * refused, as `checkChanges` does.
-   */
+  /** All changes or none; durable when the promise resolves. Call `checkChanges` to refuse two changes of one item. */
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
-  /** The SQL that creates what these families lack, as one text; empty where nothing is missing. For SQL storages. */
+  /** The SQL that creates what these families lack; empty where nothing is missing. */
   writeMigration? (families: readonly FamilyShape[]): Promise<string>
-  /** Families that it has settings for. One that is neither mounted with it nor served from it is an error at boot. */
+  /** Families that it has settings for. One that no mount or service of this storage has is an error at boot. */
   readonly mappedFamilies?: readonly string[]
-  /** Metrics by their names, such as the depth of a queue. Cheap: it only reads them. */
+  /** Metrics by name, such as the depth of a queue. It must be cheap. */
   metrics? (): Readonly<Record<string, number>>
 }
 
@@ -219,27 +199,26 @@ export class BusyError extends Error {
 }
 
 /**
- * What a rule of the database requires: that a value is unique, that it is present, that the item that it refers to
- * exists, that nothing refers to an item, that a value is allowed; or anything else, such as a trigger.
+ * What a rule of the database requires: a unique value, a value at all, an existing item to refer to, no items that
+ * refer to this one, an allowed value; or anything else, such as a trigger.
  */
 export type ConstraintRule = 'unique' | 'required' | 'reference' | 'in-use' | 'value' | 'other'
 
-/** Details of a change that a rule of the database refuses. */
+/** Details of a `ConstraintError`. */
 export interface ConstraintOptions {
-  /** The fields that the rule is about. */
   readonly fields?: readonly string[]
-  /** Whether the family itself declares the rule, by `unique` or `references`. */
+  /** Whether the family declares the rule, by `unique` or `references`. */
   readonly declared?: boolean
-  /** The family that is referred to, or that refers to the item, where it is known. */
+  /** The family that is referred to, or that refers to the item, if known. */
   readonly other?: string
-  /** What a value must be, for the client: `must have at most 20 characters`. */
+  /** What a value must be, for the client, such as `must have at most 20 characters`. */
   readonly allowed?: string
   readonly cause?: unknown
 }
 
 /**
- * A rule of the family (`unique`, `references`), or of the database itself (check, foreign key, a trigger …), refuses a
- * change. Nothing was done, and a retry fails as long as the data stays as it is.
+ * A rule of the family (`unique`, `references`) or of the database (check, foreign key, trigger …) refuses a change.
+ * Nothing was done, and a retry fails as long as the data is the same.
  */
 export class ConstraintError extends Error {
   override readonly name = 'ConstraintError'
@@ -263,15 +242,13 @@ export class ConstraintError extends Error {
   }
 }
 
-/** The id of the item that a change is about. */
 export function getId (change: Change): Id {
   return 'item' in change ? change.item.id : change.id
 }
 
 /**
- * Throws where a commit has more than one change of one item: a storage calls it before anything else, so that all
- * refuse alike. Of two inserts with one id the second finds it taken (`DuplicateError`), as it would in a commit of its
- * own.
+ * Throws if a commit has two changes of one item. Call it first in `commit`, so that all storages refuse alike. The
+ * second of two inserts with one id is a `DuplicateError`, as it would be in a separate commit.
  *
  * @example
  * async commit (changes) {
@@ -281,7 +258,7 @@ export function getId (change: Change): Id {
  */
 export function checkChanges (changes: readonly Change[]): void {
   const [first, second] = changes
-  // An item and its entry in the log, as most commits are.
+  // Most commits are an item and its log entry.
   if (changes.length < 2 || (changes.length === 2 && first?.family !== second?.family)) return
   const types = new Map<string, Change['type']>()
   for (const change of changes) {

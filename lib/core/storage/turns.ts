@@ -1,12 +1,12 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { BusyError } from './storage.js'
 
-// How long searches may hold the event loop before other requests continue, in milliseconds.
+// In milliseconds: how long searches may block the event loop before other requests continue.
 const maxMs = 5
 
 let endOfAll: number | undefined
 
-// One for all searches in the same turn of the loop: many small parts hold it up as one large one does.
+// Shared by all searches in a turn of the loop: many short ones block it as long as one large one.
 function getEnd (): number {
   if (endOfAll === undefined) {
     endOfAll = performance.now() + maxMs
@@ -17,7 +17,7 @@ function getEnd (): number {
 
 const waiting: (() => void)[] = []
 
-/** Pauses for other requests if this turn of the loop was long: for long work that may never wait for anything else. */
+/** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export async function endLongTurn (): Promise<void> {
   if (performance.now() <= getEnd()) return
   await new Promise<void>(resolve => {
@@ -26,25 +26,23 @@ export async function endLongTurn (): Promise<void> {
   })
 }
 
-// One in each turn, however long that is: so none waits forever, and many are no long turn together.
+// One in each turn, however long it is: none waits forever, and together they do not make one long turn.
 function resumeOne (): void {
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(resumeOne)
 }
 
-/** The turn that a search has on the event loop. */
 export class Turn {
   #end = getEnd()
   #leaveLine: (() => void) | undefined
 
-  /** @param line the queue of searches that need more than one turn */
   constructor (readonly signal?: AbortSignal, readonly line?: HeavyReadQueue) {}
 
   get isOver (): boolean {
     return performance.now() > this.#end
   }
 
-  /** Pauses for others, and begins the next turn, unless the signal is aborted. */
+  /** Lets other requests run, and begins the next turn, unless the signal is aborted. */
   async pass (): Promise<void> {
     if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
     await yieldToEventLoop()
@@ -52,14 +50,12 @@ export class Turn {
     this.#end = getEnd()
   }
 
-  /** Called after the last turn: leaves the queue. */
   end (): void {
     this.#leaveLine?.()
     this.#leaveLine = undefined
   }
 }
 
-/** How many heavy reads may run at once, and how many may wait. */
 export interface QueueLimits {
   readonly maxHeavyReads: number
   readonly maxWaitingReads: number
@@ -67,24 +63,20 @@ export interface QueueLimits {
 
 export const queueLimits: QueueLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
 
-/** The limits that a host gave, or the defaults. */
 export function readQueueLimits (given: { readonly [K in keyof QueueLimits]?: number | undefined }): QueueLimits {
   const { maxHeavyReads = queueLimits.maxHeavyReads, maxWaitingReads = queueLimits.maxWaitingReads } = given
   return { maxHeavyReads, maxWaitingReads }
 }
 
-/** The queue of heavy reads: so many run at once, others wait, and where too many wait, more are refused. */
+/** Bounds how many heavy reads run at once and how many wait; others are refused. */
 export class HeavyReadQueue {
   readonly #waiting: (() => void)[] = []
-  /** How many run now. */
   running = 0
-  /** How many have had to wait, and how many were refused. */
   waits = 0
   refusals = 0
 
   constructor (readonly limits: QueueLimits) {}
 
-  /** How many wait now. */
   get waiting (): number {
     return this.#waiting.length
   }
@@ -98,7 +90,6 @@ export class HeavyReadQueue {
     }
   }
 
-  /** Waits until it may run, and returns a function to call when it has. */
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
     if (this.running < this.limits.maxHeavyReads) this.running++

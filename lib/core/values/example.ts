@@ -1,13 +1,9 @@
-/** A JSON schema, as far as examples need it. */
 interface Schema {
   readonly type?: string | readonly string[]
   readonly [keyword: string]: any
 }
 
-/**
- * A value that a schema allows, as a client could send it: an example of the schema, or one made of its members.
- * Undefined where no valid one is known.
- */
+/** A value that the schema allows, from its examples or its members; undefined where no valid one is known. */
 export function makeExample (schema: Schema): unknown {
   const known = readExample(schema) ?? schema['default'] ?? schema['const'] ?? schema['enum']?.[0]
   if (known !== undefined) return known
@@ -30,7 +26,7 @@ function readExample ({ example, examples }: Schema): unknown {
   return example ?? examples?.[0]
 }
 
-// Optional members are included only if they have an example: others may not fit together.
+// Optional members need an example to be included: made-up ones may not fit together.
 function makeObject ({ properties = {}, required = [] }: Schema): object | undefined {
   const made: Record<string, unknown> = {}
   for (const [name, member] of Object.entries<Schema>(properties)) {

@@ -7,7 +7,7 @@ const datePattern = /^(\d{4})-(\d\d)-(\d\d)$/
 const dateTimePattern =
   /^(\d{4}-\d\d-\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
 
-/** Whether the text is a day that exists, from the year 1 (databases have no year 0) to 9999. */
+/** Whether the day exists, from the year 1 (databases have no year 0) to 9999. */
 export function isDate (text: string): boolean {
   const parts = datePattern.exec(text)
   if (parts === null) return false
@@ -15,21 +15,19 @@ export function isDate (text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
-/** A day in UTC: from its first moment to before the first of the next. */
 export interface Day {
   readonly from: string
   readonly before: string
 }
 
-/** The moments of a day that exists. */
 export function toDay (date: string): Day {
   const from = `${date}T00:00:00.000Z`
   const next = new Date(Date.parse(from) + 86_400_000).toISOString()
-  // The day after the last has too long a year; this comes after all moments of the last as well.
+  // The day after 9999-12-31 has a five-digit year; T24 sorts after every time of the last day too.
   return { from, before: /^\d{4}-/.test(next) ? next : `${date}T24:00:00.000Z` }
 }
 
-/** Turns a date-time of any offset into UTC, `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined if it is not one. */
+/** Converts a date-time of any offset to `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined if it is not one. */
 export function readDateTime (text: string): string | undefined {
   const parts = dateTimePattern.exec(text)
   if (parts === null || !isDate(parts[1] as string)) return undefined
@@ -41,13 +39,12 @@ export function readDateTime (text: string): string | undefined {
   return /^\d{4}-/.test(moment) && isDate(moment.slice(0, 10)) ? moment : undefined
 }
 
-/** A format of text: whether a text has it, and what a refusal says of one that has not. */
 interface Format {
   readonly rule: string
   test (text: string): boolean
 }
 
-// To compile one class such as \p{L} takes 50 µs: a long text of them would stop the process.
+// Compiling a class such as \p{L} takes 50 µs: a long text of them would block the process.
 const maxRegex = 2000
 
 const uri = /^[a-z][a-z\d+.-]*:/i
@@ -57,10 +54,7 @@ const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 const label = /^(?!-)[a-z\d-]{1,63}(?<!-)$/i
 const mailbox = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
 
-/**
- * The formats that can be checked. Our own, in place of a package: each takes linear time on a text of a megabyte, and
- * says what it expects.
- */
+/** Not from a package: each takes linear time on a text of a megabyte, and says what it expects. */
 const formats: Readonly<Record<string, Format>> = {
   date: { test: isDate, rule: dateRule },
   'date-time': { test: text => readDateTime(text) !== undefined, rule: dateTimeRule },
@@ -91,10 +85,8 @@ const formats: Readonly<Record<string, Format>> = {
 
 export const formatNames: readonly string[] = Object.keys(formats)
 
-/** By name, for Ajv. */
 export const formatTests = Object.fromEntries(Object.entries(formats).map(([name, { test }]) => [name, test]))
 
-/** The format of this name; undefined where it is not known. */
 export function getFormat (name: string): Format | undefined {
   return Object.hasOwn(formats, name) ? formats[name] : undefined
 }

@@ -1,7 +1,6 @@
 /** An object whose members are known only at run time. */
 export type Members = Readonly<Record<string, unknown>>
 
-/** What is wrong with a member, by its JSON pointer. */
 export interface MemberFlaw {
   readonly pointer: string
   readonly detail: string
@@ -15,19 +14,14 @@ const deepest = 64
 const unsupported = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/
 const allUnsupported = new RegExp(unsupported, 'g')
 
-/** The first thing that is wrong with a value of a program, which may also contain itself. */
+/** The value may come from a program and contain itself. */
 export function findJsonFlaw (value: unknown): MemberFlaw | undefined {
   return findJsonFlaws(value, 1)[0]
 }
 
-/**
- * What is wrong with a JSON value of any schema: text, numbers or nesting that we could not store.
- *
- * @param enough it stops after so many flaws
- */
+/** @param enough stops after this many flaws */
 export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] {
   const flaws: MemberFlaw[] = []
-  // Pointers are only written where something is wrong.
   const path: string[] = []
   walk(value)
   return flaws
@@ -65,7 +59,7 @@ function explainDepth (maxDepth: number): string {
   return `must not be nested more than ${maxDepth} deep`
 }
 
-/** What is wrong with text that could not be stored and shown unchanged; undefined if nothing is. */
+/** What prevents the text from being stored and shown unchanged; undefined if nothing does. */
 export function findTextFlaw (text: string): string | undefined {
   const character = unsupported.exec(text)?.[0]
   if (character !== undefined) {
@@ -75,14 +69,13 @@ export function findTextFlaw (text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must not contain a lone surrogate'
 }
 
-/** Replaces what cannot be shown by U+FFFD. Only problems that quote what they refuse have such text. */
+/** Only problems that quote refused input have such text. */
 export function replaceUnsupported (text: string): string {
   return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
 
-/** Escapes a name as a part of a JSON pointer (RFC 6901). */
 export function escapePointer (name: string): string {
-  // Hardly any name has them, and a test is far cheaper than replacing.
+  // Few names have them, and a test is far cheaper than replacing.
   return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
 }
 
@@ -90,7 +83,6 @@ export function unescapePointer (part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-/** Picks these members of an item, in this order, leaving out what is absent. */
 export function makePicker (members: readonly string[]): (item: Members) => Members {
   return item => {
     const picked: Record<string, unknown> = {}
@@ -102,13 +94,12 @@ export function makePicker (members: readonly string[]): (item: Members) => Memb
   }
 }
 
-/** Writes these members of items as JSON objects, with commas between them. */
+/** Without the brackets: objects joined by commas. */
 export function makeListWriter (members: readonly string[]): (items: readonly Members[]) => string {
   const pick = makePicker(members)
   return items => JSON.stringify(items.map(pick)).slice(1, -1)
 }
 
-/** About how many characters these items hold, nested values included. */
 export function measureAll (items: object): number {
   let length = 0
   for (const name in items) {
@@ -121,23 +112,18 @@ export function measureAll (items: object): number {
   return length
 }
 
-/** Bounds of a body. */
 export interface BodyLimits {
-  /** Members of objects and elements of lists, those of all levels together. */
+  /** Members of objects and elements of lists, on all levels together. */
   readonly maxMembers: number
-  /** How deep objects and lists may be nested. */
   readonly maxDepth: number
 }
 
-/**
- * What is wrong with a JSON text before it is parsed: too many members, or a name that is given twice, of which only
- * the last would be left. One pass that stops at the first flaw; whether it is JSON at all is left to the parser.
- */
+/** Also finds repeated names, of which a parser keeps only the last. The parser checks whether it is JSON. */
 export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimits): MemberFlaw | undefined {
-  // The objects and lists that are open: their names so far (undefined in a list), and the member that is being read.
+  // The names so far are undefined in a list.
   const levels: { readonly names: Set<string> | undefined, at: string | number }[] = []
   let members = 0
-  // Whether a member may begin here: after an opening bracket or a comma.
+  // After an opening bracket or a comma.
   let isBeginning = false
   for (let index = 0; index < text.length; index++) {
     const character = text[index] as string
@@ -174,7 +160,6 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
   }
 }
 
-/** The flaw of a body with too many members. */
 export function explainMembers (maxMembers: number): MemberFlaw {
   return { pointer: '', detail: `must have at most ${maxMembers} members, those of all levels together` }
 }
@@ -190,7 +175,7 @@ function readName (quoted: string): string {
   }
 }
 
-// The position of the closing quote, before which there is no escape; -1 if it is missing.
+// The position of the closing quote that is not escaped; -1 if it is missing.
 function findEndOfString (text: string, start: number): number {
   let end = start
   let escapes: number

@@ -2,10 +2,10 @@ import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/ty
 import { Value } from '@sinclair/typebox/value'
 import { didYouMean } from './words.js'
 
-// Rules for what a host writes: definitions and options. A rule is a schema; its `description` completes the sentence
-// "must be …", and the first of its `examples` is added as "such as …". What no schema can say is tested by `holds`.
+// Rules for definitions and options. A rule is a schema; its `description` completes the sentence "must be …", and the
+// first of its `examples` is added as "such as …". `holds` tests what no schema can express.
 
-// Beyond this, a timer of Node ends at once.
+// A longer timer of Node fires at once.
 const maxTime = 2 ** 31 - 1
 
 export const rules = {
@@ -27,35 +27,27 @@ function isMoment (value: unknown): boolean {
   return (value instanceof Date || typeof value === 'string') && !Number.isNaN(new Date(value).getTime())
 }
 
-/** The rule of a text that is one of these. */
 export function oneOf (...values: readonly string[]): TSchema {
   const quoted = values.map(value => `"${value}"`)
   const description = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`
   return Type.Union(values.map(value => Type.Literal(value)), { description })
 }
 
-/** The same rule with an example of what is meant. */
 export function suchAs<T extends TSchema> (rule: T, example: string): T {
   return { ...rule, examples: [example] }
 }
 
-/** The rule of an object with these members, of which some must be given. */
 export function membersOf (properties: TProperties, required: readonly string[] = []): TObject {
   const object = Type.Object(properties, { additionalProperties: false, description: 'an object' })
   return { ...object, required: [...required] }
 }
 
-/** The rule of an object with any names. @param each how a message calls the member of a name */
+/** @param each what a message calls a member */
 export function namedOf (member: TSchema, each: string): TSchema {
   return Type.Record(Type.String(), member, { description: 'an object', each })
 }
 
-/**
- * Says what is wrong with an object that a host wrote: a member that is unknown, missing, or not what its rule says;
- * undefined where nothing is.
- *
- * @param kind what its members are called
- */
+/** @param kind what a message calls its members */
 export function findFlaw (rule: TObject, value: unknown, kind: 'member' | 'option' = 'member'): string | undefined {
   const known = Object.keys(rule.properties)
   if (!isObject(value)) return `must be an object with ${known.join(', ')}`

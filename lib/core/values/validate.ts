@@ -4,16 +4,12 @@ import { formatTests, getFormat } from './formats.js'
 import { escapePointer, type MemberFlaw } from './json.js'
 import { didYouMean } from './words.js'
 
-/** Returns all that is wrong with a value; nothing if it is valid. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
-// Our own instance: the host's settings (coercion, removal of members) must not reach our bodies.
+// A separate instance: the host's settings (coercion, removal of members) must not affect our bodies.
 const ajv = new Ajv({ strict: false, verbose: true, allErrors: true, formats: formatTests })
 
-/**
- * Makes a strict validator: nothing is coerced, nothing is removed, no unknown member passes. It is compiled when it is
- * first needed, since Ajv takes milliseconds for each and a mount has dozens.
- */
+/** Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
   return value => {
@@ -22,7 +18,6 @@ export function makeValidator (schema: TSchema): Validator {
   }
 }
 
-/** Says why a schema cannot be used for validation; undefined where it can. */
 export function findFlawInSchema (schema: TSchema): string | undefined {
   try {
     ajv.compile({ ...schema })
@@ -32,12 +27,12 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
   }
 }
 
-// To look for a similar name takes time, and does not help where everything is wrong.
+// Finding similar names takes time, and does not help if everything is wrong.
 const maxHints = 5
 
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
-  // Of a union, Ajv reports every branch and then the whole: the last error of a member says the most.
+  // Of a union, Ajv reports every branch and then the whole: the last error of a member is the best.
   for (const error of dropVague(errors)) byPointer.set(locate(error), error)
   const listed = new Set<unknown>()
   let unknown = 0
@@ -45,7 +40,6 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
     if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
-    // The allowed names of one object are listed once.
     if (listed.has(error.parentSchema)) return { pointer, detail: `is unknown.${hint}` }
     listed.add(error.parentSchema)
     const list = allowed.length === 0 ? 'No members are allowed here' : `Allowed are ${allowed.join(', ')}`
@@ -55,7 +49,7 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
 
 const vague = ['type', 'const', 'enum', 'anyOf']
 
-// Where a value may be null or one other thing, the flaw of the other thing says more than that of the union.
+// If a value may be null or one other thing, the flaw of the other thing is more useful than that of the union.
 function dropVague (errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const isVague = ({ instancePath, keyword }: ErrorObject, at: string) => instancePath === at && vague.includes(keyword)
   const dropped = errors.filter(({ keyword, schema }) => keyword === 'anyOf' && isNullOrElse(schema as TSchema[]))

@@ -1,13 +1,12 @@
-/** A hint for the end of a message, with a blank before it; empty if no known name is close. */
+/** With a leading space; empty if no known name is close. */
 export function didYouMean (name: string, known: Iterable<string>): string {
   const suggestion = nearest(name, known)
   return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`
 }
 
-// More than this is not a typing error, and takes longer to look for.
+// More edits are not a typing error, and take longer to find.
 const maxEdits = 4
 
-/** The known name most like the given one, if one is close enough to be a typing error. */
 function nearest (name: string, known: Iterable<string>): string | undefined {
   // The distance takes quadratic time, and known names are shorter.
   if (name.length > 50) return undefined
@@ -25,7 +24,7 @@ function nearest (name: string, known: Iterable<string>): string | undefined {
   return best
 }
 
-// Levenshtein's distance, one row at a time; two swapped letters are one edit. It stops where they are too many.
+// Levenshtein's distance, one row at a time; two swapped letters are one edit. Stops at `tooMany`.
 function countEdits (a: string, b: string, tooMany: number): number {
   let before: number[] = []
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
@@ -41,7 +40,7 @@ function countEdits (a: string, b: string, tooMany: number): number {
       next[j] = edits
       if (edits < least) least = edits
     }
-    // A swap goes back by two rows.
+    // A swap refers to the row before the last.
     if (least >= tooMany && leastBefore >= tooMany) return tooMany
     leastBefore = least
     before = row
@@ -58,8 +57,7 @@ export function addArticle (noun: string): string {
   return `${vowel.test(noun) ? 'an' : 'a'} ${noun}`
 }
 
-/** The beginning of a text that a client sent, to quote it. */
 export function shorten (text: string, max = 100): string {
-  // Half a surrogate pair may be left at the cut.
+  // The cut may leave half a surrogate pair.
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`
 }
