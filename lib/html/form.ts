@@ -4,7 +4,6 @@ import type { ProblemView } from '../representations/representation.js'
 import { type Content, formatBoolean, type Markup, markup, renderTerms } from './markup.js'
 import type { Texts } from './texts.js'
 
-/** Renders an operation, which is folded up until it is wanted, or was refused. */
 export function renderOperation (texts: Texts, form: FormAffordance): Markup {
   const { name, title, action, isRefused, request, danger } = form
   const label = nameForm(texts, form)
@@ -19,12 +18,10 @@ ${request && renderRequest(texts, request)}
 </details>`
 }
 
-/** The text of the button of a form. */
 export function nameForm (texts: Texts, { name, singular }: Pick<FormAffordance, 'name' | 'singular'>): string {
   return texts.submit(texts.label(name), texts.label(singular))
 }
 
-/** Renders everything of a form but its title and its button. */
 export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
   const asksFirst = danger === true || final === true
   return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
@@ -33,7 +30,6 @@ export function renderInputs (texts: Texts, { name, fields, key, revision, dange
 ${fields.map(field => renderField(texts, field, name))}`
 }
 
-/** The name of the form that filters a list. */
 export const filterForm = 'filter'
 
 export function renderField (texts: Texts, field: FormField, form: string): Markup {
@@ -48,7 +44,6 @@ ${error !== undefined && markup`<span class="error" id="${id}-error">${formatErr
 </div>`
 }
 
-// The id of a field in the page.
 function toFieldId (form: string, name: string): string {
   return `${form}-${name.replaceAll('.', '-')}`
 }
@@ -85,7 +80,7 @@ ${value}</textarea>`
 }
 
 function renderType ({ kind, value = '', minimum, maxLength }: FormField): Markup {
-  // An entry that is no such value would not be shown again.
+  // Browsers clear a number or date input with an invalid value, so such an entry is shown in a text input.
   const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
   const isNumber = number.test(value)
   const min = minimum !== undefined && markup` min="${minimum}"`
@@ -101,12 +96,12 @@ function renderType ({ kind, value = '', minimum, maxLength }: FormField): Marku
 const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
 const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/
 
-/** Renders the request that does the same as the button of a form, as a command line for a POSIX shell. */
+/** Renders the equivalent command line for a POSIX shell. */
 export function renderRequest (texts: Texts, { method, url, headers, body }: SampleRequest): Markup {
   let line = `curl -X ${method} ${quote(url)}`
   for (const [name, value] of Object.entries(headers)) line += ` -H ${quote(`${name}: ${value}`)}`
   if (body !== undefined) line += ` -d ${quote(writeJson(body))}`
-  // Where the address has no host, the script puts in that of the page.
+  // The script inserts the host of the page into a relative URL.
   const start = url.startsWith('/') ? line.indexOf("'") + 1 : 0
   const origin = start > 0 && markup`<span class="origin"></span>`
   return markup`<details class="request">
@@ -116,12 +111,12 @@ export function renderRequest (texts: Texts, { method, url, headers, body }: Sam
 </details>`
 }
 
-/** One word of a shell, whatever is in it. */
+/** Quotes any text as one word of a shell. */
 export function quote (text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-// Characters that cannot be seen, or turn around what is seen, are written as escapes.
+// Invisible and bidirectional characters are written as escapes.
 const unseen = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
 
 function writeJson (body: object): string {
@@ -129,7 +124,6 @@ function writeJson (body: object): string {
     .replace(unseen, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Renders, above a page whose form was refused, why it was, with a link to each field that is wrong. */
 export function renderRefusal (
   texts: Texts,
   refused: Refusal | undefined,
@@ -154,7 +148,6 @@ ${renderTerms(entered.map(([name, value]) => [texts.label(name), value]))}`}
 </div>`
 }
 
-/** Renders why a request was refused, as a page. */
 export function renderProblem (texts: Texts, { document: problem, log, wrongState }: ProblemView): Markup {
   const errors = listErrors(texts, problem).map(({ text }) => text)
   const [text] = errors.length === 1 ? errors : [formatDetail(texts, problem, wrongState)]
@@ -164,7 +157,6 @@ ${log !== undefined && markup`<p>${texts.wasDeleted} <a href="${log}">${texts.lo
 <p class="hint">${texts.status(Number(problem.status))}</p>`
 }
 
-// Everything that is wrong, one sentence for each, and how many more there are.
 function listErrors (texts: Texts, { errors = [], more }: Members): { name?: string, text: string }[] {
   const flaws = errors as { parameter?: string, pointer?: string, detail: string }[]
   const named = flaws.map(({ parameter, pointer = '', detail }) => {
@@ -181,14 +173,12 @@ ${texts.map(text => markup`<li dir="auto">${text}</li>
 `)}</ul>`
 }
 
-/** Why something is refused: in the words of the pages, where it is for the state alone. */
 export function formatReason (texts: Texts, reason: string, wrongState: WrongState | undefined): string {
   if (wrongState === undefined) return reason
   const { singular, state } = wrongState
   return texts.wrongState(texts.label(singular), state === undefined ? undefined : texts.choice(state))
 }
 
-/** The same, with what is possible instead. */
 function formatDetail (texts: Texts, { detail }: Members, wrongState: WrongState | undefined): string {
   const reason = formatReason(texts, String(detail), wrongState)
   if (wrongState === undefined) return reason
@@ -197,7 +187,7 @@ function formatDetail (texts: Texts, { detail }: Members, wrongState: WrongState
 }
 
 function renderReason (texts: Texts, problem: Members, wrongState: WrongState | undefined): Markup {
-  // A person sent no precondition; the page did, with what it showed.
+  // The page sent the precondition, not the person.
   if (problem.type === 'urn:dealbook:problem:precondition-failed') {
     return markup`<strong>${texts.changedMeanwhile}</strong> ${texts.changedMeanwhileDetail}`
   }

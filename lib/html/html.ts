@@ -13,8 +13,7 @@ import { problemStyle, script, style } from './style.js'
 import { english, type Texts } from './texts.js'
 
 /**
- * The API as pages that people can use, with or without scripts: lists with filters, items with a form for each
- * operation that is allowed now.
+ * The API as pages for people, which work without scripts: lists with filters, items with a form per allowed operation.
  *
  * @example
  * const pages = html({ title: 'CRM', home: '/' })
@@ -26,7 +25,6 @@ export function html (options: HtmlOptions = {}): Representation {
   const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
   // Browsers read every line end as a line feed, and hash what they read.
   const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  // A problem is small, and so is its page.
   const styles = { whole: finish(problemStyle + style), problem: finish(problemStyle) }
   const renderPage = makeLayout(options, texts, styles)
   return {
@@ -67,7 +65,6 @@ export function html (options: HtmlOptions = {}): Representation {
   }
 }
 
-/** The CSS of problem pages, and that of all others. */
 type Styles = Readonly<Record<'whole' | 'problem', string>>
 
 function makePolicy ({ whole, problem }: Styles): string {
@@ -81,17 +78,17 @@ function makeHeading (texts: Texts, name: string, document: Members, titled = 'n
   return texts.item(texts.label(name), title === undefined || title === null ? undefined : String(title))
 }
 
-/** What a host can set for its pages. */
+/** Options of the HTML pages. */
 export interface HtmlOptions {
-  /** What the application is called. Default: API. */
+  /** The name of the application. Default: `API`. */
   readonly title?: string
-  /** Where the title leads. Default: to the home of the prefix, where there is one. */
+  /** The URL that the title links to. Default: the home of the prefix, if it has one. */
   readonly home?: string
-  /** Where the documentation of the interface is, for a link to it. */
+  /** The URL of the API's documentation, to link to it. */
   readonly documentation?: string
-  /** CSS after ours. */
+  /** Added after the built-in CSS. */
   readonly css?: string
-  /** Words of the pages that replace ours. */
+  /** Replaces texts of the pages. */
   readonly texts?: Partial<Texts>
 }
 
@@ -101,7 +98,6 @@ const optionsRule = membersOf({
   title: word, home: word, documentation: word, css: word, texts: membersOf(Object.fromEntries(textRules))
 } satisfies Record<keyof HtmlOptions, TSchema>)
 
-/** Refuses an unknown or wrong option. */
 function checkOptions (options: HtmlOptions): void {
   const flaw = findFlaw(optionsRule, options, 'option') ??
     // It would end the style element, and the rest would be markup.
@@ -109,18 +105,16 @@ function checkOptions (options: HtmlOptions): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
 }
 
-/** What a page is made of. */
 interface PageParts
   extends Partial<Pick<ItemAffordances, 'site' | 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
   readonly heading: string
-  /** A shorter heading for the trail, which shows already what the page belongs to. */
+  /** For the trail, which already shows what the page belongs to. */
   readonly short?: string
   readonly content: Content
-  /** It has less style, and no script. */
+  /** Problem pages have less style and no script. */
   readonly isProblem?: boolean
 }
 
-/** Makes the function that puts content into a whole page. */
 function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Styles): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
   return parts => {
@@ -158,7 +152,6 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(({ href,
 const code = new Markup(script)
 const noSite: Site = { families: [] }
 
-// Of a title, the beginning is enough.
 const maxTitle = 60
 
 function renderFamilies (texts: Texts, { families }: Site): Content {

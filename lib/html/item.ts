@@ -9,7 +9,6 @@ import { formatReason, nameForm, renderOperation, renderRefusal } from './form.j
 import { type Content, type Markup, markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
 import type { Texts } from './texts.js'
 
-/** Renders one resource: its members, what can be done with it now, and what was done. */
 export async function renderItem (
   texts: Texts,
   { document, name: singular }: OneView,
@@ -40,7 +39,7 @@ ${renderPart(texts.technical, renderMembers(texts, select(true), kinds))}`
 // Members that an entry shows better than as JSON.
 const shownByEntry = ['params', 'problem']
 
-// A page does not link to itself, and what is a member and a link is one thing.
+// A link to the page itself is left out; a link named like a member is shown on that member.
 function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Content {
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const linkOf = (name: string) => Object.hasOwn(links, name) ? links[name] : undefined
@@ -52,7 +51,6 @@ function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: st
   ])
 }
 
-/** Renders the page that asks before something is done, with all that is known of it. */
 export function renderConfirmation (
   texts: Texts,
   title: string,
@@ -81,7 +79,6 @@ function renderPart (heading: string, content: Content): Content {
 ${content}`
 }
 
-/** Renders entries of a log one after another: who did what, when, and what it changed. */
 export async function renderTimeline (texts: Texts, entries: readonly LogEntry[]): Promise<Markup> {
   return markup`<ol class="timeline">
 ${await writeInTurns(entries, entry => renderEntry(texts, entry))}</ol>`
@@ -103,10 +100,7 @@ ${reason !== undefined && markup`<p dir="auto">${formatReason(texts, reason, wro
 
 type Described = Pick<LogEntry, 'changes' | 'params'>
 
-/**
- * What was changed and what was sent, with nothing in both: a reason that became the holdReason, a newPrice that became
- * the price. A change without known values is left out where a parameter has its name.
- */
+/** Drops params that repeat a change (newPrice became price), and changes without values that repeat a param. */
 function omitRepeated ({ changes, params }: Described): Described {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
@@ -119,7 +113,6 @@ function isKnown ({ from, to }: ShownChange): boolean {
   return from !== undefined || to !== undefined
 }
 
-// As an item stores what was sent.
 function readStored ({ value, kind }: ShownMember): unknown {
   return kind === 'date-time' && typeof value === 'string' ? readDateTime(value) : value
 }
@@ -128,7 +121,7 @@ function lastWord (name: string): string | undefined {
   return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
 }
 
-// The page of the entry has all of a text.
+// The page of the entry shows the whole text.
 const maxText = 1000
 
 function renderChanges (texts: Texts, changes: readonly ShownChange[]): Content {
@@ -144,7 +137,6 @@ function renderParams (texts: Texts, params: readonly ShownMember[]): Content {
     [texts.label(name), renderShort(texts, value, kind, maxText)]))
 }
 
-/** What was done, in a few words. */
 function describeOutcome (texts: Texts, feedback: Feedback): string {
   const { name, outcome } = feedback
   if (outcome === 'unchanged') return texts.unchanged
@@ -153,7 +145,7 @@ function describeOutcome (texts: Texts, feedback: Feedback): string {
   return name === 'delete' ? texts.deleted : texts.done(nameForm(texts, feedback))
 }
 
-/** What has just happened, for the title of a page; undefined where nothing has. */
+/** For the title of a page; undefined where nothing has just happened. */
 export function describeResult (
   texts: Texts,
   { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
@@ -165,7 +157,7 @@ export function describeResult (
   return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
 }
 
-/** Renders the same as a message. It has the focus, so that screen readers begin with it. */
+/** It has the focus, so that screen readers begin with it. */
 export function renderMessage (texts: Texts, feedback: Feedback): Markup {
   const { revision, current = revision, log } = feedback
   return markup`<div class="message" role="status" tabindex="-1" autofocus>

@@ -9,7 +9,6 @@ import { renderMessage, renderTimeline } from './item.js'
 import { type Content, formatBoolean, type Markup, markup, renderBadge, renderLink, renderShort } from './markup.js'
 import type { Texts } from './texts.js'
 
-/** Renders a page of a collection: a form for a new item, filters, rows, and the pages around it. */
 export async function renderList (
   texts: Texts,
   view: PageView,
@@ -33,7 +32,7 @@ ${isEmpty
 ${renderPaging(texts, view, affordances)}`
 }
 
-// Open where there is nothing else to do, or something in it was wrong.
+// Open if the list is empty, or if something was entered or wrong.
 function renderCreate (texts: Texts, form: FormAffordance, isFirst: boolean): Markup {
   const title = texts.create(texts.label(form.singular))
   const isSent = form.fields.some(({ value, error }) => value !== undefined || error !== undefined)
@@ -49,7 +48,6 @@ ${form.request && renderRequest(texts, form.request)}
 </details>`
 }
 
-/** Renders the fields to narrow a list by; they are sent as its query. */
 function renderFilterForm (texts: Texts, { filters, kept, url }: PageAffordances): Markup {
   const isWrong = filters.some(({ error }) => error !== undefined)
   return markup`<details class="filter"${isWrong && markup` open`}>
@@ -64,13 +62,12 @@ ${filters.map(field => renderField(texts, field, filterForm))}
 </details>`
 }
 
-/** Renders the active filters, each with a link that removes it. */
 function renderChips (texts: Texts, { active, clear }: PageAffordances): Content {
   return active.length > 0 && markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
 ${active.map(filter => {
   const condition = texts.condition(texts.label(filter.field), filter.op, formatOperand(texts, filter))
   const text = filter.isAlternative ? texts.alternative(condition) : condition
-  // Screen readers begin with the text that is seen.
+  // Screen readers begin with the visible text.
   const label = texts.removeFilter(text)
   return markup`<li><a href="${filter.href}" aria-label="${label}"><bdi>${text}</bdi> <span>×</span></a></li>
 `
@@ -111,10 +108,9 @@ ${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
 </nav>`
 }
 
-/** What a table shows of its rows: with it, columns can be sorted by and rows lead to their items. */
 type Columns = Partial<PageAffordances>
 
-// So few would be far apart in the whole width.
+// So few columns would be far apart in the full width.
 const fewColumns = 4
 
 async function renderTable (texts: Texts, view: PageView, shown: Columns): Promise<Markup> {
@@ -129,7 +125,6 @@ ${rows}</tbody>
 </section>`
 }
 
-// The first click sorts upwards, the second downwards.
 function renderHeading (texts: Texts, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
   const label = texts.label(column)
   const className = isNumber(kinds[column]) && markup` class="number"`
@@ -141,10 +136,10 @@ function renderHeading (texts: Texts, column: string, { kinds = {}, sortable = [
   return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
 }
 
-// In a list, the beginning of a text is enough; the page of the item has all of it.
+// The page of the item shows the whole text.
 const maxText = 200
 
-// The title leads to the item; where it is not shown, the first cell does. Others lead to what they refer to.
+// The title links to the item; without it, the first cell does. Other cells link to the items they refer to.
 function renderRow (
   texts: Texts,
   columns: readonly string[],
@@ -159,7 +154,7 @@ function renderRow (
     const isChoice = kind === 'choice' && typeof value === 'string'
     const shown = isChoice ? renderBadge(texts, value) : renderShort(texts, value, kind, maxText)
     const href = column === leading ? address?.(index) : refer?.(index, column)
-    // A text that is not visible cannot be clicked.
+    // Invisible text cannot be clicked.
     const isSeen = href === undefined || item.id === undefined || /[^\s\p{C}]/u.test(String(value ?? ''))
     const content = renderLink(href, isSeen ? shown : String(item.id))
     const className = column === leading ? 'title' : chooseClass(value, kind)
@@ -179,7 +174,6 @@ function isNumber (kind: ShownKind | undefined): boolean {
   return kind === 'integer' || kind === 'number'
 }
 
-/** Renders the families at a prefix, with what is known of how many items they have. */
 export function renderHome (texts: Texts, { families }: Home): Markup {
   return markup`<ul class="home">
 ${families.map(family => {

@@ -2,9 +2,8 @@ import { isDate, readDateTime } from '../core/values/formats.js'
 import type { ShownKind } from '../representations/affordances.js'
 import type { Texts } from './texts.js'
 
-/** Text that is markup already. */
 export class Markup {
-  // Only declared: to define it would cost a further call for every object.
+  // Only declared: defining it would cost one more call for every object.
   declare readonly text: string
 
   constructor (text: string) {
@@ -14,10 +13,7 @@ export class Markup {
 
 export type Content = Markup | string | number | boolean | undefined | readonly Content[]
 
-/**
- * A template whose values are escaped unless they are markup themselves; `undefined` and `false` are nothing, lists are
- * put one after another. By hand: it is shorter than what a package would need to be configured.
- */
+/** Escapes values that are not markup; `undefined` and `false` render nothing. Shorter than configuring a package. */
 export function markup (strings: TemplateStringsArray, ...values: readonly Content[]): Markup {
   let text = strings[0] as string
   for (let index = 0; index < values.length; index++) {
@@ -37,38 +33,35 @@ function render (value: Content): string {
   return text
 }
 
-// What has a meaning in HTML, and what it forbids: control characters, halves of pairs, noncharacters.
+// Characters with a meaning in HTML, or forbidden in it: control characters, lone surrogates, noncharacters.
 // eslint-disable-next-line no-control-regex
 const special = /[&<>"'\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\p{Noncharacter_Code_Point}]/gu
 
 const references: Readonly<Record<string, string>> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }
 
-/** Renders a value as people read it. */
 export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Content {
   if (value === undefined || value === null) return markup`<span class="absent">${texts.absent}</span>`
   if (typeof value === 'boolean') return formatBoolean(texts, value)
   if (typeof value === 'object') return renderObject(texts, value)
-  // The script writes what is counted or measured as the reader's system does.
+  // The script reformats numbers as the reader's system does.
   if (typeof value === 'number' && (kind === 'integer' || kind === 'number')) {
     return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
   }
   const text = String(value)
   if (kind === 'choice') return texts.choice(text)
   if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
-  // A moment that was sent may be of another zone. It is shown to the minute; the title has it exactly.
+  // A moment that was sent may be in a different zone. It is shown to the minute; the title has it exactly.
   const moment = kind === 'date-time' ? readDateTime(text) : undefined
   if (moment === undefined) return text
   return markup`<time datetime="${moment}" title="${moment}">${texts.moment(moment)}</time>`
 }
 
-/** The same, with no more than the beginning of a long text. */
 export function renderShort (texts: Texts, value: unknown, kind: ShownKind | undefined, maxLength: number): Content {
   const shown = renderValue(texts, value, kind)
   return typeof shown === 'string' ? shorten(shown, maxLength) : shown
 }
 
-// Plain members one after another; nested ones are for programs.
 function renderObject (texts: Texts, value: object): Content {
   const entries = Object.entries(value)
   if (Array.isArray(value) || entries.some(([, member]) => typeof member === 'object')) return JSON.stringify(value)
@@ -77,22 +70,18 @@ function renderObject (texts: Texts, value: object): Content {
   return entries.map(([name, member]) => `${texts.label(name)}: ${format(member)}`).join('; ')
 }
 
-/** Yes or no. */
 export function formatBoolean ({ yes, no }: Texts, value: boolean): string {
   return value ? yes : no
 }
 
-/** Renders one of a few words, so that it is seen at a glance. */
 export function renderBadge (texts: Texts, value: string): Markup {
   return markup`<span class="badge">${texts.choice(value)}</span>`
 }
 
-/** Renders a link; only its content where its address is not known. */
 export function renderLink (href: string | undefined, content: Content): Content {
   return href === undefined ? content : markup`<a href="${href}">${content}</a>`
 }
 
-/** Renders names, each with its content; nothing where there are none. */
 export function renderTerms (terms: readonly (readonly [name: string, content: Content])[], className = ''): Content {
   return terms.length > 0 && markup`<dl${className !== '' && markup` class="${className}"`}>
 ${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content}</dd>
@@ -100,9 +89,8 @@ ${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content
 `
 }
 
-/** The beginning of a long text. */
 export function shorten (text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
-  // By code points, and of a long text only as many as may be shown.
+  // By code points; the first slice keeps this cheap for long texts.
   return `${[...text.slice(0, 2 * maxLength)].slice(0, maxLength - 1).join('')}…`
 }

@@ -1,4 +1,4 @@
-/** The style of problem pages, and of what every page has: light or dark as the reader's system is. */
+/** The style of problem pages and the base of all others, light or dark as the reader's system. */
 export const problemStyle = `
 :root {
   color-scheme: light dark; --ink: #1c2024; --faint: #5b6470; --line: #d5dae1; --paper: #fff;
@@ -45,7 +45,7 @@ div.refused a { color: inherit }
 }
 `
 
-/** What all other pages add to it; on a phone, each row of a list is a card. */
+/** Added on all other pages; on a phone, each row of a list is a card. */
 export const style = `
 .families a[aria-current] { color: var(--ink); font-weight: 600 }
 h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
@@ -182,10 +182,7 @@ nav.pages strong { color: var(--ink) }
 }
 `
 
-/**
- * Shows moments and numbers as the reader's system does, and keeps empty parameters out of addresses. Everything works
- * without it. It is text, so that no compiler or bundler changes it: the policy has its hash.
- */
+/** Pages work without it. It is text, so that no compiler or bundler changes it: the policy has its hash. */
 export const script = `
 'use strict';
 (() => {

@@ -13,13 +13,13 @@ import {
 } from '../core/values/json.js'
 import { readIdempotencyKey } from './request.js'
 
-/** Reads a JSON body strictly. No bytes are the empty object, so that an operation without parameters needs no body. */
+/** No bytes are the empty object, so that an operation without parameters needs no body. */
 function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   if (bytes.length === 0) return {}
   const text = bytes.toString('utf8')
   // Invalid bytes become U+FFFD, which may also be in the text itself.
   if (text.includes('\ufffd') && !isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
-  // Before it is parsed, so that a body that is too large costs little.
+  // Before parsing, so that a body that is too large costs little.
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])
   let value: unknown
@@ -33,22 +33,21 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   return value
 }
 
-/** What a person entered in an HTML form. */
 export class FormBody {
-  /** Field by field, with line feeds as line ends, without those that are as the form was shown. */
+  /** With line feeds as line ends, without fields that are as the form showed them. */
   readonly entries: ReadonlyMap<string, string>
   /** The revision that the form was shown with, as an entity tag. */
   readonly revision: string | undefined
-  /** The same form with the same content has the same key; a form that is not ours has none. */
+  /** Depends on the form and its content; undefined where the form is not ours. */
   readonly key: string | undefined
-  /** The part of the key that the form was shown with. */
+  /** The part of the key that the page gave the form. */
   readonly formKey: string | undefined
-  /** Whether the person is to be asked first, and nothing to be done yet. */
+  /** Whether to ask for confirmation instead of acting. */
   readonly asksFirst: boolean
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
-    // A browser encodes braces in a form, but curl -d sends JSON under this type.
+    // Browsers encode braces in a form, but curl -d sends JSON under this type.
     if (bytes[0] === 0x7b) {
       const detail = 'This is JSON under the media type of a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
@@ -92,8 +91,7 @@ function readEntries (form: string, maxMembers: number): Map<string, string> {
 
 const shown = '_was.'
 
-// A form that was filled in contains what was in each field. A field that still is as it was is not changed: browsers
-// do not send every text back as they got it.
+// Browsers may alter texts, so a field is untouched if it equals its copy in the form, not the stored value.
 function dropUntouched (entries: Map<string, string>): void {
   for (const [name, text] of entries) {
     if (!name.startsWith(shown)) continue
@@ -105,17 +103,14 @@ function dropUntouched (entries: Map<string, string>): void {
 
 type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
-/**
- * Makes a plugin's scope independent of the host's settings: its own body parsers, its own error handler, and neither
- * validation nor serialization by the host's compilers (route schemas are documentation here).
- */
+/** Ignores the host's body parsers, error handler and compilers: route schemas are only documentation here. */
 export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleError: ErrorHandler): void {
-  // Without a validator, nothing is validated, and nothing called for it.
+  // Without a validator, Fastify skips validation.
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
   const add = (types: string[], parse: (bytes: Buffer) => unknown): void => {
-    // With a callback: it costs less than a promise.
+    // A callback costs less than a promise.
     app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
       let body: unknown
       try {
@@ -132,7 +127,6 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleEr
   app.setErrorHandler(handleError)
 }
 
-/** The JSON body of a request; none at all is the empty object. */
 export function getJsonBody ({ body = {} }: FastifyRequest): Members {
   if (body instanceof FormBody) {
     throw new Problem('unsupported-media-type', 'A form cannot be sent here; send application/json')
@@ -141,7 +135,6 @@ export function getJsonBody ({ body = {} }: FastifyRequest): Members {
   throw invalidBody([{ pointer: '', detail: 'must be an object' }])
 }
 
-/** Whether a body is an object with this member. */
 export function hasMember (body: unknown, name: string): boolean {
   return isObject(body) && Object.hasOwn(body, name)
 }
@@ -150,12 +143,11 @@ function isObject (value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The parameters of a command, from a JSON body. */
 export function readJsonParams (params: Params, request: FastifyRequest): Members {
   return readParams(params, getJsonBody(request))
 }
 
-/** The same where a form of a page may be sent as well: its texts are read as the types of the schema. */
+/** Also reads a form of a page, with its texts as the types of the schema. */
 export function readSentParams (params: Params, request: FastifyRequest): Members {
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)
@@ -172,17 +164,17 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   const read = params.read(Object.fromEntries(members))
   if ('params' in read && flaws.length === 0) return read.params
   const others = 'flaws' in read ? read.flaws : []
-  // A member that could not be read has no second flaw.
+  // A member that could not be read gets no second flaw.
   throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
 }
 
-// A field that is left empty is null, or else not sent. One that is emptied is null, or else an empty text.
+// Left empty, a field is null or else not sent. Emptied, it is null or else an empty text.
 function readEmpty ({ schema, isPartial }: Params, field: Field): ReadResult<Scalar | null> | undefined {
   const isNull = isPartial ? declaresNull(schema.properties[field.name] as TSchema) : field.nullable === true
   return isNull ? { value: null } : isPartial ? readValue(field, '') : undefined
 }
 
-/** The client's key for a POST: the header, or what a form of ours has for it. */
+/** The Idempotency-Key header, or the key of one of our forms. */
 export function readKey (request: FastifyRequest): string | undefined {
   return request.body instanceof FormBody ? request.body.key : readIdempotencyKey(request.headers)
 }

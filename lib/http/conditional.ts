@@ -4,11 +4,7 @@ import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
-/**
- * A strong tag: the stored revision and the representation; of the content where no revision is stored.
- *
- * @param also what the answer shows that has no part in the revision
- */
+/** A strong tag: of the revision if one is stored, else of the content. `also` is shown but not in the revision. */
 export function makeEtag (
   { revision }: { readonly revision: number },
   document: object,
@@ -19,11 +15,7 @@ export function makeEtag (
   return `"${state}-${name}${also === undefined ? '' : `-${hashText(also).slice(0, 11)}`}"`
 }
 
-/**
- * Judges the conditions of a GET or HEAD in the order of RFC 9110, 13.2.2.
- *
- * @param current its tag, and when it last changed; where that is not known, no date is a condition
- */
+/** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are no conditions. */
 export function judgeRead (
   headers: IncomingHttpHeaders,
   { etag, updatedAt }: { readonly etag: string, readonly updatedAt: string | undefined }
@@ -45,11 +37,7 @@ export function judgeRead (
   return isLater(updatedAt, since) ? 'go' : 'not-modified'
 }
 
-/**
- * Whether the conditions of a write hold. Only the revision counts: a tag of any representation, or the bare revision.
- *
- * @param toItem whether the request's target is the item itself (If-None-Match speaks of the target)
- */
+/** A tag of any representation or the bare revision matches. If-None-Match counts only if the target is the item. */
 export function judgeWrite (
   headers: IncomingHttpHeaders,
   current: { readonly revision: number, readonly updatedAt: string },
@@ -63,11 +51,11 @@ export function judgeWrite (
     return false
   }
   if (!toItem || noneMatch === undefined) return true
-  // What cannot be read is no reason to write.
+  // A malformed header must not permit a write.
   return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
 }
 
-/** Explains why the entity tags of a refused request could not match; empty where they could. */
+/** Empty where the tags could match. */
 export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
   for (const name of ['If-Match', 'If-None-Match'] as const) {
     const header = headers[name.toLowerCase() as Lowercase<typeof name>]
@@ -84,17 +72,17 @@ function isTagList (header: string): boolean {
   return header.trim() === '*' || readTags(header) !== undefined
 }
 
-/** Whether a header of entity tags is `*`, or has one for which the test holds. Malformed headers match nothing. */
+/** Malformed headers match nothing. */
 export function listMatches (header: string, holds: (tag: string) => boolean): boolean {
   if (header.trim() === '*') return true
   const tags = readTags(header)
   return tags !== undefined && tags.some(holds)
 }
 
-/** The entity tags of a list (RFC 9110, 8.8.3 and 5.6.1); undefined where it is malformed. */
+/** RFC 9110, 8.8.3 and 5.6.1; undefined where the list is malformed. */
 export function readTags (header: string): string[] | undefined {
   const tags: string[] = []
-  // Sticky, one element at a time: a comma inside a tag is data, empty elements are passed over.
+  // Sticky, one element at a time: a comma inside a tag is data, empty elements are skipped.
   const element = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(,|$)/y
   while (element.lastIndex < header.length) {
     const parts = element.exec(header)
@@ -104,12 +92,11 @@ export function readTags (header: string): string[] | undefined {
   return tags
 }
 
-// Without the mark of a weak tag: what the weak comparison compares.
 function withoutWeakness (tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag
 }
 
-/** Whether the moment lies after the HTTP date, in the whole seconds of such dates; a wrong one is no condition. */
+/** In the whole seconds of HTTP dates; an invalid date is no condition. */
 export function isLater (moment: string, date: string): boolean {
   const seconds = readHttpDate(date)
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
@@ -124,14 +111,14 @@ const forms = [
   new RegExp(`^${day} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
 ]
 
-/** An HTTP date (RFC 9110, 5.6.7) in its three forms, as seconds since 1970; undefined where it is none. */
+/** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined where the date is invalid. */
 export function readHttpDate (text: string, now = Date.now()): number | undefined {
   for (const form of forms) {
     const parts = form.exec(text)?.groups
     if (parts === undefined) continue
     const year = parts.year?.length === 2 ? fullYear(Number(parts.year), now) : Number(parts.year)
     const date = new Date(`${parts.day} ${parts.month} ${year} ${parts.time} GMT`)
-    // Date reads 31 April as 1 May, and years below 100 as others.
+    // Date reads 31 April as 1 May, and maps years below 100.
     return date.getUTCDate() === Number(parts.day) && year >= 100 ? date.getTime() / 1000 : undefined
   }
   return undefined
@@ -144,10 +131,9 @@ function fullYear (short: number, now: number): number {
   return year > current + 50 ? year - 100 : year
 }
 
-// The same items are read again and again; the date of one takes longer to write than to find.
+// The same items are read repeatedly, and formatting a date takes longer than a lookup.
 const written = new BoundedCache<string>(1000)
 
-/** A moment as an HTTP date. */
 export function writeHttpDate (moment: string): string {
   return written.get(moment, () => new Date(moment).toUTCString())
 }

@@ -16,9 +16,9 @@ export interface Mount {
   readonly family: Family
   readonly prefix: string
   readonly version: string | undefined
-  /** The families at the same prefix, itself among them. */
+  /** The families at the same prefix, including this one. */
   readonly neighbours: Neighbours
-  /** The storage, or the function that chooses one: families with the same are in one storage. */
+  /** The storage, or the function that chooses one. Families with the same value share a storage. */
   readonly storage: unknown
   /** The path of the collection after the prefix. */
   readonly home: string
@@ -28,62 +28,56 @@ export interface Mount {
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
-  /** Milliseconds that an export, or a large page, waits for a client that takes nothing. */
+  /** Milliseconds that an export or a large page waits for a client that does not read. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
-  /** The names of the forms of its operations. */
   readonly forms: ReadonlySet<string>
-  /** The schemas that descriptions of its routes refer to, by their ids; the descriptions put them there. */
+  /** The schemas that route descriptions refer to, by id; the descriptions add them. */
   readonly schemas: Map<string, TSchema>
   readonly trustedOrigins: readonly string[]
-  /** Whether it asks for the paths without a version; false where it leaves them to others. */
+  /** Whether it claims the paths without a version; false where it leaves them to other mounts. */
   readonly unversioned: boolean | undefined
   readonly retirement: Retirement
-  /** Whether it has an `authorize`, so that pages differ by their reader. */
+  /** Whether it has `authorize`, so that pages depend on the reader. */
   readonly isGuarded: boolean
   readonly makers: Makers
-  /** Who reads and writes by a request. */
   caller (request: FastifyRequest): Caller
 }
 
-/** A request under way, and the representation to answer it in. */
+/** A request in progress, with the representation of its response. */
 export interface Exchange {
   readonly mount: Mount
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly choice: Choice
-  /** The suffix of the path that chose the representation. */
+  /** The path suffix that chose the representation. */
   readonly suffix?: string | undefined
 }
 
-/** Something that belongs to a mount. */
 type Owned<T> = T & { readonly mount: Mount }
 
 /** The families that are registered in one scope at one prefix, and what they share. */
 export class Neighbours {
   readonly mounts: Mount[] = []
-  /** All that can be asked for here. */
   readonly endpoints: Owned<{ readonly endpoint: Endpoint }>[] = []
-  /** Whether there is anything at the prefix itself. */
+  /** Whether the prefix itself has a route. */
   hasHome = false
-  /** The families whose commands are put under `/rest/commands`, by their singulars. */
+  /** The families under `/rest/commands`, by their singulars. */
   readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
-  /** How those commands are described: every family adds its own. */
   readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
-  /** The mount of a family beside another one: of the same version, where there is one. */
+  /** Prefers the mount of the same version. */
   find (family: string, beside: Mount): Mount | undefined {
     const mounts = this.mounts.filter(mount => mount.family.name === family)
     return mounts.find(({ version }) => version === beside.version) ?? mounts[0]
   }
 
-  /** All but those that have ended. */
   list (): Mount[] {
     return this.mounts.filter(({ retirement }) => !hasEnded(retirement))
   }
 
-  /** Adds a family to those under `/rest/commands`. Returns whether no version of it was there. */
+  /** Returns whether this is the first version of the family. */
   addCommands (mount: Mount, put: Endpoint['handler']): boolean {
     const { singular } = mount.family
     const before = this.commands.get(singular)?.mount
@@ -91,10 +85,7 @@ export class Neighbours {
     return before === undefined
   }
 
-  /**
-   * What a mount has to declare of an endpoint that has no version in its path: nothing where another version of the
-   * family has declared it, whether that one keeps it or not.
-   */
+  /** Empty where another version of the family has already declared the route, which then calls its current owner. */
   addUnversioned (mount: Mount, endpoint: Endpoint): Endpoint[] {
     const key = `${endpoint.method} ${endpoint.path}`
     const before = this.#unversioned.get(key)
@@ -114,7 +105,7 @@ export class Neighbours {
   }
 }
 
-/** Of several versions of a family, the first has the paths without a version, or the one that asks for them. */
+/** The first version has the paths without a version, unless another one asks for them. */
 function takesOver (mount: Mount, before: Mount | undefined, path: string): boolean {
   if (before === undefined) return true
   const { name } = mount.family
@@ -125,10 +116,9 @@ function takesOver (mount: Mount, before: Mount | undefined, path: string): bool
   return mount.unversioned === true
 }
 
-// By scope and prefix. In one scope all have the same hooks, so that a route of one may answer for another.
+// By scope and prefix. A scope shares its hooks, so that a route of one family may answer for another.
 const places = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
 
-/** The families that are registered in a scope at a prefix. */
 export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbours {
   const prefixes = places.get(scope) ?? new Map<string, Neighbours>()
   const here = prefixes.get(prefix) ?? new Neighbours()
@@ -136,13 +126,11 @@ export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbo
   return here
 }
 
-/** Where an item leads: to itself, to the others, to what was done with it and can be, and to what it refers to. */
 export interface ItemLinks extends Readonly<Record<string, string>> {
   readonly self: string
   readonly collection: string
 }
 
-/** The links of an item; those to what it refers to where that is mounted beside it. */
 export function linkItem (mount: Mount, request: FastifyRequest, item: Stored): ItemLinks {
   const { family: { writable, references }, urls } = mount
   const self = urls.item(request, item.id)
@@ -153,7 +141,6 @@ export function linkItem (mount: Mount, request: FastifyRequest, item: Stored): 
   return references.size === 0 ? links : { ...linkReferred(mount, request, item), ...links }
 }
 
-/** Where the items are that an item refers to, by its fields, as far as their families are at the same prefix. */
 export function linkReferred (mount: Mount, request: FastifyRequest, item: Stored): Readonly<Record<string, string>> {
   const { family, neighbours } = mount
   return Object.fromEntries([...family.references].flatMap(([field, { name }]) => {
@@ -163,10 +150,9 @@ export function linkReferred (mount: Mount, request: FastifyRequest, item: Store
   }))
 }
 
-/** The members of an item, with its links. */
 type ShownItem = Members & { readonly links: ItemLinks }
 
-/** An item as it is shown by itself, the same in every answer. @param shown the item with others in it */
+/** The same in every response. `shown` is the item with others expanded in it. */
 export function showItem (mount: Mount, request: FastifyRequest, item: Stored, shown: Members = item): ShownItem {
   const document: Record<string, unknown> = {}
   for (const member of mount.family.members) {

@@ -5,13 +5,11 @@ import { Problem } from '../core/problems.js'
 import { shorten } from '../core/values/words.js'
 import { canShow, type Representation, type View } from '../representations/representation.js'
 
-/** The representation of a response, and its media type. */
 export interface Choice {
   readonly representation: Representation
   readonly mediaType: string
 }
 
-/** What a request asks for. */
 export interface RequestedFormat {
   /** Of the path, as in `/customers.xml`. */
   readonly suffix?: string | undefined
@@ -21,11 +19,11 @@ export interface RequestedFormat {
 }
 
 export interface Chooser {
-  /** By the path suffix, then format, then Accept; a problem where there is no such representation. */
+  /** By path suffix, then `format`, then Accept; a problem where nothing fits. */
   find (kind: 'one' | 'page', requested: RequestedFormat, suffix?: string): Choice | Problem
-  /** The same, but the problem is thrown. */
+  /** Throws the problem. */
   choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
-  /** The same for a problem, which is shown as JSON rather than not at all. */
+  /** Never fails: a problem is shown as JSON rather than not at all. */
   chooseForProblem (requested: RequestedFormat): Choice
 }
 
@@ -91,15 +89,14 @@ export function makeChooser (representations: readonly Representation[]): Choose
   }
 }
 
-// Longer than any that a client has reason to send; each range in it is compared with every type there is.
+// Longer than clients have reason to send; each range is compared with every type.
 const maxAccept = 1000
 
 function cutAccept (accept: string): string {
   return accept.length <= maxAccept ? accept : accept.slice(0, Math.max(0, accept.lastIndexOf(',', maxAccept)))
 }
 
-// Second names after the first of all: text/* means HTML, though text/xml is a name of XML. A client that asks for
-// application/json means its problems too.
+// Aliases come last: text/* means HTML, though text/xml is an alias of XML. application/json includes its problems.
 function listTypes (kind: View['kind'], list: readonly Representation[]): readonly Choice[] {
   const first = list.map(representation => ({ representation, mediaType: representation.mediaTypes[0] }))
   const others = list.flatMap(representation => {
@@ -114,7 +111,6 @@ function chooseProblemType (representation: Representation): Choice {
   return { representation, mediaType: representation.problemType ?? representation.mediaTypes[0] }
 }
 
-/** The media types of the body, in the description of a route. */
 interface Described {
   readonly consumes?: readonly string[]
 }
@@ -124,7 +120,7 @@ const onlyJson = ['application/json']
 // RFC 5789, 3.1; Linked Data Platform, 7.1; RFC 9110, 12.5.1.
 const headers: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' }
 
-/** The headers that say which bodies are read where these stand. */
+/** The Accept-Patch and Accept-Post headers of these endpoints. */
 export function listAccepted (
   endpoints: readonly { readonly method: string, readonly schema: Described }[]
 ): Record<string, string> {
@@ -134,7 +130,6 @@ export function listAccepted (
   }))
 }
 
-/** The problem of a body that is not read, with the media types that are. */
 export function explainMediaType (problem: Problem, { method, headers: sent, routeOptions }: FastifyRequest): Problem {
   const { consumes = onlyJson } = (routeOptions.schema ?? {}) as Described
   const given = sent['content-type']

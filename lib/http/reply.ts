@@ -8,14 +8,12 @@ import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.j
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
-/** What an answer needs of the request that it is for. */
 interface Answering {
   readonly reply: FastifyReply
   readonly choice: Choice
   readonly mount: { readonly exportTimeout: number }
 }
 
-/** Sends a view in the chosen representation. */
 export function send (answering: Answering, view: OneView | PageView): FastifyReply | Promise<FastifyReply> {
   const { representation } = answering.choice
   const write = representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
@@ -23,14 +21,13 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
   return typeof written === 'string' ? sendText(answering, written) : written.then(text => sendText(answering, text))
 }
 
-/** Sends what is written already. */
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
-  // The system's buffers hold a shorter one, so that it is not kept for a client that does not read.
+  // The system's buffers hold a shorter text, so that it is not kept for a client that does not read.
   if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
   return setRepresentation(reply, choice).send(text)
 }
 
-/** Sends what a write leads to, or no body where the client prefers that. @param document undefined to show nothing */
+/** Sends no body where the client prefers that, or where `document` is undefined. */
 export function sendPreferred (
   answering: Answering & { readonly request: FastifyRequest },
   status: 200 | 201,
@@ -47,24 +44,22 @@ export function sendPreferred (
   return send(answering, { kind: 'one', name, document })
 }
 
-/** Ends the response to a client that takes nothing, so that it does not look complete. */
+/** Destroys the response, so that it does not look complete. */
 export function endStalled ({ raw, log }: FastifyReply): void {
   if (raw.destroyed) return
   log.info('The response was ended, because the client took nothing of it for too long')
   raw.destroy(new Error('The client takes nothing'))
 }
 
-/** What an answer shows that is not in the revision of the resource. */
+/** What a response shows that is not in the revision of the resource. */
 interface Shown {
-  /** Whether it depends on who asks. */
   readonly isPersonal?: boolean
-  /** What is not in the resource. */
   readonly also?: string | undefined
-  /** Whether other items are in it, so that only its content tells whether it has changed. */
+  /** Whether it contains other items, so that only its content tells whether it has changed. */
   readonly isExpanded?: boolean
 }
 
-/** Answers with one resource, or with what the request's conditions ask for in its place. */
+/** Answers with the resource, 304 or 412. */
 export function sendOne (
   answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
   { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
@@ -82,19 +77,18 @@ export function sendOne (
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 
-/** Only the client itself may keep it, and must check by its tag whether it is still valid; without a tag, never. */
+/** Only the client may cache, and must revalidate by the tag; without a tag, it must not store. */
 function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
 
-/** The headers of everything that was negotiated. */
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
   if (representation.headers !== undefined) reply.headers(representation.headers)
   return setCaching(reply)
     .header('vary', 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
-    // A hook of the host may have set a serializer, which would encode the text once more.
+    // A hook of the host may have set a serializer, which would encode the text again.
     .serializer(takeAsIs)
 }
 
@@ -102,14 +96,10 @@ function takeAsIs (text: string): string {
   return text
 }
 
-// Of a longer path, the problem does not show a part, which would be a different address.
+// A longer path is left out, as a part of it would be a different address.
 const maxInstance = 1000
 
-/**
- * Sends whatever was thrown as a problem, in the representation that was asked for as far as it can show one.
- *
- * @param guide what people see besides, and where they can go from it
- */
+/** Sends any error as a problem. `guide` adds what only pages show. */
 export function sendProblem (
   { chooser }: { readonly chooser: Chooser },
   error: unknown,
@@ -121,7 +111,7 @@ export function sendProblem (
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   const { path } = splitUrl(request)
-  // Only of a path that is read: a command may be written under an id with a dot in it.
+  // Only reads have a suffix: a command id may contain a dot.
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
   const choice = chooser.chooseForProblem(readRequestedFormat(request, suffix))
@@ -138,23 +128,23 @@ export function sendProblem (
     }))
 }
 
-// What any client can bring about by asking for much is no fault, and has no stack that would tell anything.
+// Clients can cause timeouts and load: these are no faults, and their stacks are useless.
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
-  // Which rule it was, only the host may know.
+  // Only the host may know which rule it was.
   else if (code === 'constraint') log.info({ code, reason: (cause as Error | undefined)?.message }, message)
   else log.error({ err: cause ?? problem }, message)
 }
 
-// A client or a proxy that meets more than it can take of headers takes nothing of the answer.
+// Clients and proxies reject a response whose headers are too long.
 const maxLength = 4000
 
 type Rel = 'self' | 'first' | 'next' | 'prev' | 'successor-version'
 
-/** Adds links to the Link header (RFC 8288), beside what is there already; of very long ones, those that lead on. */
+/** Appends to the Link header (RFC 8288). Where URLs are very long, self and first are left out. */
 export function addLinks (reply: FastifyReply, links: Partial<Record<Rel, string>>): void {
-  // A list of plain rows has no other place for next and prev.
+  // For a list of plain rows, next and prev are only here.
   const isLong = 4 * (links.self?.length ?? 0) >= maxLength
   let all = ''
   for (const rel of Object.keys(links) as Rel[]) {
@@ -167,20 +157,19 @@ export function addLinks (reply: FastifyReply, links: Partial<Record<Rel, string
   reply.header('link', before === undefined ? all : `${String(before)}, ${all}`)
 }
 
-// Not all that a query may hold unencoded may be between the angle brackets.
+// Some characters of a query are not allowed between the angle brackets.
 function encode (url: string): string {
   if (/^[!#-;=?-[\]_a-z~]*$/.test(url)) return url
   return url.replace(/[<>"\s\\^`{|}]|[^\x21-\x7e]/gu, character => encodeURIComponent(character))
 }
 
-/** What an error of a host, of a plugin, or of Fastify may have. */
 interface ForeignError {
   readonly statusCode?: unknown
   readonly status?: unknown
   readonly code?: unknown
   readonly message?: unknown
   readonly headers?: unknown
-  /** As http-errors has it: whether its text is for clients. */
+  /** As in http-errors: whether the message is for clients. */
   readonly expose?: boolean
 }
 
@@ -189,7 +178,7 @@ const codesOfFastify = new Map<unknown, ProblemCode>([
   ['FST_ERR_CTP_BODY_TOO_LARGE', 'body-too-large']
 ])
 
-// Of our codes, those that say no more than their status; what any other means, only we can know.
+// Only codes that mean no more than their status.
 const codesOfStatus = new Map<number, ProblemCode>([
   [400, 'bad-request'],
   [401, 'unauthorized'],
@@ -199,7 +188,7 @@ const codesOfStatus = new Map<number, ProblemCode>([
   [500, 'internal']
 ])
 
-/** Any error as a problem: ours, one of Fastify, of a host, or a bug. From 500 on, its text is not shown. */
+/** From 500 on, the message is not shown. */
 export function toProblem (error: unknown): Problem {
   if (error instanceof Problem) return error
   const foreign = (error ?? {}) as ForeignError
@@ -214,7 +203,7 @@ export function toProblem (error: unknown): Problem {
 
 const ofBody = /^(content-.*|transfer-encoding|trailer|connection|etag|last-modified)$/i
 
-/** Those for the client: an error of an HTTP client may have all headers of the response that it got. */
+/** An error of an HTTP client may have all headers of the response that it got. */
 function readHeaders ({ headers }: ForeignError, status: number): Record<string, string> {
   const all = Object.entries((headers ?? {}) as Record<string, string>)
   return Object.fromEntries(all.filter(([name, value]) => {
@@ -229,7 +218,7 @@ function readHeaders ({ headers }: ForeignError, status: number): Record<string,
   }))
 }
 
-/** What the work comes to for each that does not refuse it; where all do, the first refusal is thrown. */
+/** Leaves out refusals, but throws the first if all refuse, and any failure (500 or above). */
 export async function tryEach<M, T> (each: readonly M[], work: (one: M) => Promise<T>): Promise<T[]> {
   const results = await Promise.allSettled(each.map(work))
   const refusals = results.filter(result => result.status === 'rejected').map(({ reason }) => reason as unknown)

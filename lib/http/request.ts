@@ -8,45 +8,42 @@ import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../c
 import { shorten } from '../core/values/words.js'
 import type { RequestedFormat } from './negotiate.js'
 
-// The last one: a request is asked for it several times.
+// Only the last one: a request needs it several times.
 let lastUrl = ''
 let lastSplit = { path: '/', search: '' }
 
-/** The path and the query string of a request, as they were sent, but never with a host of the client's choice. */
+/** As sent, but never with a host that the client chose. */
 export function splitUrl (request: FastifyRequest): { readonly path: string, readonly search: string } {
   const sent = request.raw.url as string
   if (sent === lastUrl) return lastSplit
   const url = removeHost(sent)
   let mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
-  // Where the host's router is set so, the query begins at a semicolon too.
+  // The host's router may be set to begin the query at a semicolon too.
   const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
   if (isFirst && isRouterSet(request.server, 'useSemicolonDelimiter')) mark = semicolon
   const split = mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
-  // Servers may differ in what a semicolon means.
+  // Not cached: servers may differ in what a semicolon means.
   if (semicolon !== -1) return split
   lastUrl = sent
   lastSplit = split
   return split
 }
 
-// A request may name a host in its target (RFC 9112, 3.2.2), which the router skips. And in a link, two slashes at the
-// beginning, or what browsers take for such, are followed by a host.
+// A target may name a host (RFC 9112, 3.2.2), which the router skips. In a link, leading slashes would name one too.
 function removeHost (target: string): string {
   if (/^\/(?![/\\])/.test(target)) return target
   return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
 }
 
-/** The representation that a request asks for. */
 export function readRequestedFormat (request: FastifyRequest, suffix?: string): RequestedFormat {
   const { search } = splitUrl(request)
-  // Where something is encoded, its name may be.
+  // The name of the parameter may be encoded.
   const mayHave = search.includes('format') || search.includes('%')
   const format = mayHave ? readTextParameter(search, 'format') : undefined
   return { suffix, format, accept: request.headers.accept }
 }
 
-/** Refuses all parameters but the format of the response. */
 export function refuseParameters (search: string): undefined {
   if (search === '') return
   let formats = 0
@@ -56,7 +53,7 @@ export function refuseParameters (search: string): undefined {
   throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
-/** The client's key for a POST, bare or as a quoted string; undefined where it sent none. */
+/** Bare or as a quoted string; undefined where the client sent none. */
 export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
@@ -66,7 +63,7 @@ export function readIdempotencyKey (headers: IncomingHttpHeaders): string | unde
   throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}`)
 }
 
-/** What `Prefer: return=…` (RFC 7240) asks for; the first that is understood counts. */
+/** `Prefer: return=…` (RFC 7240); the first valid one counts. */
 export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'representation' | undefined {
   if (typeof prefer !== 'string') return undefined
   for (const preference of prefer.split(',')) {
@@ -77,10 +74,7 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'r
   return undefined
 }
 
-/**
- * Refuses what a page of another site can make a browser send without a preflight: a POST as a form sends it, or
- * without a body.
- */
+/** Refuses a POST that browsers send from other sites without a preflight: as a form, or without a body. */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
   if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
   // Over HTTP/2 the host is in :authority.
@@ -96,7 +90,7 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
 
 const json = /^application\/(json|merge-patch\+json)\b/i
 
-/** Whether the host's router has a setting, under `routerOptions` or, in the old way, beside it. */
+/** Reads `routerOptions`, or the older setting beside it. */
 export function isRouterSet (
   { initialConfig }: FastifyInstance,
   name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'
@@ -106,30 +100,23 @@ export function isRouterSet (
   return config.routerOptions?.[name] === true || config[name] === true
 }
 
-/** The addresses of one mount's resources. */
 export type Urls = ReturnType<typeof makeUrls>
 
-/**
- * Makes addresses that are path-absolute or absolute, never from the Host header.
- *
- * @param home the path of the collection after the prefix
- * @param publicUrl where clients see the host, with the path that a proxy strips
- */
+/** URLs never use the Host header. `publicUrl` has the path that a proxy strips, if any. */
 export function makeUrls (prefix: string, home: string, publicUrl = '') {
   const origin = publicUrl.replace(/\/+$/, '')
-  // A host may mount under a path with parameters, such as /:tenant; their values are those of the request.
+  // The prefix may have parameters, such as /:tenant; the request has their values.
   const isParametric = /[:*]/.test(prefix)
   const base = (request: FastifyRequest): string => origin + (isParametric ? fillIn(prefix, request) : prefix)
   const item = (request: FastifyRequest, id: Id): string => `${base(request)}${home}/${encodeURIComponent(id)}`
   return {
-    /** Where the families of the prefix are listed. */
     home: (request: FastifyRequest): string => `${base(request)}/`,
     collection: (request: FastifyRequest): string => `${base(request)}${home}`,
     item,
-    /** A command in the log of an item, or in the part of it that a noun names. */
+    /** In the log of an item, or in the part of it that `noun` names. */
     command: (request: FastifyRequest, id: Id, command: string, noun = 'commands'): string =>
       `${item(request, id)}/${noun}/${encodeURIComponent(command)}`,
-    /** The address that was asked for, without its query. */
+    /** The requested URL without its query. */
     self: (request: FastifyRequest): string => origin + splitUrl(request).path
   }
 }
@@ -137,28 +124,24 @@ export function makeUrls (prefix: string, home: string, publicUrl = '') {
 function fillIn (prefix: string, request: FastifyRequest): string {
   const params = request.params as Record<string, string>
   const path = prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  // Of an empty value two slashes are left, and what comes after them in a link is a host.
+  // An empty value leaves two slashes, and a link would take the next word for a host.
   return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
-/** A parameter of the path; empty where it has none. */
 export function readParameter ({ params }: FastifyRequest, name: 'id' | 'command' | 'parameter' = 'id'): string {
   return (params as Partial<Record<typeof name, string>>)[name] ?? ''
 }
 
-/** The id of the item in the path; 404 where it cannot be one. */
 export function readItemId (family: Family, request: FastifyRequest): Id {
   return requireId(family, readParameter(request))
 }
 
-/** The same for an id in a body. */
 export function requireId ({ readId, singular }: Family, text: string): Id {
   const id = readId(text)
   if (id === undefined) throw notFound(singular, text)
   return id
 }
 
-/** The command id in the path, as the client chose it. */
 export function readCommandId (request: FastifyRequest): string {
   const command = readParameter(request, 'command')
   if (isTextId(command)) return command

@@ -6,7 +6,7 @@ import { writeHttpDate } from './conditional.js'
 import { addLinks } from './reply.js'
 import { isRouterSet } from './request.js'
 
-/** The documentation of a route, for a host's OpenAPI document; bodies and queries are judged elsewhere. */
+/** The OpenAPI description of a route; it validates nothing. */
 export interface RouteSchema extends FastifySchema {
   readonly operationId?: string
   readonly summary?: string
@@ -14,40 +14,34 @@ export interface RouteSchema extends FastifySchema {
   readonly tags?: readonly string[]
   readonly deprecated?: boolean
   readonly hide?: boolean
-  /** The media types of the body, where it is not only JSON. */
+  /** The media types of the body, unless it is only JSON. */
   readonly consumes?: readonly string[]
   readonly [extension: `x-${string}`]: unknown
 }
 
-/** One method on one path. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly schema: RouteSchema
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
-  /** By whom the path is shared: the versions of a family, as it has none, or all families at the prefix. */
+  /** The path has no version and is shared by those of the family, or by all families at the prefix. */
   readonly sharedBy?: 'versions' | 'families'
-  /** Called first, whatever the method on its path; what it throws is the answer. */
+  /** Called first for every method on the path; may throw a problem. */
   readonly before?: (reply: FastifyReply) => void
 }
 
-/** What all routes of a mount have. */
 export interface RouteSettings {
   readonly bodyLimit: number
-  /** Answers where nothing matches. */
   readonly unknown: Endpoint['handler']
 }
 
-/**
- * Declares endpoints: each path with and without a trailing slash, and HEAD with every GET, whatever the host's own
- * settings for these are.
- */
+/** Each path with and without a trailing slash, and HEAD with every GET, regardless of the host's settings. */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
   const ends = isRouterSet(app, 'ignoreTrailingSlash') ? [''] : ['', '/']
   for (const endpoint of endpoints) {
     for (const end of ends) {
       const { path, schema } = endpoint
-      // The same once more is in the documentation already.
+      // The path with a slash is not documented again.
       const hidden = { hide: true, ...(schema.consumes && { consumes: schema.consumes }) }
       declareRoute(app, settings, endpoint, path + end, end === '' ? schema : hidden)
     }
@@ -61,14 +55,13 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
   }
 }
 
-/** Declares what can be read at the prefix of a scope, with and without a slash at its end. */
 export function mountRoot (
   app: FastifyInstance,
   settings: RouteSettings,
   { schema, handler }: Pick<Endpoint, 'schema' | 'handler'>
 ): void {
   const { prefix } = app
-  // A parameter at the end of the prefix would take all words there.
+  // A parameter at the end of the prefix would match every word there.
   const isOpen = prefix === '' || /[:*][^/]*$/.test(prefix)
   const paths = prefix.endsWith('/') ? [''] : isOpen ? ['/'] : ['', '/']
   for (const path of isRouterSet(app, 'ignoreTrailingSlash') ? paths.slice(0, 1) : paths) {
@@ -76,7 +69,7 @@ export function mountRoot (
   }
 }
 
-// For @fastify/response-validation: our answers are text by the time it would look, and what we describe is OpenAPI.
+// For @fastify/response-validation: our responses are already text when it checks them.
 const documentedOnly: object = { responseValidation: false }
 
 function declareRoute (
@@ -96,7 +89,7 @@ function declareRoute (
     exposeHeadRoute: false,
     handler (request, reply) {
       const { raw } = request
-      // Over HTTP/2, many requests come at once over one connection.
+      // Over HTTP/2, many requests arrive at once on one connection.
       const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
       return beginning === undefined ? handler(request, reply) : beginning.then(() => handler(request, reply))
     },
@@ -107,21 +100,19 @@ function declareRoute (
     if (method === 'GET') app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
-    // A prefix with a slash at its end is the same.
+    // A prefix with a trailing slash is the same prefix.
     throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, { cause: error })
   }
 }
 
-/** When a version ends, and its successor. */
 export interface Retirement {
   readonly deprecation: Date | undefined
   readonly sunset: Date | undefined
-  /** A URL. */
   readonly successor: string | undefined
   clock (): Date
 }
 
-/** The endpoint with headers in every response that announce its end, and 410 after its sunset. */
+/** Adds headers that announce the end, and 410 after the sunset. */
 export function announceRetirement (endpoint: Endpoint, retirement: Retirement): Endpoint {
   const { deprecation, sunset, successor } = retirement
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
@@ -132,7 +123,7 @@ export function announceRetirement (endpoint: Endpoint, retirement: Retirement):
   }
 }
 
-/** Announces the end of a version (RFC 9745, RFC 8594); throws a problem where it has ended. */
+/** RFC 9745 and RFC 8594; throws a problem where the version has ended. */
 export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
@@ -143,7 +134,6 @@ export function retire (reply: FastifyReply, retirement: Retirement): void {
   throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
 }
 
-/** Whether it has ended. */
 export function hasEnded ({ sunset, clock }: Retirement): boolean {
   return sunset !== undefined && sunset.getTime() <= clock().getTime()
 }

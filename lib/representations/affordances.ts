@@ -11,24 +11,23 @@ export interface Link {
 export interface Crumb {
   readonly kind: 'home' | 'list' | 'item' | 'log'
   readonly href: string
-  /** Of a list, its name; of an item, what it is called. */
+  /** The name of a list, or the title of an item. */
   readonly name: string
 }
 
 /** The links that every page has. */
 export interface Site {
-  /** The home of the prefix, where there is one. */
+  /** The URL of the home page of the prefix, if it has one. */
   readonly home?: string | undefined
   /** The families at the prefix that the caller may list. */
   readonly families: readonly SiteFamily[]
 }
 
-/** A family that a page leads to. */
+/** A family that a page links to. */
 export interface SiteFamily {
   readonly name: string
   readonly version?: string | undefined
   readonly href: string
-  /** Whether the page belongs to it. */
   readonly isCurrent: boolean
 }
 
@@ -38,12 +37,12 @@ export interface Count {
   readonly atLeast?: number | undefined
 }
 
-/** A family as the home shows it. */
+/** A family on the home page. */
 export interface HomeFamily extends Count, Omit<SiteFamily, 'isCurrent'> {
   readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
 }
 
-/** What people see on the home. */
+/** The content of the home page. */
 export interface Home {
   readonly families: readonly HomeFamily[]
   readonly site: Site
@@ -52,34 +51,30 @@ export interface Home {
 /** The kind of value of each member. */
 export type Kinds = Readonly<Record<string, ShownKind>>
 
-/** What every page has, of an item or of a list. */
 interface Affordances {
   readonly site: Site
   readonly kinds: Kinds
-  /** The member by which people know an item; in a list, it leads to the item. */
+  /** The member by which people know an item; in a list, it links to the item. */
   readonly title: string
-  /** What the page belongs to. */
   readonly trail: readonly Crumb[]
-  /** The same in other representations. */
+  /** Links to the page in other representations. */
   readonly others: readonly Link[]
   readonly refused?: Refusal | undefined
-  /** What was just done. */
+  /** The outcome of the command that was just sent. */
   readonly feedback?: Feedback | undefined
 }
 
 /** What people can do with an item. */
 export interface ItemAffordances extends Affordances {
-  /** The state in a word. */
   readonly state?: string | undefined
   /** Members that the service sets, which matter to few people. */
   readonly technical: readonly string[]
-  /** The operations that are allowed now, and the deletion. */
+  /** The operations that are allowed now, including the deletion. */
   readonly operations: readonly FormAffordance[]
-  /** Those that are not. */
   readonly unavailable: readonly UnavailableOperation[]
-  /** The newest entries of the log, the last first. */
+  /** The newest entries of the log, newest first. */
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
-  /** Where it is itself an entry of a log: the same for people. */
+  /** Set where the item is itself an entry of a log. */
   readonly entry?: LogEntry | undefined
   readonly confirm?: Confirmation | undefined
 }
@@ -87,35 +82,33 @@ export interface ItemAffordances extends Affordances {
 /** What people can do with a page. */
 export interface PageAffordances extends Affordances {
   readonly columns: readonly string[]
-  /** Its number; undefined where it is read from a cursor. */
+  /** Undefined where the page is read from a cursor. */
   readonly page?: number | undefined
-  /** The pages around it, as in the links of JSON. */
   readonly prev?: string | undefined
   readonly next?: string | undefined
-  /** How many items a page has, and how many it could have. */
+  /** The number of items per page, and the numbers on offer. */
   readonly pageSize: number
   readonly pageSizes: readonly number[]
-  /** Whether the page can have a total (`count=exact`). */
+  /** Whether `count=exact` is available. */
   readonly isCountable: boolean
   readonly filters: readonly FormField[]
-  /** The active filters, and the list without any of them. */
+  /** The active filters, and the URL of the list without them. */
   readonly active: readonly ActiveFilter[]
   readonly clear?: string | undefined
-  /** Parameters that stay when other filters are chosen. */
+  /** Parameters to keep when filters change. */
   readonly kept: Entries
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
-  /** The items as entries of a log, where they are such. */
+  /** The entries, where the list is a log. */
   readonly timeline?: readonly LogEntry[] | undefined
-  /** The page with other values of some parameters; undefined takes one away. */
+  /** The URL of the page with some parameters changed; `undefined` removes one. */
   url (changes: Readonly<Record<string, string | undefined>>): string
-  /** The address of the item in a row, and of the item that a member of it refers to, if it does. */
+  /** The URL of the item in a row, and of the item that one of its members refers to. */
   address (index: number): string
   readonly refer?: ((index: number, member: string) => string | undefined) | undefined
 }
 
-/** Names, each with its text. */
 type Entries = readonly (readonly [name: string, value: string])[]
 
 /** An active filter of a list; `href` is the list without it. */
@@ -125,7 +118,7 @@ export interface ActiveFilter {
   readonly op: FieldCondition['op']
   /** As it was sent. */
   readonly value: string
-  /** Whether it need not hold where another one does. */
+  /** Whether it belongs to an `or` group, of which one filter must hold. */
   readonly isAlternative: boolean
   readonly href: string
 }
@@ -133,39 +126,39 @@ export interface ActiveFilter {
 /** Why a form was refused. */
 export interface Refusal {
   readonly problem: Members
-  /** The same, where it was for the state alone. */
+  /** Set where only the state of the item is the reason. */
   readonly wrongState?: WrongState | undefined
-  /** What was entered, if the form it was entered in is no longer on the page. */
+  /** What was entered, if the page no longer has the form. */
   readonly entered: Entries
 }
 
 /** A form that POSTs what a person enters. */
 export interface FormAffordance {
-  /** Of the operation, `create` or `delete`. */
+  /** The name of the operation, `create` or `delete`. */
   readonly name: string
   readonly singular: string
-  /** Its summary in the definition. */
+  /** The `summary` of the operation. */
   readonly title?: string | undefined
-  /** Whether the person is asked first; if `final`, with the warning that it cannot be undone. */
+  /** Both ask for confirmation; `final` also warns that it cannot be undone. */
   readonly danger?: boolean | undefined
   readonly final?: boolean | undefined
   readonly isRefused: boolean
-  /** The same as a request of a program. */
+  /** The equivalent API request. */
   readonly request?: SampleRequest | undefined
   readonly action: string
   readonly fields: readonly FormField[]
-  /** Sent along as the idempotency key, so that sending the form twice does nothing twice. */
+  /** The idempotency key, so that sending the form twice has one effect. */
   readonly key: string
-  /** Sent along where a write must name the revision that it is based on. */
+  /** Sent where a write must name the revision that it is based on. */
   readonly revision?: number | undefined
 }
 
 /** A field of a form. */
 export interface FormField {
   readonly name: string
-  /** The name of the member that it is about. */
+  /** The name of the member. */
   readonly label: string
-  /** What a filter asks of it, where it is not to be equal. */
+  /** The condition of a filter, unless it is equality. */
   readonly bound?: 'from' | 'to' | 'has' | undefined
   readonly kind: Kind
   readonly required: boolean
@@ -173,9 +166,9 @@ export interface FormField {
   readonly values?: readonly string[] | undefined
   readonly minimum?: number | undefined
   readonly maxLength?: number | undefined
-  /** What was entered before, or what the item has. */
+  /** What was entered before, or the value of the item. */
   readonly value?: string | undefined
-  /** What the item has, where the form changes it; sent along, so that only what was touched counts. */
+  /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined
   readonly error?: string | undefined
 }
@@ -183,54 +176,53 @@ export interface FormField {
 /** The kind of a value, for people: a choice is one of a few words. */
 export type ShownKind = Kind | 'choice'
 
-/** A member as it is shown: of an item, or of what was sent with a command. */
+/** A member of an item, or a parameter of a command, as it is shown. */
 export interface ShownMember {
   readonly name: string
   readonly value: unknown
   readonly kind?: ShownKind | undefined
 }
 
-/** A member before and after a change; neither, where they were too long to be kept. */
+/** A member before and after a change; both are undefined where they were too long to keep. */
 export interface ShownChange extends Omit<ShownMember, 'value'> {
   readonly from?: unknown
   readonly to?: unknown
 }
 
-/** An operation that the state of an item does not allow, for no other reason. */
+/** An operation that only the state of an item forbids. */
 export interface WrongState {
   readonly operation: string
   readonly singular: string
   readonly state?: string | undefined
-  /** The operations that are allowed now. */
   readonly allowed: readonly string[]
 }
 
 /** The outcome of a command. */
 export interface Feedback {
-  /** The name of the operation, `create` or `delete`; the action, where the family has no such operation now. */
+  /** The name of the operation, `create` or `delete`; the action, if the family no longer has the operation. */
   readonly name: string
   readonly singular: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
-  /** That of the item after it. */
+  /** The revision after the command. */
   readonly revision: number
-  /** That of the item now, if it exists. */
+  /** The current revision, if the item exists. */
   readonly current?: number | undefined
-  /** The log of the item, where it was deleted. */
+  /** The URL of the log, if the item was deleted. */
   readonly log?: string | undefined
 }
 
-/** An entry of the log, for people. */
+/** An entry of the log, as pages show it. */
 export interface LogEntry extends Feedback {
   readonly href: string
   readonly at: string
   readonly principal?: string | undefined
-  /** The item that it was done to, where it changed this one too. */
+  /** The item that the command was for, if it changed this one too. */
   readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
   /** Why it was refused, as in the problem. */
   readonly reason?: string | undefined
-  /** The same, where it was for the state alone. */
+  /** Set where only the state was the reason. */
   readonly wrongState?: WrongState | undefined
 }
 
@@ -242,16 +234,16 @@ export interface ChangedItem {
   readonly changes: readonly ShownChange[]
 }
 
-/** A question before something is done, which is shown instead of everything else. */
+/** A question before a change, which is shown instead of everything else. */
 export interface Confirmation {
   readonly form: Pick<FormAffordance, 'name' | 'singular' | 'title' | 'final' | 'action'>
-  /** Where the item is. */
+  /** The URL of the item. */
   readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** The others that change with it, as far as the caller may read them. */
+  /** Other items that change too, if the caller may read them. */
   readonly others: readonly ChangedItem[]
-  /** What is sent along, field by field. */
+  /** Sent with the confirmation. */
   readonly entered: Entries
 }
 
@@ -260,7 +252,7 @@ export interface UnavailableOperation extends Pick<LogEntry, 'name' | 'wrongStat
   readonly reason: string
 }
 
-/** A request of a program that does the same as the button of a form. */
+/** The API request that does the same as the button of a form. */
 export interface SampleRequest {
   readonly method: string
   readonly url: string

@@ -29,10 +29,7 @@ function writeDocument (view: View): string {
   return JSON.stringify(view.document)
 }
 
-/**
- * Comma-separated values (RFC 4180) with a header row, for collections. By hand: quoting takes three lines, and the
- * packages for it are larger than all our representations.
- */
+/** CSV (RFC 4180) with a header row, for collections. Without a package, as quoting takes three lines. */
 export const csv: Representation = {
   name: 'csv',
   extension: 'csv',
@@ -57,10 +54,10 @@ function toText (value: unknown): string {
 const unseen = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
 const formula = '[=+\\-@＝＋－＠]'
 const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
-// For spreadsheets that separate cells by other characters, and ignore a quote inside of a cell.
+// For spreadsheets that separate cells by other characters and ignore quotes inside a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
-/** A spreadsheet would run text that begins like a formula; the apostrophe makes it text again. */
+/** Spreadsheets run text that begins like a formula; the apostrophe makes it text again. */
 function disarm (text: string): string {
   const inner = /[;\t\r\n]/.test(text) ? text.replace(inside, "$1'") : text
   return atBeginning.test(text) ? `'${inner}` : inner
@@ -70,10 +67,7 @@ function quote (text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/**
- * XML: members become elements, lists become elements of the same name. By hand: the strings that we accept need four
- * replacements to be well-formed, and the packages that check names and characters are slower than that.
- */
+/** XML: members and entries of lists become elements. Without a package, as four replacements are enough and faster. */
 export const xml: Representation = {
   name: 'xml',
   extension: 'xml',
@@ -97,9 +91,9 @@ function writeFile (root: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${root}\n`
 }
 
-/** @param entry the name of the elements of a list */
+/** `entry` is the name of the elements of a list. */
 function writeElement (name: string, value: unknown, entry: string): string {
-  // An element without content is an empty text.
+  // An empty element would be an empty text.
   return value === null ? `<${writeName(name)} ${nil}/>` : wrap(name, writeContent(value, entry))
 }
 

@@ -2,28 +2,27 @@ import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
 import type { Crumb, Home, ItemAffordances, PageAffordances, WrongState } from './affordances.js'
 
-/** One resource or one problem, or a page of resources, about to be shown. */
+/** A resource, a page of resources, or a problem to show. */
 export type View = OneView | PageView | ProblemView
 
-/** One resource about to be shown. */
+/** A resource to show. */
 export interface OneView {
   readonly kind: 'one'
   /** The singular of the family, or `command`. */
   readonly name: string
-  /** The members to show, links included where the answer has them. */
+  /** The members to show, with links where the response has them. */
   readonly document: Members
   /** What people can do from here; only representations that show it call this. */
   readonly affordances?: () => Promise<ItemAffordances>
-  /** Where this is the home: what it shows to people. */
+  /** Set on the home page. */
   readonly home?: Home
 }
 
-/** A page of resources about to be shown. */
+/** A page of resources to show. */
 export interface PageView {
   readonly kind: 'page'
   /** The plural, as in the URL. */
   readonly name: string
-  /** The singular, for one item of the page. */
   readonly singular: string
   readonly items: readonly Members[]
   /** The members that the items can have, in order. */
@@ -32,19 +31,19 @@ export interface PageView {
   readonly document: Members | readonly Members[]
   /** What people can do from here; only representations that show it call this. */
   readonly affordances?: () => Promise<PageAffordances>
-  /** Where people can go from here, where there is nothing to do. */
+  /** Navigation, for a page without affordances. */
   readonly around?: () => Promise<Pick<PageAffordances, 'site' | 'trail'>>
 }
 
-/** A problem about to be shown. */
+/** A problem to show. */
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
-  /** The same, where it is for the state alone. */
+  /** Set where only the state of the item is the reason. */
   readonly wrongState?: WrongState | undefined
-  /** The log of an item that was deleted. */
+  /** The URL of the log, if the item was deleted. */
   readonly log?: string | undefined
-  /** Where people can go from here. */
+  /** Links to continue from. */
   readonly onward: readonly Crumb[]
 }
 
@@ -55,7 +54,7 @@ export interface Rows {
 }
 
 /**
- * A way to show resources. What it has no function for, it cannot show, and the client's other choices are tried.
+ * A format for resources. Without a function for a kind of view, the client's next choice is tried.
  *
  * @example
  * const yaml: Representation = {
@@ -65,33 +64,32 @@ export interface Rows {
  * }
  */
 export interface Representation {
-  /** In `?format=` and in entity tags. */
+  /** Used in `?format=` and in entity tags. */
   readonly name: string
   /** The path suffix, without its dot. */
   readonly extension: string
-  /** What Accept can ask for; the first is what it is by itself. */
+  /** Matched against Accept; the first is the default. */
   readonly mediaTypes: readonly [string, ...string[]]
-  /** The media type of its problems. */
+  /** Default: the first media type. */
   readonly problemType?: string
-  /** Headers of all its answers. */
+  /** Sent with all its responses. */
   readonly headers?: Readonly<Record<string, string>>
   /** For people: forms are answered by a redirect or by the page they are on, and empty filters are ignored. */
   readonly interactive?: boolean
   readonly one?: (view: OneView) => string | Promise<string>
   readonly page?: (view: PageView) => string | Promise<string>
-  /** The page from items that a storage returns as JSON text and the page's other members; a bare list has none. */
+  /** Makes the page from JSON text of a storage and the page's other members; a bare list has none. */
   readonly pageOfText?: (items: string, others: Members | undefined) => string
-  /** Instead of `page`: where neither a page nor its size is asked for, everything is streamed. */
+  /** Instead of `page`: streams the whole collection unless the client asks for a page or its size. */
   readonly rows?: Rows
   readonly problem?: (view: ProblemView) => string
 }
 
-/** Whether a representation can show this kind of view. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** Writes items one by one, and lets other requests run in between: what people enter can be long. */
+/** Lets other requests run between items, as they can be long. */
 export async function writeInTurns<Item, Written> (
   items: readonly Item[],
   write: (item: Item, index: number) => Written

@@ -15,10 +15,7 @@ import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
 import { readItemId } from '../request.js'
 import { type Form, makeItemEndpoint } from './write.js'
 
-/**
- * `PUT …/{id}` (or a merge patch) with members of the item as they are wanted. What differs from the item is turned
- * into the one operation that it means; what is left out stays, and what another operation changes is refused.
- */
+/** `PUT …/{id}` or a merge patch with members of the item. The differences must amount to one operation. */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
@@ -47,7 +44,7 @@ export const attributes: Form<'attributes'> = {
 function describeChanges (mount: Mount): TSchema {
   const { schema, edit } = mount.family
   const links = describeItemLinks(mount)
-  // What is left out stays as it is, whatever a new item would have.
+  // Absent members stay: defaults are only for new items.
   const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
   const edited = edit?.params.schema.properties ?? {}
   const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
@@ -60,14 +57,14 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
   return request => {
     const target = readItemId(family, request)
     const { links, ...body } = getJsonBody(request)
-    // In a merge patch, null takes an optional member away (RFC 7396); so it does wherever a member is edited.
+    // In a merge patch, null removes an optional member (RFC 7396), and so it does for every edited member.
     const removed = family.fields
       .filter(({ name, optional }) => optional && body[name] === null)
       .map(({ name }) => name)
       .filter(name => request.method === 'PATCH' || isEdited(family, name))
     const members = keepMembers(body, name => !removed.includes(name))
     const read = schema.read(members)
-    // A member that is wrong may be just what is stored, from before a field became stricter; one that is unknown not.
+    // An invalid member may be as stored, from before a field became stricter; an unknown one cannot be.
     if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
       throw invalidBody(read.flaws)
     }
@@ -85,7 +82,7 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
   }
 }
 
-// An item may be sent back as it was shown; its links are for reading.
+// An item may be sent back as it was read, with its links.
 function refuseOtherLinks (sent: unknown, links: ItemLinks): void {
   if (sent === undefined) return
   const detail = 'must be as it was read, or be left out'
@@ -99,7 +96,7 @@ function keepMembers (members: Members, isKept: (name: string) => boolean): Memb
   return Object.fromEntries(Object.entries(members).filter(([name]) => isKept(name)))
 }
 
-/** The operation that is meant by members which differ from those of an item, or the problem that none is. */
+/** Finds the operation that changes these members; throws a problem where none does. */
 export function interpret (
   family: Family,
   current: Stored,
@@ -136,12 +133,11 @@ export function interpret (
   throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, meant.operation, hint)
 }
 
-/** Whether a member is changed plainly. */
 function isEdited ({ edit }: Family, name: string): boolean {
   return edit?.operation.changes?.includes(name) === true
 }
 
-// An update is one operation, or else half of it might be refused.
+// An update is one operation, as half of it might be refused otherwise.
 function refuseTwo (one: string, its: readonly string[], another: string, others: readonly string[]): Problem {
   const explain = (own: string, other: string) => (name: string): MemberFlaw => ({
     pointer: `/${name}`,

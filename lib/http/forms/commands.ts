@@ -29,11 +29,7 @@ import {
   answerCommand, type Form, type FormEndpoint, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
 } from './write.js'
 
-/**
- * Reads a body that names its operation: `{ "action": "HoldDeal", "params": { … } }`.
- *
- * @param isNamed whether the body names the item too, by the singular, and not the path
- */
+/** Reads `{ "action": "HoldDeal", "params": { … } }`. If `isNamed`, the body names the item, by the singular. */
 function compileEnvelope (family: Family, isNamed = false): (request: FastifyRequest) => Command {
   const { singular, idSchema, operations } = family
   const envelope = compileParams(Type.Object({
@@ -77,7 +73,7 @@ export const update: Form<'update'> = {
   }
 }
 
-/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: a command that the client names. */
+/** `PUT …/{id}/commands/{command_id}` with `{ "action", "params" }`: the client chooses the id of the command. */
 export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {
@@ -101,13 +97,12 @@ export const command: Form<'command'> = {
   }
 }
 
-/** The sentence that is true of commands that are put. */
 const commandRule = 'Put again, the same command is answered again and not done again; ' +
   'another one under its id is refused.'
 
 const path = '/rest/commands/:command'
 
-/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular says which family is meant. */
+/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`; the singular selects the family. */
 export const commands: Form<'commands'> = {
   name: 'commands',
   endpoints (mount) {
@@ -128,10 +123,10 @@ export const commands: Form<'commands'> = {
   }
 }
 
-/** What the first mount at a prefix makes for all that will be there, whatever their options. */
+/** Made by the first mount at a prefix for all families there, regardless of its options. */
 function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: Neighbours): FormEndpoint[] {
   const parameters = { command: commandIdParameter }
-  // Every family that comes adds its own.
+  // Later families add theirs.
   const answer = Type.Unsafe({ anyOf: answers })
   return [
     {
@@ -172,7 +167,6 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
   ]
 }
 
-// The member that names the item tells the family.
 function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyRequest): T {
   const body = getJsonBody(request)
   const [family, ...others] = [...families].filter(([singular]) => hasMember(body, singular))
@@ -194,13 +188,12 @@ function makeRead (mount: Mount): Read<OneQuery> {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
       const { principal } = reader
-      // Only now it is known which item it is about.
       const id = readTarget(family, record)
       try {
         const itemReader = await authorizeReader(family, caller, { ...intent, id })
         if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
       } catch (error) {
-        // A refusal would tell that the command of another principal exists.
+        // A refusal would reveal that the command of another principal exists.
         if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
         return undefined
       }
@@ -212,7 +205,7 @@ function makeRead (mount: Mount): Read<OneQuery> {
   }
 }
 
-/** `POST /command/{action}/` for every operation, creating and deleting: properties as the body, 200 without one. */
+/** `POST /command/{action}/` for every operation, creation and deletion; answered by 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { singular, operations, lifecycle } = mount.family
   const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
@@ -228,7 +221,6 @@ export function actionEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-/** @param isTargeted whether it is for an item that exists */
 function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
   const { family } = mount
   const body = compileParams(schema)
@@ -263,7 +255,7 @@ function addId (mount: Mount, { properties }: TObject): TObject {
   return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
 }
 
-// Where a new item is, the client cannot know.
+// The client cannot know the address of a new item.
 function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
   const isCreated = record.action === family.lifecycle?.createAction
   if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))

@@ -5,13 +5,12 @@ import { actionEndpoints, command, commands, update } from './commands.js'
 import { lifecycleEndpoints, noun, participle, verb } from './words.js'
 import type { FormEndpoint } from './write.js'
 
-/** The forms in which an operation can be said. A further one is a further object in this list. */
+/** The forms of operations. To add one, add its object to this list. */
 export const forms = [verb, participle, update, noun, attributes, command, commands] as const
 
-/** The name of a form in which an operation can be said. */
+/** The name of a form of operations, as in the option `forms`. */
 export type FormName = typeof forms[number]['name']
 
-/** Every write of a mount. */
 export function writeEndpoints (mount: Mount): Endpoint[] {
   const reads: Endpoint[] = []
   const writes = new Map<string, FormEndpoint>()
@@ -19,7 +18,7 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
     if (!mount.forms.has(name)) continue
     for (const endpoint of endpoints(mount)) {
       const route = `${endpoint.method} ${endpoint.path}`
-      // No body could tell two reads of one path apart: one would clash with the other.
+      // Reads have no body by which two forms on one path could be told apart.
       if (endpoint.method === 'GET') reads.push(endpoint)
       else writes.set(route, combine(writes.get(route), endpoint, name))
     }
@@ -32,7 +31,7 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-/** The endpoint of a form, together with that of an earlier form on the same route: the body tells which is meant. */
+/** Forms may share a route: the body selects the form. */
 function combine (before: FormEndpoint | undefined, endpoint: FormEndpoint, name: string): FormEndpoint {
   const { schema } = endpoint
   if (before === undefined) return { ...endpoint, schema: { ...schema, summary: `${schema.summary} (form ${name})` } }

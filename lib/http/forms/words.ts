@@ -21,7 +21,7 @@ import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationR
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')
 
-/** `PUT …/{id}/holded`: the same by another word. */
+/** `PUT …/{id}/holded`, with the parameters as the body. */
 export const participle = makeWordForm('participle')
 
 function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
@@ -30,7 +30,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
     endpoints (mount) {
       const { family, forms } = mount
       return [...family.operations.values()]
-        // Some verbs have only one word for both (split, put).
+        // Some verbs equal their participle (split, put).
         .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
         .map(({ operation, params }) => makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
           method: 'PUT',
@@ -49,7 +49,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
   }
 }
 
-/** `POST …/{id}/holds` with the parameters as the body, and the holds there have been, to read. */
+/** `POST …/{id}/holds` with the parameters as the body; GET reads the holds so far. */
 export const noun: Form<'noun'> = {
   name: 'noun',
   endpoints (mount) {
@@ -143,7 +143,6 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   return [create, remove]
 }
 
-/** The new item, where it is, and its validators. */
 function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount, request, reply, choice } = exchange
   const created = outcome.item as Stored

@@ -22,7 +22,6 @@ import { sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 
-/** How a request becomes a command, and how its outcome is answered. */
 export interface Write {
   read (request: FastifyRequest): Command
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
@@ -37,11 +36,11 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     const exchange: Exchange = { mount, request, reply, choice }
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
-    // A person sent a form of a page, and sees a page again.
+    // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
-      // A form of ours has the revision that it was shown with.
+      // Our forms have the revision that they were shown with.
       const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': form.revision }
       const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
         conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
@@ -60,7 +59,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   }
 }
 
-/** @param isTarget whether the request's target is the item itself */
+/** `isTarget`: the target of the request is the item itself. */
 function makePrecondition (
   { family, preconditions }: Mount,
   conditions: IncomingHttpHeaders,
@@ -77,7 +76,7 @@ function makePrecondition (
   }
 }
 
-/** Writes the outcome of a command into the request's log, without what was sent. */
+/** Logs the outcome, without what was sent. */
 function logOutcome ({ mount: { family }, request }: Exchange, { record, item, replayed }: Outcome): void {
   const { action, outcome, revision } = record
   const id = item?.id ?? readTarget(family, record)
@@ -85,24 +84,21 @@ function logOutcome ({ mount: { family }, request }: Exchange, { record, item, r
   request.log.info(replayed ? { ...logged, replayed } : logged, 'command')
 }
 
-/** A form of operations: its addresses, how a request is read and answered, and how that is described. */
+/** A form of operations: its routes, how they are read and answered, and their descriptions. */
 export interface Form<N extends string = string> {
-  /** As in the option `forms`. */
   readonly name: N
   endpoints (mount: Mount): FormEndpoint[]
 }
 
-/** An endpoint that may share its path and method with other forms. */
 export interface FormEndpoint extends Endpoint {
-  /** Whether a body is in this form; where none says so, the last is meant. */
+  /** Whether a body is in this form; if no form accepts it, the last is used. Forms may share a path and method. */
   accepts? (body: unknown): boolean
 }
 
-/** The sentence that is true of every operation in every form. */
 export const operationRule = 'Where nothing would change, it succeeds and changes nothing; ' +
   'where the state does not allow it, 409 says what is allowed now.'
 
-/** The endpoint of a write under the mount's own path; its `path` here is what comes after that of the collection. */
+/** `path` is relative to the collection. */
 export function makeWriteEndpoint (
   mount: Mount,
   { path, method, schema, accepts, ...write }: Write & Pick<FormEndpoint, 'path' | 'method' | 'schema' | 'accepts'>
@@ -111,7 +107,6 @@ export function makeWriteEndpoint (
   return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
 }
 
-/** The endpoint of a write that is answered with the item after it. @param name of the route in OpenAPI */
 export function makeItemEndpoint (
   mount: Mount,
   name: string,
@@ -129,7 +124,6 @@ export function makeItemEndpoint (
   })
 }
 
-/** The item after the operation, at its own address. */
 function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const document = showItem(mount, request, outcome.item as Stored)
@@ -138,12 +132,10 @@ function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promi
   return sendPreferred(exchange, 200, mount.family.singular, document)
 }
 
-/** The command as a resource: created by the first PUT, the same again after every further one. */
 export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   return answerEntry(exchange, outcome, !outcome.replayed)
 }
 
-/** An entry of a log. @param noun of the part of the log that it is shown in */
 export function answerEntry (
   exchange: Exchange,
   outcome: Outcome,
@@ -155,7 +147,6 @@ export function answerEntry (
   return sendPreferred(exchange, isNew ? 201 : 200, 'command', document)
 }
 
-/** Sends an item after a write; without it, where the caller may write it and may not read it. */
 export function sendItem (
   exchange: Exchange,
   status: 200 | 201,
@@ -168,7 +159,7 @@ export function sendItem (
   return isAsked ? mayRead(exchange, outcome).then(send) : send(true)
 }
 
-// A grant to write an item is no grant to read it. The command is done, so whatever fails only takes the item away.
+// Permission to write does not include reading. The command is done, so a failure only hides the item.
 async function mayRead (
   { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
   { record, item, replayed }: Outcome
@@ -182,7 +173,7 @@ async function mayRead (
     const isVisible = matcher(where)
     if (item !== undefined && !isVisible(item)) return false
     if (!replayed) return item !== undefined
-    // An earlier answer shows what the item was; who may see it depends on what it is now.
+    // A replay shows an earlier item, but the current one decides who may see it.
     const now = await (await caller.storage()).get(family.name, id, caller.signal)
     return now === undefined ? item !== undefined : isVisible(now)
   } catch (error) {
@@ -192,7 +183,7 @@ async function mayRead (
   }
 }
 
-/** To the item, or to the list where it was deleted or may not be read. */
+/** To the item, or to the list if it was deleted or may not be read. */
 async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
   const { record } = outcome
@@ -200,12 +191,12 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
   const location = isDeleted || !await mayRead(exchange, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
-  // A form that is not ours leads to the plain address.
+  // A form that is not ours leads to the plain URL.
   const shown = form.key === undefined ? location : addFeedback(location, outcome.id)
   return reply.code(303).header('location', shown).send()
 }
 
-/** Asks for confirmation, where something would be done; returns whether there was anything to ask. */
+/** Returns whether there was anything to confirm. */
 async function askFirst (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
   const { target } = command
@@ -219,10 +210,9 @@ async function askFirst (exchange: Exchange, command: Command, sent: FormBody): 
   throw notFound(mount.family.singular, target)
 }
 
-// More than anyone types by hand need not be shown again.
+// Characters; more than people type by hand need not be shown again.
 const maxEntered = 50_000
 
-/** The page of the form, with what was entered and what was wrong with it. */
 async function showAgain (exchange: Exchange, problem: Problem, form: FormBody): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
@@ -236,14 +226,14 @@ async function showAgain (exchange: Exchange, problem: Problem, form: FormBody):
       : await showRead(exchange, itemRead(mount), id, { refused })
     if (isShown) return reply
   } catch (error) {
-    // A person who may not see the page still sees what was wrong with the form; what broke is logged for the host.
+    // A person who may not see the page still sees the problem; failures are logged for the host.
     const { statusCode, cause } = toProblem(error)
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
   throw problem
 }
 
-/** Answers with the page of a read; returns whether it exists. @param also what the page shows besides */
+/** Returns whether the page exists. */
 async function showRead<Q extends object> (
   exchange: Exchange,
   read: Read<Q>,

@@ -4,7 +4,6 @@ import { canShow, type Representation } from '../../representations/representati
 import type { Mount } from '../mount.js'
 import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
 
-/** What headers of answers say, where HTTP does not define that. */
 const headerTexts: Readonly<Record<string, string>> = {
   etag: 'The revision in this representation, such as "7-json"',
   'idempotent-replayed': 'true where an earlier answer is given again'
@@ -20,7 +19,6 @@ function describeHeaders (names: readonly string[]): { headers?: Record<string, 
   }
 }
 
-/** An answer in every representation that can show it. */
 export function describeAnswer (
   { representations }: Mount,
   kind: 'one' | 'page',
@@ -30,18 +28,17 @@ export function describeAnswer (
 ): object {
   const isJson = ({ name }: Representation) => name === 'json'
   const able = representations.filter(representation => canShow(representation, kind))
-  // One schema for all, JSON first: a client that names no media type has one type then, and not a text besides.
+  // One schema, JSON first: clients that name no media type then get one type, without a text besides.
   const content = [...able.filter(isJson), ...able.filter(each => !isJson(each))]
     .map(({ mediaTypes }) => [mediaTypes[0], { schema }])
   return { description, ...describeHeaders(names), content: Object.fromEntries(content) }
 }
 
-/** An answer without a body, which its type says. */
+/** The type `null` means that there is no body. */
 export function describeNothing (description: string, ...names: readonly string[]): object {
   return { type: 'null', description, ...describeHeaders(names) }
 }
 
-/** The answer to a form of a page. */
 export const redirected =
   describeNothing('To what came of it, where a form was sent', 'location', 'idempotent-replayed')
 
@@ -50,7 +47,6 @@ export const minimal = describeNothing(
   'preference-applied', 'content-location', 'idempotent-replayed'
 )
 
-/** A page of items with this schema. */
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
   return describeAnswer(mount, 'page', description, nameSchema(mount, name, Type.Object({
@@ -62,7 +58,6 @@ export function describePage (mount: Mount, name: string, description: string, i
   })), 'link')
 }
 
-/** The answers of one resource that is read. */
 export function describeResource (
   mount: Mount,
   kind: 'one' | 'page',
@@ -77,7 +72,6 @@ export function describeResource (
   }
 }
 
-/** The answers of an operation that shows the item after it. */
 export function describeItemAnswers (mount: Mount): Record<string, object> {
   const description = `The ${mount.family.singular} after it`
   const item = describeLinkedItem(mount)
@@ -88,7 +82,6 @@ export function describeItemAnswers (mount: Mount): Record<string, object> {
   }
 }
 
-/** The answers of a command that is put: created by the first PUT, given again by every further one. */
 export function describeCommandAnswers (
   mount: Mount,
   schema: TSchema,
@@ -103,10 +96,9 @@ export function describeCommandAnswers (
   }
 }
 
-// Of the host's hooks and `authorize`, and of the storage.
+// Caused by the host's hooks, `authorize` and the storage.
 const anywhere = ['unauthorized', 'forbidden', 'storage-unavailable', 'busy', 'timeout'] as const
 
-/** Headers of problems, by their status. */
 const headersOf: Readonly<Record<number, readonly string[]>> = {
   401: ['www-authenticate'],
   409: ['idempotent-replayed'],
@@ -114,11 +106,10 @@ const headersOf: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after']
 }
 
-/** The problems that a route answers with, its own and those of every route, several with one status as one. */
+/** Problems with the same status are described as one. */
 export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Record<string, object> {
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
   const codes = [...new Set<ProblemCode>([...own, ...anywhere, ...ended])]
-  // Negotiated like any answer; other representations show the same.
   const content = { 'application/problem+json': { schema: describeProblem(mount) } }
   const described: Record<string, object> = {}
   for (const status of new Set(codes.map(code => problemCodes[code].status))) {
@@ -139,7 +130,7 @@ const ofDeletions = ['bad-request', 'not-found', 'precondition-failed', 'precond
 const ofOperations =
   ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
 
-/** The problems of a write, and more. @param action empty where it may be any operation */
+/** `action` is empty where it may be any operation. */
 export function describeWriteProblems (
   mount: Mount,
   action: string,

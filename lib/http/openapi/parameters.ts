@@ -21,27 +21,22 @@ const requestHeaders = {
   prefer: Type.String({ description: 'return=minimal for an answer without a body' })
 }
 
-/** The headers of a request that mean something to a route. */
 export function describeRequestHeaders (...names: readonly (keyof typeof requestHeaders)[]): TObject {
   return Type.Object(Object.fromEntries(names.map(name => [name, Type.Optional(requestHeaders[name])])))
 }
 
-/** The headers of a conditional write. */
 export const writeConditions = ['if-match', 'if-unmodified-since'] as const
 
-/** The headers of a conditional read. */
 export const readConditions = ['if-none-match', 'if-modified-since', ...writeConditions] as const
 
-/** The media types of a body where a form of a page may be sent as well. */
 export const jsonOrForm = ['application/json', 'application/x-www-form-urlencoded']
 
 export const commandIdParameter =
   Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-/** Which of the parameters of a list each kind of resource has. The filters are described once, for the whole list. */
+/** The parameters of each kind of resource. Filters are only described for pages. */
 const settings = { page: /./, part: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
 
-/** The query parameters of a route that reads items of a family, or entries of its log. */
 export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: keyof typeof settings): TObject {
   const grammar = list === 'items' ? mount.grammar : mount.logGrammar
   const members = list === 'items' ? mount.family.members : Object.keys(CommandMembers.properties)
@@ -93,10 +88,10 @@ function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema>
   for (const [name, { field, op, description }] of filters) {
     const value = isSearch(op) ? Type.String({ maxLength }) : op === 'null' ? Type.Boolean() : describeValue(field)
     const maxItems = isSearch(op) ? Math.min(maxValues, maxPatterns) : maxValues
-    // A client has one type for a value or a list of them; both are sent by the same name, once or repeated.
+    // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
     described[name] = Type.Union([value, Type.Array(value, { maxItems })], { description })
   }
-  // Every name that begins with or. is a parameter; the groups have no end.
+  // Every name that begins with or. is a parameter; the number of groups is not limited.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
     additionalProperties: { type: 'array', items: { type: 'string' } },
@@ -106,7 +101,6 @@ function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema>
   return described
 }
 
-/** A value of a field as it is written in a URL. */
 export function describeValue ({ kind, values }: Field): TSchema {
   if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
   if (kind === 'integer') return Type.Integer()

@@ -3,7 +3,7 @@ import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
 import { describeId } from './schemas.js'
 
-/** The tags of routes: those of a family begin with its name, the others are of all families at a prefix. */
+/** Tags of a family begin with its name; the others are for all families at a prefix. */
 const tags = {
   items: (family: string) => family,
   operations: (family: string) => `${family}: operations`,
@@ -14,20 +14,19 @@ const tags = {
 
 type Group = keyof typeof tags
 
-/** The description of a route; `path` has the parameters of its path besides those of the prefix. */
+/** `path` has the parameters of the path, without those of the prefix. */
 export type Description = Omit<RouteSchema, 'params' | 'tags'> & { readonly path?: TProperties }
 
-/** The description of a route of one mount, with an id that is unique over all mounts of an application. */
+/** The operation id is unique over all mounts of an application. */
 export function describeRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
   return complete(mount, `${mount.prefix}/${mount.version ?? ''}`, group, name, description)
 }
 
-/** The same for a route below an item. */
 export function describeItemRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
   return describeRoute(mount, group, name, { ...description, path: { id: describeId(mount), ...description.path } })
 }
 
-/** The same on a path without a version. */
+/** For a path without a version. */
 export function describeSharedRoute (mount: Mount, group: Group, name: string, description: Description): RouteSchema {
   return complete(mount, mount.prefix, group, name, description)
 }
@@ -39,7 +38,7 @@ function complete (
   name: string,
   { path = {}, ...schema }: Description
 ): RouteSchema {
-  // A host may mount under a path with parameters, such as /:tenant.
+  // The prefix may have parameters, such as /:tenant.
   const ofPrefix = Array.from(prefix.matchAll(/(?<!:):(\w+)/g), ([, name]) =>
     [name, Type.String({ description: `The ${name} in the path` })])
   const params = { ...Object.fromEntries(ofPrefix), ...path }
@@ -51,8 +50,7 @@ function complete (
   }
 }
 
-// With the whole place in it, as in listDeals_crm_v1. So that it is a name in a program, other characters become their
-// numbers; the usual one, the colon of a parameter, has none.
+// With the whole place, as in listDeals_crm_v1. Characters not allowed in names become their codes, a colon none.
 function makeOperationId (place: string, name: string): string {
   const words = place.split('/').filter(word => word !== '').map(word => word.replace(/[^A-Za-z0-9]/gu, character =>
     character === ':' ? '__' : `__${character.codePointAt(0)?.toString(16)}`))

@@ -5,28 +5,24 @@ import type { Params } from '../../core/family/params.js'
 import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
 
-/**
- * Keeps a schema for the scope of the mount, where Fastify and @fastify/swagger find it by its id.
- *
- * @returns a reference to it
- */
+/** Keeps a schema by an id that Fastify and @fastify/swagger find in the mount's scope; returns a reference to it. */
 export function nameSchema (mount: Mount, name: string, schema: TSchema): TSchema {
   const $id = `${namePlace(mount)}.${name}`
   mount.schemas.set($id, { ...schema, $id })
   return Type.Unsafe({ $ref: `${$id}#` })
 }
 
-/** Adds the schemas that were named to the scope of their mount; the host's instance has none of them. */
+/** Only in the scope of the mount; the host's instance has none of them. */
 export function addSchemas (app: FastifyInstance, { schemas }: Mount): void {
   for (const [id, schema] of schemas) if (app.getSchema(id) === undefined) app.addSchema(schema)
 }
 
-// Prefix and version, so that no other mount has the same ids; a name alone might be one of the host's.
+// Prefix and version make ids unique; a name alone might be one of the host's.
 function namePlace ({ prefix, version = '' }: Mount): string {
   return `${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g)?.join('.') ?? 'dealbook'
 }
 
-/** The name of a family's item as that of a type: `LineItem` of `line-item`. */
+/** `LineItem` for `line-item`. */
 export function nameItem ({ family }: Mount): string {
   return toPascalCase(family.singular)
 }
@@ -35,33 +31,28 @@ function toPascalCase (words: string): string {
   return words.split(/[^A-Za-z0-9]+/).map(word => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** A link, with an example that a reader knows. */
 export function describeLink (example: string): TString {
   return Type.String({ format: 'uri-reference', examples: [example] })
 }
 
-/** The path of an item, as an example. */
+/** An example for descriptions. */
 export function makeItemPath ({ prefix, home, family }: Mount): string {
   const { examples = [17] } = family.schema.properties.id as { readonly examples?: readonly unknown[] }
   return `${prefix}${home}/${examples[0]}`
 }
 
-/** The id of an item. */
 export function describeId ({ family }: Mount): TSchema {
   return { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema
 }
 
-/** An item as lists show it. */
 export function describeListedItem (mount: Mount): TSchema {
   return describeExpandable(mount, nameItem(mount), mount.family.schema)
 }
 
-/** An item as it is shown by itself after a write, with links. */
 export function describeLinkedItem (mount: Mount): TSchema {
   return nameSchema(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
 }
 
-/** The same where it is read. */
 export function describeReadItem (mount: Mount): TSchema {
   return describeExpandable(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
 }
@@ -70,7 +61,7 @@ function linkMembers (mount: Mount): TObject {
   return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
 }
 
-/** These members or, where some refer to other items, the same with those instead of their ids, as `expand` asks. */
+/** Members that refer to other items may be ids or, with `expand`, items. */
 function describeExpandable (mount: Mount, name: string, members: TObject): TSchema {
   const { references } = mount.family
   const item = nameSchema(mount, name, members)
@@ -84,7 +75,6 @@ function describeExpandable (mount: Mount, name: string, members: TObject): TSch
   return Type.Union([item, nameSchema(mount, `Expanded${name}`, Type.Object(expanded))])
 }
 
-/** The links of an item. */
 export function describeItemLinks (mount: Mount): TSchema {
   const { prefix, home, family: { references, writable } } = mount
   const self = makeItemPath(mount)
@@ -99,7 +89,6 @@ export function describeItemLinks (mount: Mount): TSchema {
   }))
 }
 
-/** The links of a page. */
 export function describePageLinks (mount: Mount): TSchema {
   const link = Type.String({ format: 'uri-reference' })
   return nameSchema(mount, 'PageLinks', Type.Object({
@@ -107,17 +96,14 @@ export function describePageLinks (mount: Mount): TSchema {
   }))
 }
 
-/** The parameters of an operation as a body. */
 export function describeParams (mount: Mount, action: string, { schema }: Params): TSchema {
   return nameSchema(mount, `${action}Params`, schema)
 }
 
-/** The body that creates an item. */
 export function describeNew (mount: Mount, { schema }: Params): TSchema {
   return nameSchema(mount, `New${nameItem(mount)}`, schema)
 }
 
-/** Bodies that name their operation, one for each. @param others further members of each */
 export function describeActions (mount: Mount, end: 'Action' | 'Command', others: TProperties = {}): TSchema[] {
   return [...mount.family.operations].map(([action, { params }]) => {
     const schema = describeParams(mount, action, params)
@@ -129,19 +115,17 @@ export function describeActions (mount: Mount, end: 'Action' | 'Command', others
   })
 }
 
-/** A command in a log, with the member that names its item. */
 export function describeEntry (mount: Mount): TSchema {
   return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
 }
 
-/** The same as a resource with links. */
 export function describeCommand (mount: Mount): TSchema {
   const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
   const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
   return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
 }
 
-/** A command that changed nothing, and so is not in the log unless the client chose its id. */
+/** A command that changed nothing is only in the log if the client chose its id. */
 export function describeUnchanged (mount: Mount): TSchema {
   const self = Type.Optional(Type.String({ format: 'uri-reference' }))
   const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
@@ -175,7 +159,6 @@ const Problem = Type.Object({
   family: Type.Optional(Type.String({ description: 'Where something refers to it: the family of that' }))
 })
 
-/** The body of a problem. */
 export function describeProblem (mount: Mount): TSchema {
   return nameSchema(mount, 'Problem', Problem)
 }

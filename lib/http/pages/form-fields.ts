@@ -12,22 +12,16 @@ import type { Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
 import type { OperationAddress } from './offers.js'
 
-/** A form that was sent and refused, or the filters of a list that were. */
 export interface RefusedForm {
-  /** Where it was sent; undefined where it was the query of a list. */
+  /** The URL it was sent to; undefined for the filters of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
   readonly problem: Problem
 }
 
-/** What was entered in a form, and what was wrong with it. */
 type Entered = Pick<RefusedForm, 'entered'> & Partial<Pick<RefusedForm, 'problem'>>
 
-/**
- * A form that sends parameters, with what was entered in it before.
- *
- * @param item what it is filled in with, where it changes members of it
- */
+/** Keeps what was entered before. `item` fills in a form that edits it. */
 export function makeForm (
   form: Omit<FormAffordance, 'fields' | 'isRefused'>,
   { schema, fields }: Params,
@@ -62,7 +56,7 @@ function makeField (
     minimum,
     maxLength,
     values: isListed ? values : [...values, was],
-    // A field that is left empty is null, where it may be.
+    // A nullable field that is left empty is null.
     required: was === undefined ? !optional && !nullable : was !== '' && !takesEmpty && !declaresNull(schema),
     value: sent?.entered.get(name) ?? was,
     was,
@@ -70,12 +64,12 @@ function makeField (
   }
 }
 
-/** Whether the value of a field can be entered as text. */
+/** Whether the value can be entered as text. */
 export function isText ({ kind }: Field): boolean {
   return kind !== 'json'
 }
 
-/** The fields to filter by: one choice for what has few values, bounds for what has an order, a part of it for text. */
+/** A choice for few values, bounds for ordered values, a part for texts. */
 export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
   return fields.filter(isText).flatMap(field => listFilterInputs(field).map(([name, bound]) => ({
     name,
@@ -93,7 +87,7 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
 function listFilterInputs (field: Field): (readonly [name: string, bound?: FormField['bound']])[] {
   const { name, kind } = field
   if (!isOrdered(field)) return [[name]]
-  // People do not know a part of an id by heart.
+  // People do not know parts of ids.
   if (kind === 'string') return name === 'id' ? [] : [[`${name}.has`, 'has']]
   return [[`min-${name}`, 'from'], [`max-${name}`, 'to']]
 }
@@ -105,7 +99,7 @@ function findError (sent: Entered | undefined, name: string): string | undefined
   return error?.startsWith(`${name} `) === true ? error.slice(name.length + 1) : error
 }
 
-/** Why a form was refused. @param isShown whether the page still has the form, with what was entered */
+/** `isShown`: whether the page still has the form, with what was entered. */
 export function explainRefusal (family: Family, { problem, entered }: RefusedForm, isShown: boolean): Refusal {
   return {
     problem: problem.document(),
@@ -114,13 +108,10 @@ export function explainRefusal (family: Family, { problem, entered }: RefusedFor
   }
 }
 
-// Longer requests are not for copying from a page.
+// Characters; longer requests are not for copying from a page.
 const maxSample = 5000
 
-/**
- * The request that does what the button of a form does: with the values of the item where it is edited, else with
- * examples. Undefined where no valid ones are found.
- */
+/** With the values of the item where it is edited, else with examples; undefined where no valid ones are found. */
 export function makeSampleRequest (
   { preconditions }: Mount,
   { method, href: url }: OperationAddress,

@@ -19,15 +19,11 @@ import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import { findAddress, findOffers, isGranted, type Offer } from './offers.js'
 import { findSite, linkList, linkOthers, trailToItem } from './site.js'
 
-/** What the page of an item shows besides it. */
 export interface ItemPage {
-  /** The newest entries of its log. */
   readonly entries: readonly CommandRecord[]
-  /** What has just been done. */
   readonly feedback?: Feedback | undefined
 }
 
-/** What people can do with an item now. @param refused the form that was */
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
@@ -64,7 +60,6 @@ export async function affordItem (
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
 
-/** What the page of an item has without anything to do. @param self the address of what it shows */
 async function startPage (exchange: Exchange, self: string): Promise<ItemAffordances> {
   const { mount, request } = exchange
   return {
@@ -79,7 +74,6 @@ async function startPage (exchange: Exchange, self: string): Promise<ItemAfforda
   }
 }
 
-/** The form of an operation, which is sent to its noun. */
 function makeOperationForm (
   exchange: Exchange,
   item: Stored,
@@ -97,7 +91,7 @@ function makeOperationForm (
     danger,
     final,
     action,
-    // The same form of the same revision has the same key, so that it is done once even if it is sent twice.
+    // The same form at the same revision has the same key, so that sending it twice has one effect.
     key: `${action} ${item.revision}`,
     // A form that is filled in must not undo the change of another person.
     revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
@@ -105,7 +99,6 @@ function makeOperationForm (
   }, params, refused, params.isPartial ? item : undefined)
 }
 
-/** What the page of an entry of the log leads to. */
 export async function affordEntry (
   exchange: Exchange,
   self: string,
@@ -125,11 +118,9 @@ export async function affordEntry (
   }
 }
 
-/** What a page asks before something is done to an item. */
 export interface Question {
   readonly command: Command
   readonly decision: Decision & { readonly outcome: 'done' }
-  /** The other items that it needs. */
   readonly others: readonly LoadedOther[]
   readonly sent: FormBody
 }
@@ -151,7 +142,7 @@ export async function affordConfirmation (
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
       item: self,
-      // As the page had them, so that a request from before the question is recognized.
+      // As the page had them, so that a request from before the confirmation is recognized.
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
         ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
@@ -168,7 +159,7 @@ function showDifference (family: Family, before: Stored, after: Stored): ShownCh
   return showChanges(family, listChanges(family.ownFields, before, after))
 }
 
-/** Another item that changes, if the caller may read it before and after: the permission to change it is not enough. */
+/** Only if the caller may read the item before and after: permission to change it is not enough. */
 async function showOther (
   { mount, request }: Exchange,
   { family, caller, id, current }: LoadedOther,

@@ -14,10 +14,7 @@ import type { Exchange } from '../mount.js'
 const shownChanges = 10
 const shownRefusals = 5
 
-/**
- * The newest entries of the log of an item, the last first: its changes, and what was refused since. Each revision is
- * one change, which is found by it among any number of other entries; what changed nothing is in the whole log.
- */
+/** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
 export async function findNewest (reader: Reader, { id, revision }: Stored): Promise<CommandRecord[]> {
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
   const find = async (outcome: string, limit: number): Promise<CommandRecord[]> => {
@@ -31,13 +28,12 @@ export async function findNewest (reader: Reader, { id, revision }: Stored): Pro
     return items as CommandRecord[]
   }
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
-  // At one revision, what was refused came after the change that made it.
+  // At one revision, refusals came after the change that made it.
   return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
 }
 
 const newestFirst: Order[] = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
 
-/** An entry of the log, for people. @param noun of the part of the log in which it is seen */
 export function showEntry (
   { mount, request }: Exchange,
   record: CommandRecord,
@@ -64,7 +60,6 @@ export function showEntry (
   }
 }
 
-/** What was done by a command. */
 export function makeFeedback (
   { lifecycle, operations, singular }: Family,
   { action, outcome, revision }: CommandRecord
@@ -75,7 +70,6 @@ export function makeFeedback (
   return { name, singular, outcome, revision }
 }
 
-/** The parameters of a command. */
 export function showParams ({ lifecycle, operations }: Family, action: string, params: Members): ShownMember[] {
   const declared = action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
   return Object.entries(params).map(([name, value]) => ({ name, value, kind: findKind(declared?.fields ?? [], name) }))
@@ -90,18 +84,17 @@ function findKind (fields: readonly Field[], name: string): ShownKind | undefine
   return field && showKind(field)
 }
 
-/** The kind of value of a field, for people. An id is a name, and not a number. */
+/** An id is a name, not a number. */
 export function showKind ({ name, kind, values }: Field): ShownKind {
   if (values !== undefined) return 'choice'
   return name === 'id' ? 'string' : kind
 }
 
-/** The kinds of values of the members. */
 export function listKinds (fields: readonly Field[]): Kinds {
   return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
 }
 
-/** A refusal for the state alone, as data, so that pages use their own words; undefined where it has another reason. */
+/** Data, so that pages use their texts; undefined where there is a different reason. */
 export function readWrongState (
   family: Family,
   code: string,

@@ -9,15 +9,15 @@ import type { Members } from '../../core/values/json.js'
 import type { Exchange } from '../mount.js'
 import { toProblem } from '../reply.js'
 
-/** Something that can be done with an item: an operation of the family, or the deletion, which has fewer words. */
+/** An operation of the family, or the deletion, which has only a noun. */
 export interface Offer {
   readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
   readonly params: Params
-  /** Why the item does not allow it now; undefined where it does. */
+  /** Why the state does not allow it now; undefined where it does. */
   readonly reason: string | undefined
 }
 
-/** What the caller may do with an item, if its state allows it. @param named the actions that the grant names */
+/** Operations that the caller may run, if the state allows it. `named`: the actions that the grant names. */
 export async function findOffers (
   exchange: Exchange,
   item: Stored,
@@ -36,7 +36,7 @@ export async function findOffers (
   })
 }
 
-/** Whether a page offers an action to its reader. @param item undefined for a creation or a list */
+/** `item` is undefined for a creation or a list. */
 export async function mayOffer (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   action: string,
@@ -44,11 +44,11 @@ export async function mayOffer (
 ): Promise<boolean> {
   if (!mount.isGuarded) return true
   const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
-  // Where `authorize` fails, it is offered: what is sent is judged again, with its parameters.
+  // Where `authorize` fails, it is offered: the command is authorized again, with its parameters.
   return await isGranted(request, mount.caller(request), intent, item === undefined ? [] : [item], true)
 }
 
-/** Whether the caller may do this with these items. @param otherwise the answer where `authorize` itself fails */
+/** `otherwise` is the result where `authorize` itself fails. */
 export async function isGranted (
   request: FastifyRequest,
   caller: Caller,
@@ -67,14 +67,13 @@ export async function isGranted (
   }
 }
 
-/** Where an operation is done, and in which form; the deletion has none. */
+/** The deletion has no form. */
 export interface OperationAddress {
   readonly method: string
   readonly href: string
   readonly form?: string
 }
 
-/** How a program does it: in the first of these forms that is mounted. */
 export function findAddress (
   { mount: { forms, urls }, request }: Exchange,
   id: Id,

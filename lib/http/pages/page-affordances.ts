@@ -10,20 +10,17 @@ import { listKinds, showKind } from './log-entries.js'
 import { mayOffer } from './offers.js'
 import { findSite, linkOthers } from './site.js'
 
-/** A page of a list: its rows, and where they lead. */
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> & {
   readonly grammar: Grammar
   readonly links: Pick<PageAffordances, 'prev' | 'next'>
   readonly trail?: PageAffordances['trail']
 }
 
-/** A page of a family, and what the grant offers. */
 interface Listed extends Pick<RowLinks, 'links'> {
   readonly items: readonly Stored[]
   readonly offers: readonly string[] | undefined
 }
 
-/** What people can do with a page of a family. */
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
@@ -60,7 +57,6 @@ export async function affordCollection (
   return { ...rows, feedback, create }
 }
 
-/** The same for any page: filters, order, and the pages around it. */
 export async function affordRows (
   exchange: Exchange,
   parsed: ParsedQuery,
@@ -70,7 +66,7 @@ export async function affordRows (
   const { mount, request, suffix } = exchange
   const { parameters, page, start, query: { limit }, list: { fields } } = parsed
   const self = mount.urls.self(request).replace(/\/$/, '')
-  // A suffix of the path would win over the format.
+  // A path suffix would override `format`.
   const plain = suffix === undefined ? self : self.slice(0, -suffix.length - 1)
   const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
@@ -90,7 +86,7 @@ export async function affordRows (
     pageSizes: listPageSizes(grammar, limit),
     filters,
     ...listActiveFilters(grammar, parsed, self),
-    // Filters in other spellings stay: they are seen in the address.
+    // Filters in other spellings stay: the address shows them.
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
     sortable: fields.filter(isText).map(({ name }) => name),
     sort: entered.get('sort'),
@@ -101,10 +97,10 @@ export async function affordRows (
   }
 }
 
-// Parameters that no longer hold when other filters are chosen.
+// Parameters to reset when filters change.
 const places: readonly string[] = ['page', 'after', 'before']
 
-// An export has all rows, in its order.
+// An export has all rows, in a fixed order.
 const notExported = [...places, 'format', 'maxpagesize', 'sort']
 
 const usualSizes = [20, 50, 100, 200]
@@ -120,7 +116,6 @@ function writeChanges (changes: Readonly<Record<string, string | undefined>>): s
   return set.length === 0 ? undefined : set.join('&')
 }
 
-/** Everything that narrows a list, each with the address of the list without it, and that of the list without any. */
 function listActiveFilters (
   { filters }: Grammar,
   { parameters }: ParsedQuery,

@@ -7,7 +7,7 @@ import type { Exchange, Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
 import { mayOffer } from './offers.js'
 
-/** Where a page leads: to the home of its prefix, and to the families there that its reader may list. */
+/** Only lists families that the reader may list. */
 export async function findSite ({ mount, request }: Exchange): Promise<Site> {
   const neighbours = mount.neighbours.list()
   const isListed = await Promise.all(neighbours.map(each =>
@@ -17,7 +17,7 @@ export async function findSite ({ mount, request }: Exchange): Promise<Site> {
   return { home: findHome(mount, request), families: listLinks(families, mount.urls.collection(request)) }
 }
 
-/** The links to families; a version is shown where there are several. @param current the list of the page */
+/** Versions are shown where a family has several. `current` is the URL of the page's list. */
 export function listLinks (
   families: readonly Omit<SiteFamily, 'isCurrent'>[],
   current: string | undefined
@@ -31,7 +31,7 @@ function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string
   return neighbours.hasHome ? urls.home(request) : undefined
 }
 
-/** What a page shows of a problem besides its document, and links to the home and to the list. */
+/** What the page of a problem shows besides: the wrong state, and links to the home and to the list. */
 export function guideOn (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   { code, message, members }: Problem
@@ -44,18 +44,16 @@ export function guideOn (
   return { onward, wrongState: readWrongState(family, code, message, members) }
 }
 
-/** A link to the list of the family. */
 export function linkList ({ family, urls }: Mount, request: FastifyRequest): Crumb {
   return { kind: 'list', href: urls.collection(request), name: family.name }
 }
 
-/** The trail to an item, for a page that belongs to it. @param item undefined where it is gone, or not known */
+/** `item` is undefined where it is gone or unknown. */
 export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
   const name = String(item?.[mount.family.presentation.title] ?? id)
   return [linkList(mount, request), { kind: 'item', href: mount.urls.item(request, id), name }]
 }
 
-/** Links to the same in representations for programs. */
 export function linkOthers (
   { representations }: Mount,
   kind: 'one' | 'page',

@@ -29,7 +29,7 @@ import { checkNeighbours, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
-/** A family as a Fastify plugin, to be registered any number of times. */
+/** A family as a Fastify plugin; you can register it any number of times. */
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
   O extends OperationParams = OperationParams,
@@ -62,8 +62,8 @@ export interface FamilyPlugin<
 }
 
 declare module 'fastify' {
-  // One more overload: of more than three, TypeScript reports only the error of the last, and not the same three times.
-  // A declaration that is added must have the same type parameters, used or not.
+  // A fourth overload: of more than three, TypeScript reports only the error of the last, not the same one three times.
+  // A merged declaration must repeat all type parameters, used or not.
   /* eslint-disable @typescript-eslint/no-unused-vars */
   interface FastifyRegister<
     T = void,
@@ -94,13 +94,13 @@ export function defineFamily<
 > (
   definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
 ): FamilyPlugin<P, O, EditOf<P, F>> {
-  // Inside, definitions are of no particular family; the types are for the host.
+  // Internally, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
 }
 
 function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
-  // Called in the scope of the host, by which families that are registered there find each other.
+  // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
     await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
   }
@@ -127,7 +127,7 @@ async function mountFamily (
   const mount = await makeMount(family, prefix, neighbours, options)
   neighbours.mounts.push(mount)
   const { storage } = options
-  // Only then all families are known; those of a storage that requests choose never are.
+  // All families are known only now; those of a storage chosen by request never are.
   app.addHook('onReady', async () => {
     if (typeof storage !== 'function') checkMappedFamilies(storage)
     checkNeighbours(mount)
@@ -158,7 +158,7 @@ function listEndpoints (mount: Mount): Endpoint[] {
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
   const paths = endpoints.map(({ path }) => path)
-  // Those of one path together, for documents.
+  // Documents keep the routes of one path together.
   return endpoints.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
 }
 

@@ -16,10 +16,10 @@ import { makeChooser } from '../negotiate.js'
 import { makeUrls } from '../request.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 
-// What a client may ask for in one query: values of a parameter, patterns, their length, and their size.
+// Limits of one query: values of a parameter, patterns, their length, and their size.
 const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
 
-/** Checks the options and prepares the storage, so that what is wrong stops the boot and not a request. */
+/** Fails at boot rather than at a request. */
 export async function makeMount (
   family: Family,
   prefix: string,
@@ -65,7 +65,7 @@ export async function makeMount (
   return mount
 }
 
-/** Refuses what needs items of a family that is not mounted beside this one, or that is in a different storage. */
+/** Throws where an operation needs a family that is not mounted beside this one, or is in a different storage. */
 export function checkNeighbours (mount: Mount): void {
   const { family, neighbours, storage } = mount
   for (const { operation, others } of family.operations.values()) {
@@ -86,7 +86,6 @@ export function checkNeighbours (mount: Mount): void {
 
 const unlimited: Grant = {}
 
-/** Makes a caller for each request: what `authorize` grants it, and its storage. */
 async function makeCallerFactory (
   family: Family,
   { storage, authorize, onCommitted }: FamilyOptions,
@@ -124,7 +123,7 @@ async function makeCallerFactory (
   }
 }
 
-// Nothing waits for it, and its failure is only logged.
+// Not awaited; a failure is only logged.
 async function notifyHost (
   onCommitted: NonNullable<FamilyOptions['onCommitted']>,
   change: Committed,
@@ -143,10 +142,10 @@ interface Span {
   end (): void
 }
 
-// What @fastify/otel puts on a request; described here, so that its packages are not needed without it.
+// Set by @fastify/otel; declared here, so that its packages are optional.
 interface Traced {
   opentelemetry? (): {
-    /** None where the host left this route out of its traces. */
+    /** Missing where the host does not trace this route. */
     readonly context?: object | null
     readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
   }
@@ -155,7 +154,7 @@ interface Traced {
 // SpanStatusCode.ERROR
 const failed = 2
 
-/** Runs a step of a request within a span of the host's tracing, where it has one; spans made meanwhile are in it. */
+/** Uses a span of the host's tracing, if it has any; spans made meanwhile are its children. */
 async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
   const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
   if (tracer === undefined || context === undefined || context === null) return await work()

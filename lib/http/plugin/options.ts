@@ -11,71 +11,59 @@ import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
 import { type FormName, forms } from '../forms/forms.js'
 
-/** How a host mounts a family with items `I`. */
+/** Options to register a family with items `I`. */
 export interface FamilyOptions<I = Stored> {
-  /**
-   * Where the items live; a function chooses one by request, for one storage per tenant, or throws a problem where
-   * there is none.
-   */
+  /** The storage, or a function that chooses one by request, such as one per tenant, or throws a problem. */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
-  /** Fastify's own: the path before all others. */
+  /** Fastify's prefix, before all paths. */
   readonly prefix?: string
-  /** With it the family lives at `/rest/{version}/{name}`, without it at `/{name}`. */
+  /** With a version, the family is at `/rest/{version}/{name}`, without it at `/{name}`. */
   readonly version?: string
-  /** Whether `{prefix}/` lists the families, where the host has no route. Default: where the prefix is not empty. */
+  /** Whether `{prefix}/` lists the families, unless the host has that route. Default: if the prefix is not empty. */
   readonly home?: boolean
   /** The forms of operations to mount. Default: all. */
   readonly forms?: readonly FormName[]
-  /** Items on a page where the client does not say. Default 50. */
+  /** Items per page unless the client asks for a number. Default 50. */
   readonly pageSize?: number
-  /** Items on a page at most; `page` may pass over fifty times as many, or 50,000. Default 1000. */
+  /** Maximum of items per page; `page` may skip fifty times as many, at least 50,000. Default 1000. */
   readonly maxPageSize?: number
   /**
-   * Milliseconds that a read, or a write, may take; then 503. Each part of an export may take so long, and a client
-   * three times as long to take it. Default 10,000. What `authorize` takes counts, but is not ended by it.
+   * Milliseconds for a read or a write, then 503. Each part of an export may take that long, and its client three times
+   * as long to receive it. Default 10,000. The time of `authorize` counts, but it is not interrupted.
    */
   readonly timeout?: number
-  /** What an empty list is: a page without items, or 404. Default `page`. */
+  /** Whether an empty list is a page without items, or 404. Default `page`. */
   readonly emptyList?: 'page' | 'not-found'
-  /** Whether a write must say, by If-Match, what it was decided on; without it 428. Default `optional`. */
+  /** Whether a write must send If-Match; without it 428. Default `optional`. */
   readonly preconditions?: 'optional' | 'required'
   /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
   readonly trustedOrigins?: readonly string[]
-  /**
-   * Whether `/rest/commands`, `/command` and `/query` are for this mount. Default: of several mounts of one family at
-   * one prefix, for the first.
-   */
+  /** Whether `/rest/commands`, `/command` and `/query` use this mount. Default: the first of the family at a prefix. */
   readonly unversioned?: boolean
   /**
-   * Called before anything is read or written; what it throws is the answer. Where only the item shows what is meant
-   * (the attribute form, a command that is read by its own id), it is called to read, and again when that is known. A
-   * path such as `…/a.json` may name an item `a.json` or `a`: it is asked for each. It is asked to read before a write
-   * shows the item, and tentatively for each operation that is offered.
+   * Called before anything is read or written; the error it throws becomes the response. Where the operation depends on
+   * the item (the attribute form, a command read by its id), it is called to read and then for the operation. A path
+   * such as `…/a.json` may name the item `a.json` or `a`: it is called for each. It is also called to read before a
+   * write shows the item, and tentatively for each operation on offer.
    */
   readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
-  /** Called after every change, when it is durable; what it throws is logged and fails nothing. */
+  /** Called after every change, when it is durable; an error it throws is only logged. */
   onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
-  /** The time of what is decided, and for `sunset`, for tests. Default: that of the machine. */
+  /** The current time, for decisions and `sunset`; for tests. Default: the time of the machine. */
   readonly clock?: () => Date
-  /** Makes the id of a command that the client gave none, and the key of a form. Default: a UUID of version 7. */
+  /** Makes the id of a command that has none, and the key of a form. Default: a UUID of version 7. */
   readonly makeCommandId?: () => string
-  /**
-   * The size of a body in bytes at most, whatever the host's own limit is. Default 1 MiB. A body has at most 1000
-   * members and elements, those of all levels together; where this is more than a MiB, as many for each.
-   */
+  /** Maximum bytes of a body, whatever the host's limit; allows 1000 members in all per full MiB. Default 1 MiB. */
   readonly bodyLimit?: number
-  /** Since when this version is deprecated: a date, or its text. Announced in every response. */
+  /** Since when this version is deprecated; announced in every response. */
   readonly deprecation?: Date | string
-  /** When this version ends: from then on, 410. */
+  /** When this version ends; from then on 410. */
   readonly sunset?: Date | string
   /** The URL of the next version. */
   readonly successor?: string
-  /** How items can be shown; the first is shown where the client does not care. */
+  /** The representations on offer; the first is the default. */
   readonly representations?: readonly Representation[]
-  /**
-   * An origin such as `https://example.org` that makes Location and links absolute; with a path, such as
-   * `https://example.org/api`, where a proxy strips it.
-   */
+  /** Makes Location and links absolute, such as `https://example.org`; include a path that a proxy strips. */
   readonly publicUrl?: string
 }
 
@@ -119,9 +107,8 @@ const optionsRule = membersOf({
   })
 } satisfies Record<keyof FamilyOptions, TSchema>, ['storage'])
 
-/** Checks a mount's options; an unknown or wrong one is an error that names it. */
 export function checkOptions (family: Family, prefix: string, options: FamilyOptions): void {
-  // These are Fastify's own.
+  // Options of Fastify.
   const { logLevel, logSerializers, ...ours } = options as FamilyOptions & RegisterOptions
   const { pageSize = 1, maxPageSize = 1000, version, representations } = ours
   const flaw = findFlaw(optionsRule, ours, 'option') ??
@@ -132,11 +119,11 @@ export function checkOptions (family: Family, prefix: string, options: FamilyOpt
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
-// Of two parameters with one name the last counts, and a storage would be chosen by the id of an item.
+// Of two parameters with one name the last counts: a storage would be chosen by the id of an item.
 const ownParameters = ['id', 'command', 'extension', 'parameter']
 
 function findFlawInPrefix (prefix: string): string | undefined {
-  // Two colons are one that begins no parameter.
+  // Two colons are an escaped colon.
   const names = Array.from(prefix.replaceAll('::', '').matchAll(/:(\w+)/g), ([, name]) => name as string)
   const taken = names.find(name => ownParameters.includes(name))
   if (taken === undefined) return undefined
@@ -145,7 +132,7 @@ function findFlawInPrefix (prefix: string): string | undefined {
 }
 
 /**
- * The representations that a mount has by itself, the first being the default.
+ * The built-in representations; the first is the default.
  *
  * @example
  * app.register(customers, { storage, representations: [...representations, yaml] })

@@ -9,21 +9,18 @@ import { tryEach } from '../reply.js'
 import { splitUrl } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
 
-/**
- * Answers what no route takes, of ours or of the host's: below the path of the family, at other versions of it, and on
- * the paths without a version. For everything else the host's own handler stays.
- */
+/** Answers unmatched requests on the paths of the family, of any version or none; the host handles all others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
   const { family: { name }, home, unversioned } = mount
   const paths = unversioned === false ? [] : ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
   for (const path of [home, ...paths]) setNotFoundHandler(app, mount, path)
 }
 
-// By server: for what is not found, only one handler can be set at a path.
+// By server: only one not-found handler can be set at a path.
 const taken = new WeakMap<object, Set<string>>()
 
-// An end that is empty, or a suffix. With it the router keeps ours apart from a handler that the host has for the same
-// path, which comes first then. Its name is that of a parameter of our routes, which no prefix can have.
+// An empty end or a suffix: the router then keeps ours apart from a handler of the host on the same path, which comes
+// first. The parameter is named like one of our routes, which no prefix can have.
 const end = ':extension(|\\.[^/]+)'
 
 function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): void {
@@ -32,13 +29,13 @@ function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): 
   if (paths.has(mount.prefix + path)) return
   paths.add(mount.prefix + path)
   app.register(async scope => {
-    // The body is not read there.
+    // The body is not read.
     scope.removeAllContentTypeParsers()
     scope.setNotFoundHandler((request, reply) => answerUnknown(mount, request, reply))
   }, { prefix: path + end })
 }
 
-/** An endpoint, its mount, the segments of its path, and how many of them the request has. */
+/** `depth` is the number of segments that match the request. */
 interface Known {
   readonly mount: Mount
   readonly endpoint: Endpoint
@@ -46,7 +43,6 @@ interface Known {
   readonly depth: number
 }
 
-/** Answers what no route takes. */
 export async function answerUnknown (
   mount: Mount,
   request: FastifyRequest,
@@ -66,7 +62,7 @@ export async function answerUnknown (
   if (here.length > 0) return answerMethod(here.map(({ endpoint }) => endpoint), request, reply)
   if (isBelow(mount, segments)) retire(reply, mount.retirement)
   const mounts = [...new Set(near.map(({ mount }) => mount))]
-  // Those that the caller may know of.
+  // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
     await each.caller(request).authorize(intendToLook(each, segments))
     return each
@@ -78,7 +74,7 @@ function splitPath (path: string): string[] {
   return path.split('/').filter(segment => segment !== '')
 }
 
-/** Whether a segment that was sent is one that a path declares, such as `:id` or `deals.:extension`. */
+/** `part` may have a parameter, such as `:id` or `deals.:extension`. */
 function fits (part: string, segment: string | undefined): boolean {
   const [start = '', parameter] = part.split(':')
   return parameter === undefined ? part === segment : segment?.startsWith(start) === true && segment !== start
@@ -88,7 +84,6 @@ function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
   return splitPath(home).every((part, index) => fits(part, segments[index]))
 }
 
-/** OPTIONS, or the problem of a method that a path does not have. */
 function answerMethod (here: readonly Endpoint[], { method }: FastifyRequest, reply: FastifyReply): FastifyReply {
   here[0]?.before?.(reply)
   const methods = here.flatMap(({ method }) => method === 'GET' ? [method, 'HEAD'] : [method])
@@ -103,7 +98,6 @@ function intendToLook (mount: Mount, segments: readonly string[]): Intent {
   return id === undefined ? intendToList(family) : intendToRead(family, id)
 }
 
-/** @param word the first segment that is not known, after so many that are */
 function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {
   if (word === undefined) {
     const paths = near.map(({ endpoint }) => endpoint.path.replace(/:(\w+)/g, '{$1}'))

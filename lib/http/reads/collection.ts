@@ -25,11 +25,10 @@ import { hasLongItems, makeExpand } from './expand.js'
 import { type Listing, loadPage } from './page.js'
 import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
 
-/** The query of a page, and the form that the page is shown around where it was refused. */
 interface CollectionQuery {
   readonly parsed: ParsedQuery
   readonly refused?: RefusedForm | undefined
-  /** The command whose outcome a page shows. */
+  /** The command whose outcome the page shows. */
   readonly command?: string | undefined
 }
 
@@ -49,7 +48,6 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
   }))
 }
 
-/** Reads a page of the family. */
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
   const { family, grammar, emptyList } = mount
   const intent = intendToList(family)
@@ -80,7 +78,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
   }
 }
 
-/** A wrong query is shown beside the page before anything was filtered. */
+/** A wrong query is explained on the page without filters. */
 function parseForPeople (mount: Mount, whole: string, representation: Representation): CollectionQuery {
   const { rest: search, command } = splitFeedback(whole)
   try {
@@ -95,14 +93,13 @@ function parseForPeople (mount: Mount, whole: string, representation: Representa
 // A cursor belongs to one order.
 const ordering = ['sort', 'after', 'before']
 
-/** People see the newest first, where ids grow with time; all links of the page then say so. */
+/** People see the newest first, where ids grow with time; the links of the page keep this order. */
 function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
   if (lifecycle === undefined || order.length > 0 || makers.makeId !== undefined) return search
   const isOrdered = splitQuery(search).some(({ name }) => name !== undefined && ordering.includes(name))
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
-/** Loads a page of items. */
 async function loadItems (
   { family }: Mount,
   { caller, reader, representation }: Loading<unknown>,
@@ -127,18 +124,17 @@ async function loadItems (
   }, representation)
 }
 
-/** The outcome of a command that the reader gave, and its log where it left nothing else. */
 async function findFeedback (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
   const { mount: { family, urls }, request } = exchange
   const record = await reader.getOwnCommand(command)
   if (record === undefined) return undefined
   const feedback = makeFeedback(family, record)
-  // No condition can judge the log of what is gone, so none of it is shown under one.
+  // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
   const hasLog = feedback.name === 'delete' && !reader.isNarrowed
   return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
-/** `GET /query/{result_name}/{parameter}` for every named query of the family: a list, 404 when it is empty. */
+/** `GET /query/{result_name}/{parameter}` for every named query: a list, 404 when it is empty. */
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
   return [...family.queries].flatMap(([name, query]) => {
@@ -178,7 +174,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
       if ('expected' in read) return undefined
       const where = listEqual(field.name, [read.value]).flat()
       const order = [{ field: 'id', descending: false }]
-      // Whatever else is filtered, and whatever page is asked for: it is this list if there is anything in it.
+      // The list exists if it has any item, regardless of further filters and of the page.
       const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
       if (one === undefined) return undefined
       const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
@@ -200,7 +196,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
   }
 }
 
-// A value that does not fit the field is refused as such; for all others there is no list.
+// A value that does not fit the field is an invalid query; for all others there is no list.
 function explainNothing ({ family }: Mount, field: Field, parameter: string, hint: Problem | undefined): Problem {
   const read = readValue(field, parameter)
   const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))

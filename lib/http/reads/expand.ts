@@ -7,10 +7,8 @@ import { makePicker, type Members } from '../../core/values/json.js'
 import { toProblem } from '../reply.js'
 import { type Listing, partSize } from './page.js'
 
-/** Puts the items that others refer to in the place of their ids. */
 type Expand = NonNullable<Listing['expand']>
 
-/** A field that is expanded, and what the caller may see of the items that it refers to. */
 interface Expanded {
   readonly field: string
   readonly family: Family
@@ -20,12 +18,7 @@ interface Expanded {
 // Characters of all items that are put into a page; one may be in it many times.
 const maxLength = 10_000_000
 
-/**
- * Expands fields for a caller. Where the caller may not see the items, or their family is not mounted here, the ids
- * stay as they are.
- *
- * @param one the one item that is read; without it, those of a page are read by one query for each field
- */
+/** Ids stay where the caller may not see the items, or their family is not mounted. Pages take one query per field. */
 export async function makeExpand (
   family: Family,
   caller: Caller,
@@ -69,7 +62,7 @@ async function openField (
   }
 }
 
-/** All items that a field of these refers to, by one query; where each may be long, by one for every part of them. */
+/** One query; where items may be long, one for each part of them. */
 async function findReferred (
   { field, family, reader }: Expanded,
   items: readonly Stored[]
@@ -96,7 +89,7 @@ async function findReferred (
   return referred
 }
 
-/** Whether an item, with those that are put into it, can be so long that not many fit on a page. */
+/** Whether items, with those expanded in them, can be so long that few fit on a page. */
 export function hasLongItems (family: Family, fields: readonly string[] = []): boolean {
   return family.hasLongItems || fields.some(field => family.references.get(field)?.hasLongItems)
 }

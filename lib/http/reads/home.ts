@@ -15,11 +15,7 @@ import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
 
-/**
- * `GET {prefix}/`: the families at the prefix, once for all of them, and only where the host has nothing there.
- *
- * @param wanted what the host says; where it says nothing, the root of the server itself is left alone
- */
+/** `GET {prefix}/`, once for all families, and only if the host has no such route. By default not at the root. */
 export function mountHome (
   app: FastifyInstance,
   mount: Mount,
@@ -38,7 +34,7 @@ export function mountHome (
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const choice = mount.chooser.choose('one', readRequestedFormat(request))
   const here = mount.neighbours.list()
-  // Where all have ended, so has this.
+  // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
   const families = await tryEach(here, mount => describeFamily(mount, request))
   refuseParameters(splitUrl(request).search)
@@ -62,16 +58,15 @@ async function describeFamily (mount: Mount, request: FastifyRequest): Promise<H
   }
 }
 
-/** How many are counted: to know that there are more, no more is read. */
+/** The maximum to count; no more items are read. */
 const enough = 1000
 
-/** How many items there are and, of a family whose items are in one of a few states, how many in each of them. */
 async function countItems (
   family: Family,
   reader: Reader,
   list: string
 ): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
-  // Under conditions of a grant, many may be read to find so many that meet them.
+  // With conditions of a grant, many items may be read to find so many that match.
   if (reader.isNarrowed) return {}
   const total = await count(reader, [])
   const field = findState(family)
@@ -84,7 +79,7 @@ async function countItems (
   return { ...total, states }
 }
 
-/** The first field of a few values that every item has, preferably one that clients do not send. */
+/** The first required field with few values, preferably one that clients do not send. */
 function findState ({ ownFields, lifecycle, edit }: Family): Field | undefined {
   const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
   const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)
@@ -99,7 +94,6 @@ async function count (reader: Reader, where: readonly Condition[]): Promise<Coun
   return { total: total as number }
 }
 
-/** A family as programs see it. */
 function writeFamily ({ href, states, ...family }: HomeFamily): object {
   return {
     ...family,

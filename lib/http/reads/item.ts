@@ -17,13 +17,11 @@ import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import { type Loading, type OneQuery, parseOne, type Read, readEndpoints, splitFeedback } from './read.js'
 
-/** Which members are wanted, and what a page shows besides them. */
 interface ItemQuery extends OneQuery {
-  /** The command whose outcome a page shows. */
+  /** The command whose outcome the page shows. */
   readonly command?: string | undefined
-  /** The form that the item is shown around, where it was refused. */
   readonly refused?: RefusedForm
-  /** What is to be asked before it is done. */
+  /** Shown instead of the item. */
   readonly question?: Question
 }
 
@@ -39,7 +37,6 @@ export function itemEndpoints (mount: Mount): Endpoint[] {
   }))
 }
 
-/** Reads one item. */
 export function itemRead (mount: Mount): Read<ItemQuery> {
   const { family, grammar } = mount
   return {
@@ -98,7 +95,7 @@ async function loadItemPage (
   return { entries, feedback: told && makeFeedback(family, told) }
 }
 
-// To a person, the page itself leads on, but for what the item refers to.
+// Pages have navigation, so they only get links to the items referred to.
 function chooseMembers (
   { mount, request, choice }: Exchange,
   fields: ItemQuery['fields'],

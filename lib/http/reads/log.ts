@@ -121,7 +121,6 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
   }
 }
 
-/** Answers with one command. @param item that it is about, where that is known */
 export function sendEntry (
   exchange: Exchange,
   { fields }: OneQuery,
@@ -138,10 +137,10 @@ export function sendEntry (
   })
 }
 
-/** A command, and the id by which it was found; one that is not in the log has none. */
+/** A command that is not in the log has no id. */
 type FoundCommand = Pick<Outcome, 'record' | 'id'>
 
-/** A command with its links. @param noun of the part of the log that it is shown in */
+/** `noun` names the part of the log that shows the command. */
 export function linkCommand (
   { mount: { family, urls }, request }: Exchange,
   { record, id }: FoundCommand,

@@ -17,7 +17,7 @@ import type { Endpoint } from '../routes.js'
 import { writeRows } from './page.js'
 import { type Read, readEndpoints } from './read.js'
 
-/** `GET …/{id}/operations`: what can be done with an item now, and why the rest cannot, as far as the caller may. */
+/** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */
 export function operationsEndpoints (mount: Mount): Endpoint[] {
   const { family, home } = mount
   const read: Read<undefined> = {

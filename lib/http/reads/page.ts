@@ -13,50 +13,45 @@ import type { Exchange } from '../mount.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import type { Answer } from './read.js'
 
-/** A list: how its items are found, and how they are shown. */
 export interface Listing {
   readonly parsed: ParsedQuery
   readonly name: string
   readonly singular: string
   readonly members: readonly string[]
   readonly emptyList: 'page' | 'not-found'
-  /** Whether an item can be so long that not many fit on a page. */
   readonly hasLongItems: boolean
   /** A bare list has nothing but its items. */
   readonly isBare: boolean
   readonly reader: Reader
   readonly find: Find
-  /** The same as text; undefined where the storage has none. */
+  /** Undefined where the storage returns no text. */
   readonly findText?: (query: Query) => Promise<FoundText> | undefined
-  /** Puts other items in the place of their ids, where that is asked for. */
   readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
-  /** An item as it is shown; its members unless given. */
+  /** Default: the members of the item. */
   show? (item: Stored): Members
-  /** What people can do with a page of it. */
   afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
 }
 
-/** An empty list may be a problem, as the mount says. */
 function refuseEmpty ({ emptyList, name }: Listing): void {
   if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
-/** How many items are read at once where each may be long, at most. */
+/** The maximum of items to read at once where each may be long. */
 export const partSize = 50
 
-// How many of them are read first: how long they are is not known before.
+// Their length is unknown before the first are read.
 const firstPartSize = 10
 
-// The first that is not too long: few sizes, so that a storage meets the same queries again and again.
+// The first that is not too long is used: with few sizes, a storage gets the same queries repeatedly.
 const partSizes = [partSize, firstPartSize, 1]
 
-// Characters that one part should not be longer than.
+// In characters.
 const maxPartLength = 1_000_000
 
-// Characters after which a page of such items ends: a slow client makes us keep them.
+// In characters: a slow client makes us keep them.
 const maxLength = 2_000_000
 
-/** The page, as far as it is not too long: how long its items are is known only when they are read. */
+/** Ends the page where it gets too long: the length of items is only known when they are read. */
 async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
   const backwards = parsed.start?.backwards === true
   const parts: FoundPage[] = []
@@ -67,7 +62,7 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
   for (;;) {
     const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const count = part.items.length
-    // What was left has been deleted meanwhile.
+    // The rest was deleted meanwhile.
     if (count === 0 && parts.length > 0) break
     parts.push(part)
     left -= count
@@ -80,7 +75,7 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
       if (isNumbered) throw refuseNumbered(query.limit - left)
       break
     }
-    // As many as are not too long, if they are like those before; but short ones may be followed by long ones.
+    // Estimated from the last part; but short items may be followed by long ones.
     const average = partLength / count
     size = Math.min(10 * size, partSizes.find(size => size * average <= maxPartLength) ?? 1)
     query = { ...query, offset: 0, count: false }
@@ -95,21 +90,20 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
   }
 }
 
-// The page of the next number would begin after items that were not shown.
+// The page with the next number would begin after items that were not shown.
 function refuseNumbered (fitting: number): Problem {
   const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
     'or leave out page and follow links.next'
   return invalidQuery([{ parameter: 'maxpagesize', detail }])
 }
 
-/** Loads a page, or the beginning of everything, in the way that suits the representation best. */
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
   const { parsed, hasLongItems, find, expand } = listing
   const { rows, pageOfText, interactive } = representation
-  // Everything is sent where the representation is made of rows and the client names no page.
+  // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
     const batches = writeBatches(listing, rows)
-    // Before the status is sent, so that what fails at once is answered as a problem.
+    // Before the status is sent, so that an early failure is answered as a problem.
     const first = await batches.next()
     return exchange => sendBatches(exchange, first, batches)
   }
@@ -122,7 +116,7 @@ export async function loadPage (listing: Listing, representation: Representation
     return exchange => sendPageText(exchange, listing, text)
   }
   const page = await (isInParts ? findInParts : findPage)(find, parsed)
-  // To a person, an empty list is still the place to make the first item.
+  // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
 }
@@ -142,7 +136,6 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
-// What the storage wrote as JSON is sent as it is.
 function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
   const members = makePageMembers(urls.self(request), parsed, placeAround(parsed, found), found.total)
@@ -171,18 +164,16 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage)
   })
 }
 
-/** A list in lines, with its head. */
 export function writeRows (rows: Rows, items: readonly Members[], members: readonly string[]): string {
   return rows.head(members) + items.map(item => rows.row(item, members)).join('')
 }
 
-// What is read at once, in characters of its text: what a client that reads slowly makes us keep is a few times that.
+// Characters to read at once; a slow client makes us keep a few times as many.
 const batchLength = 200_000
-// How wide the rows are is not known before the first.
+// The width of rows is unknown before the first.
 const firstRows = 4
 const maxRows = 500
 
-/** Sends everything that matches, as it is read and no faster than the client takes it. */
 function sendBatches (
   { mount: { exportTimeout }, request, reply, choice }: Exchange,
   first: IteratorResult<string>,
@@ -192,7 +183,7 @@ function sendBatches (
   return reply.send(request.method === 'HEAD' ? undefined : Readable.from(watch(first, batches, reply, exportTimeout)))
 }
 
-/** Ends the response where the client takes nothing, or where reading fails: a part must not look like the whole. */
+/** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
 async function * watch (
   first: IteratorResult<string>,
   batches: AsyncGenerator<string>,
@@ -209,16 +200,16 @@ async function * watch (
       yield batch.value
       clearTimeout(timer)
     }
-    // The last of it is still to be taken.
+    // The client still has to receive the last batch.
     start()
   } catch (error) {
-    // Fastify would end a stream of HTTP/2 as if it were complete.
+    // Fastify would end an HTTP/2 stream as if it were complete.
     if (reply.request.raw.httpVersionMajor === 2) raw.destroy(error as Error)
     throw error
   }
 }
 
-// Each begins after the last, so that no batch costs more than the first and what is added meanwhile moves nothing.
+// Each begins after the last item: no batch costs more than the first, and new items shift nothing.
 async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<string> {
   const { members, show = makePicker(members), expand, find, hasLongItems, reader, parsed } = listing
   const { query, parameters, list } = parsed
@@ -241,10 +232,10 @@ async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<str
     if (head + text !== '') yield head + text
     head = ''
     if (items.length < limit) return
-    // As many as make a batch, if they are like those before, but not many more than were read so far.
+    // As many as fill a batch, estimated from this one, but not many more than were read so far.
     const wanted = Math.max(1, Math.min(5 * limit, Math.floor(batchLength * items.length / text.length)))
     limit = Math.min(hasLongItems ? partSize : maxRows, wanted)
-    // A client may take everything as fast as it is read, and a storage may have everything there.
+    // A fast client and a fast storage would otherwise block other requests.
     await endLongTurn()
     reader.renewTime()
     start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }

@@ -12,30 +12,25 @@ import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 
-/** Answers with what was loaded. */
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
 /** One kind of read: the steps that differ from those of other kinds. */
 export interface Read<Q> {
   readonly mount: Mount
   readonly kind: 'one' | 'page'
-  /** What is read, for the problem where it does not exist. */
+  /** For the problem where it does not exist. */
   readonly noun: string
-  /**
-   * The parameter of the path that names what is read. It may end with a suffix: `a.json` is an item of this name, or
-   * the item `a` as JSON. Without it, the suffix is a separate parameter of the path, `extension`.
-   */
+  /** May end with a suffix: `a.json` is an item of this name, or `a` as JSON. Else `extension` has the suffix. */
   readonly parameter?: 'id' | 'command' | 'parameter'
-  /** What is asked for by this name; undefined where nothing can have it. */
+  /** Undefined where nothing can have this name. */
   intend (request: FastifyRequest, name: string): Intent | undefined
   parse (search: string, representation: Representation): Q
   /** Undefined where it does not exist. */
   load (loading: Loading<Q>): Promise<Answer | undefined>
-  /** A different problem than usual where it does not exist. @param hint what else may be wrong: an unknown suffix */
+  /** Replaces the usual 404. `hint` is the problem of an unknown suffix. */
   explainMissing? (name: string, hint: Problem | undefined): Problem
 }
 
-/** What a read loads from. */
 export interface Loading<Q> {
   readonly request: FastifyRequest
   readonly caller: Caller
@@ -46,16 +41,14 @@ export interface Loading<Q> {
   readonly representation: Representation
 }
 
-/** One of the things that a path can mean. */
 interface Meaning<Q> {
   readonly read: Read<Q>
   readonly name: string
   readonly suffix: string | undefined
-  /** Or why there is none, should it turn out that this is what the path means. */
+  /** A problem is only thrown if the path has this meaning. */
   readonly choice: Choice | Problem
 }
 
-/** The endpoint of a read; where its suffix is a separate parameter, also with one. */
 export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
@@ -64,9 +57,8 @@ export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSche
 }
 
 /**
- * The pipeline of every read: negotiate, authorize, parse, load, represent. In this order, so that a client learns
- * nothing before `authorize` has let the request in. Where a path can mean several things, the first that exists
- * answers.
+ * The pipeline of every read: negotiate, authorize, parse, load, represent. A client learns nothing before `authorize`
+ * has permitted the request. Where a path can mean several things, the first that exists answers.
  */
 export async function answerRead<Q> (
   reads: readonly [Read<Q>, ...Read<Q>[]],
@@ -78,7 +70,7 @@ export async function answerRead<Q> (
   const { extension } = request.params as { extension?: string }
   const meanings: Meaning<Q>[] = []
   let isShowable = false
-  // An unknown suffix is no meaning of the path, but may be what was meant.
+  // An unknown suffix is not a meaning of the path, but helps to explain a 404.
   let hint: Problem | undefined
   for (const read of reads) {
     const whole = readParameter(request, read.parameter)
@@ -102,14 +94,14 @@ export async function answerRead<Q> (
         ? await admit(read, request, name, '', read.mount.representations[0] as Representation)
         : await admit(read, request, name, search, choice.representation)
     } catch (error) {
-      // Each meaning is asked for by itself: a refusal counts only where no other exists. What broke is final.
+      // A refusal counts only where no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
     }
     const answer = loading && await read.load(loading)
     if (answer === undefined) continue
     if (choice instanceof Problem) throw choice
-    // Not awaited: what was loaded is not kept until the client has taken the answer.
+    // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
@@ -118,7 +110,7 @@ export async function answerRead<Q> (
   throw read.explainMissing?.(name, hint) ?? addHint(notFound(read.noun, name), hint)
 }
 
-/** Authorizes and parses; undefined where nothing can have this name. */
+/** Undefined where nothing can have this name. */
 export async function admit<Q> (
   read: Read<Q>,
   request: FastifyRequest,
@@ -138,7 +130,6 @@ function addHint (problem: Problem, hint: Problem | undefined): Problem {
   return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
 }
 
-/** The query of a page, or the problem that names all that is wrong with it. */
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
   const parsed = grammar.parse(interactive === true ? dropEmpty(search) : search)
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
@@ -150,7 +141,6 @@ function dropEmpty (search: string): string {
   return search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&')
 }
 
-/** The parameters of one resource, of which there is nothing to filter. */
 export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>
 
 const all: OneQuery = {}
@@ -165,15 +155,13 @@ export function parseOne (grammar: Grammar, search: string, representation: Repr
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
 
-// No field can be named so.
+// No field can have this name.
 const feedback = '_command'
 
-/** The address of a page that shows the outcome of a command, out of the log. */
 export function addFeedback (url: string, command: string | undefined): string {
   return command === undefined ? url : `${url}?${feedback}=${encodeURIComponent(command)}`
 }
 
-/** The query of a page for people, and apart from it the command whose outcome the page shows. */
 export function splitFeedback (search: string): { readonly rest: string, readonly command: string | undefined } {
   if (!search.includes(feedback)) return { rest: search, command: undefined }
   const command = readTextParameter(search, feedback)
