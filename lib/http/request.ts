@@ -32,7 +32,7 @@ export function splitUrl (request: FastifyRequest): { readonly path: string, rea
 
 // A target may name a host (RFC 9112, 3.2.2), which the router skips. In a link, leading slashes would name one too.
 function removeHost (target: string): string {
-  if (/^\/(?![/\\])/.test(target)) return target
+  if (target.startsWith('/') && target[1] !== '/' && target[1] !== '\\') return target
   return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
 }
 

@@ -48,10 +48,10 @@ export class Reader {
   }
 
   /** Undefined where the item does not exist for this caller. */
-  async get (id: Id): Promise<Stored | undefined> {
-    const item = await this.#storage.get(this.#family.name, id, this.#signal)
-    if (item === undefined || this.#where.length === 0) return item
-    return matcher(this.#where)(item) ? item : undefined
+  get (id: Id): Promise<Stored | undefined> {
+    const getting = this.#storage.get(this.#family.name, id, this.#signal)
+    if (this.#where.length === 0) return getting
+    return getting.then(item => item !== undefined && matcher(this.#where)(item) ? item : undefined)
   }
 
   async find (query: Query): Promise<Found> {
@@ -125,11 +125,18 @@ export class Reader {
   }
 }
 
-export async function authorizeReader (family: Family, caller: Caller, intent: Intent): Promise<Reader> {
-  const granted = caller.authorize(intent)
-  const grant = granted instanceof Promise ? await granted : granted
-  const opened = caller.storage()
-  return new Reader(family, opened instanceof Promise ? await opened : opened, grant, caller.signal)
+/** Not a promise where nothing has to be waited for: a request alone takes as few turns as possible. */
+export function authorizeReader (family: Family, caller: Caller, intent: Intent): Reader | Promise<Reader> {
+  const grant = caller.authorize(intent)
+  if (grant instanceof Promise) return openReader(family, caller, grant)
+  const storage = caller.storage()
+  if (storage instanceof Promise) return openReader(family, caller, grant)
+  return new Reader(family, storage, grant, caller.signal)
+}
+
+async function openReader (family: Family, caller: Caller, granted: Grant | Promise<Grant>): Promise<Reader> {
+  const grant = await granted
+  return new Reader(family, await caller.storage(), grant, caller.signal)
 }
 
 export type Find = (query: Query) => Promise<Found>

@@ -68,6 +68,16 @@ export async function answerRead<Q> (
   const requested = readRequestedFormat(request)
   const { search } = splitUrl(request)
   const { extension } = request.params as { extension?: string }
+  const [only] = reads
+  const name = readParameter(request, only.parameter)
+  if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !name.includes('.'))) {
+    const choice = only.mount.chooser.choose(only.kind, requested)
+    const loading = await admit(only, request, name, search, choice.representation)
+    const answer = loading && await only.load(loading)
+    if (answer === undefined) throw only.explainMissing?.(name, undefined) ?? notFound(only.noun, name)
+    // Not awaited, so that what was loaded is not kept until the client has received the response.
+    return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
+  }
   const meanings: Meaning<Q>[] = []
   let isShowable = false
   // An unknown suffix is not a meaning of the path, but helps to explain a 404.
@@ -101,29 +111,28 @@ export async function answerRead<Q> (
     const answer = loading && await read.load(loading)
     if (answer === undefined) continue
     if (choice instanceof Problem) throw choice
-    // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
-  const [read] = reads
-  const name = readParameter(request, read.parameter)
-  throw read.explainMissing?.(name, hint) ?? addHint(notFound(read.noun, name), hint)
+  throw only.explainMissing?.(name, hint) ?? addHint(notFound(only.noun, name), hint)
 }
 
 /** Undefined where nothing can have this name. */
-export async function admit<Q> (
+export function admit<Q> (
   read: Read<Q>,
   request: FastifyRequest,
   name: string,
   search: string,
   representation: Representation
-): Promise<Loading<Q> | undefined> {
+): Loading<Q> | undefined | Promise<Loading<Q>> {
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
   const { mount } = read
   const caller = mount.caller(request)
-  const reader = await authorizeReader(mount.family, caller, intent)
-  return { request, caller, reader, intent, name, query: read.parse(search, representation), representation }
+  const finish = (reader: Reader): Loading<Q> =>
+    ({ request, caller, reader, intent, name, query: read.parse(search, representation), representation })
+  const reader = authorizeReader(mount.family, caller, intent)
+  return reader instanceof Promise ? reader.then(finish) : finish(reader)
 }
 
 function addHint (problem: Problem, hint: Problem | undefined): Problem {

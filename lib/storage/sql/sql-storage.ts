@@ -79,7 +79,8 @@ export function createSqlStorage<Write> (
 
     async get (family, id, signal) {
       signal?.throwIfAborted()
-      return await getTable(family).reader.get(id, signal)
+      const item = getTable(family).reader.get(id, signal)
+      return item instanceof Promise ? await item : item
     },
 
     async nextId (family, signal) {
