@@ -128,15 +128,14 @@ export class Reader {
 /** Not a promise where nothing has to be waited for: a request alone takes as few turns as possible. */
 export function authorizeReader (family: Family, caller: Caller, intent: Intent): Reader | Promise<Reader> {
   const grant = caller.authorize(intent)
-  if (grant instanceof Promise) return openReader(family, caller, grant)
-  const storage = caller.storage()
-  if (storage instanceof Promise) return openReader(family, caller, grant)
-  return new Reader(family, storage, grant, caller.signal)
+  if (grant instanceof Promise) return grant.then(grant => openReader(family, caller, grant))
+  return openReader(family, caller, grant)
 }
 
-async function openReader (family: Family, caller: Caller, granted: Grant | Promise<Grant>): Promise<Reader> {
-  const grant = await granted
-  return new Reader(family, await caller.storage(), grant, caller.signal)
+function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {
+  const storage = caller.storage()
+  if (storage instanceof Promise) return storage.then(storage => new Reader(family, storage, grant, caller.signal))
+  return new Reader(family, storage, grant, caller.signal)
 }
 
 export type Find = (query: Query) => Promise<Found>

@@ -12,10 +12,30 @@ interface Presence {
   readonly socket: { readonly destroyed?: boolean } | null
 }
 
-// In milliseconds, while something listens.
-const checkEvery = 200
+// In milliseconds, while something waits.
+const checkEvery = 50
+// One timer for all requests: making and clearing one for each takes longer than the rest of a deadline.
+const watched = new Set<RequestDeadline>()
+let timer: NodeJS.Timeout | undefined
 
-/** A timer exists only while something listens; a platform signal, which costs as much as a small read, on demand. */
+function watch (deadline: RequestDeadline): void {
+  watched.add(deadline)
+  timer ??= setTimeout(checkAll, checkEvery)
+  if (watched.size === 1) timer.ref()
+}
+
+function unwatch (deadline: RequestDeadline): void {
+  watched.delete(deadline)
+  if (watched.size === 0) timer?.unref()
+}
+
+function checkAll (): void {
+  timer = undefined
+  for (const deadline of watched) deadline.check()
+  if (watched.size > 0) timer ??= setTimeout(checkAll, checkEvery)
+}
+
+/** It is watched only while something waits; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
   readonly #deadlines: DeadlineSettings
@@ -23,7 +43,7 @@ export class RequestDeadline implements AbortSignal {
   #endsAt: number
   #ended: { readonly reason: unknown } | undefined
   #listeners: Set<(event: Event) => void> | undefined
-  #timer: NodeJS.Timeout | undefined
+  #abandonCommit: ((reason: unknown) => void) | undefined
   #controller: AbortController | undefined
 
   constructor (deadlines: DeadlineSettings, presence: Presence) {
@@ -62,52 +82,53 @@ export class RequestDeadline implements AbortSignal {
   }
 
   /** A commit cannot be cancelled: if it takes too long, it may be made or not. */
-  async waitForCommit (committing: Promise<void>): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        const reason = this.#deadlines.explain('unsure')
-        reject(reason)
-      }, this.#endsAt - performance.now())
+  waitForCommit (committing: Promise<void>): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      this.#abandonCommit = reject
+      watch(this)
       committing.then(() => {
-        clearTimeout(timer)
+        this.#endCommit()
         resolve()
       }, error => {
-        clearTimeout(timer)
+        this.#endCommit()
         reject(error)
       })
     })
+  }
+
+  #endCommit (): void {
+    this.#abandonCommit = undefined
+    if (this.#listeners === undefined) unwatch(this)
+  }
+
+  check (): void {
+    if (this.#abandonCommit !== undefined && performance.now() >= this.#endsAt) {
+      this.#abandonCommit(this.#deadlines.explain('unsure'))
+      this.#endCommit()
+    }
+    if (this.#listeners !== undefined && this.aborted) unwatch(this)
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
     if (this.#ended !== undefined) return
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
-    if (this.#timer === undefined) this.#watch()
+    watch(this)
   }
 
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
-    this.#listeners?.delete(listener)
-    if (this.#listeners?.size === 0) this.#unwatch()
+    if (this.#listeners?.delete(listener) !== true || this.#listeners.size > 0) return
+    this.#listeners = undefined
+    if (this.#abandonCommit === undefined) unwatch(this)
   }
 
   dispatchEvent (): boolean {
     return false
   }
 
-  #watch (): void {
-    const wait = Math.min(checkEvery, this.#endsAt - performance.now())
-    this.#timer = setTimeout(() => { if (!this.aborted) this.#watch() }, wait)
-  }
-
-  #unwatch (): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-  }
-
   #end (why: DeadlineEnd): void {
     const reason = this.#deadlines.explain(why)
     this.#ended = { reason }
-    this.#unwatch()
     this.#controller?.abort(reason)
     const event = new Event('abort')
     for (const listener of this.#listeners ?? []) listener(event)
