@@ -45,6 +45,18 @@ t.test('a deadline ends what listens, and the signals that it has lent', async t
   t.throws(() => { late.throwIfAborted() }, { message: 'late' })
 })
 
+t.test('a deadline that ends when it is asked is not watched any longer', async t => {
+  const before = countTimers()
+  const socket = { destroyed: false }
+  const deadline = new RequestDeadline(deadlines, { socket })
+  const listener = (): void => {}
+  deadline.addEventListener('abort', listener)
+  socket.destroyed = true
+  t.equal(deadline.aborted, true)
+  deadline.removeEventListener('abort', listener)
+  t.equal(countTimers(), before)
+})
+
 t.test('a storage that is given a signal leaves nothing to wait for, either', async t => {
   const before = countTimers()
   const app = Fastify()

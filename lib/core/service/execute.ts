@@ -48,9 +48,9 @@ export async function execute (family: Family, caller: Caller, command: Command)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
+  const others = needsOthers(family, command) ? await authorizeOthers({ family, caller }, command) : noOthers
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
-  const others = needsOthers(family, command) ? await authorizeOthers({ family, caller }, command) : noOthers
   const { writers, counters } = storage
   const execution: Execution = {
     family,

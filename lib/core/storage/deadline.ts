@@ -53,12 +53,14 @@ export class RequestDeadline implements AbortSignal {
   }
 
   get aborted (): boolean {
-    if (this.#ended === undefined) {
-      const { socket } = this.#presence
-      if (socket === null || socket.destroyed === true) this.#end('gone')
-      else if (performance.now() >= this.#endsAt) this.#end('late')
-    }
+    if (this.#ended === undefined) this.#endIfDue()
     return this.#ended !== undefined
+  }
+
+  #endIfDue (): void {
+    const { socket } = this.#presence
+    if (socket === null || socket.destroyed === true) this.#end('gone')
+    else if (performance.now() >= this.#endsAt) this.#end('late')
   }
 
   get reason (): unknown {
@@ -106,7 +108,7 @@ export class RequestDeadline implements AbortSignal {
       this.#abandonCommit(this.#deadlines.explain('unsure'))
       this.#endCommit()
     }
-    if (this.#listeners !== undefined && this.aborted) unwatch(this)
+    if (this.#listeners !== undefined) this.#endIfDue()
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
@@ -133,6 +135,7 @@ export class RequestDeadline implements AbortSignal {
     const event = new Event('abort')
     for (const listener of this.#listeners ?? []) listener(event)
     this.#listeners = undefined
+    if (this.#abandonCommit === undefined) unwatch(this)
   }
 }
 
