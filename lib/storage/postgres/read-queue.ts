@@ -159,7 +159,8 @@ export class ReadQueue {
       } else this.connections.giveBack(connection, error)
       for (const read of reads) {
         read.attempts++
-        const isUndone = isRefusal(error) && read.reading.take === undefined
+        // A refused connection is no answer to a read: asking again at once would only add to it.
+        const isUndone = connection !== undefined && isRefusal(error) && read.reading.take === undefined
         if (isUndone && (reads.length > 1 || this.connections.isRetried(error, read.attempts))) this.#add(table, read)
         else read.reject(error)
       }
