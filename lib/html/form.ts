@@ -100,7 +100,10 @@ const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/
 export function renderRequest (texts: Texts, { method, url, headers, body }: SampleRequest): Markup {
   let line = `curl -X ${method} ${quote(url)}`
   for (const [name, value] of Object.entries(headers)) line += ` -H ${quote(`${name}: ${value}`)}`
-  if (body !== undefined) line += ` -d ${quote(writeJson(body))}`
+  // Invisible and bidirectional characters are written as escapes.
+  const json = body && JSON.stringify(body)
+    .replace(unseen, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  if (json !== undefined) line += ` -d ${quote(json)}`
   // The script inserts the host of the page into a relative URL.
   const start = url.startsWith('/') ? line.indexOf("'") + 1 : 0
   const origin = start > 0 && markup`<span class="origin"></span>`
@@ -116,13 +119,7 @@ export function quote (text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-// Invisible and bidirectional characters are written as escapes.
 const unseen = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
-
-function writeJson (body: object): string {
-  return JSON.stringify(body)
-    .replace(unseen, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
 
 export function renderRefusal (
   texts: Texts,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
-import type { Members } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
@@ -20,7 +19,10 @@ import { english, type Texts } from './texts.js'
  * app.register(deals, { storage, version: 'v1', representations: [json, xml, pages, csv, ndjson] })
  */
 export function html (options: HtmlOptions = {}): Representation {
-  checkOptions(options)
+  const flaw = findFlaw(optionsRule, options, 'option') ??
+    // It would end the style element, and the rest would be markup.
+    (/<\/style/i.test(options.css ?? '') ? 'the option "css" must not contain "</style"' : undefined)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
   const replaced = Object.entries(options.texts ?? {}).filter(([, text]) => text !== undefined)
   const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
   // Browsers read every line end as a line feed, and hash what they read.
@@ -39,7 +41,8 @@ export function html (options: HtmlOptions = {}): Representation {
         return renderPage({ heading: texts.home, content: renderHome(texts, home), site: home.site })
       }
       const affordances = await view.affordances?.()
-      const title = makeHeading(texts, view.name, view.document, affordances?.title)
+      const named = view.document[affordances?.title ?? 'name'] ?? view.document.id ?? undefined
+      const title = texts.item(texts.label(view.name), named === undefined ? undefined : String(named))
       if (affordances?.confirm === undefined) {
         return renderPage({ heading: title, content: await renderItem(texts, view, affordances), ...affordances })
       }
@@ -73,11 +76,6 @@ function makePolicy ({ whole, problem }: Styles): string {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-function makeHeading (texts: Texts, name: string, document: Members, titled = 'name'): string {
-  const title = document[titled] ?? document.id
-  return texts.item(texts.label(name), title === undefined || title === null ? undefined : String(title))
-}
-
 /** Options of the HTML pages. */
 export interface HtmlOptions {
   /** The name of the application. Default: `API`. */
@@ -98,13 +96,6 @@ const optionsRule = membersOf({
   title: word, home: word, documentation: word, css: word, texts: membersOf(Object.fromEntries(textRules))
 } satisfies Record<keyof HtmlOptions, TSchema>)
 
-function checkOptions (options: HtmlOptions): void {
-  const flaw = findFlaw(optionsRule, options, 'option') ??
-    // It would end the style element, and the rest would be markup.
-    (/<\/style/i.test(options.css ?? '') ? 'the option "css" must not contain "</style"' : undefined)
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
-}
-
 interface PageParts
   extends Partial<Pick<ItemAffordances, 'site' | 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
   readonly heading: string
@@ -118,9 +109,9 @@ interface PageParts
 function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Styles): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
   return parts => {
-    const { heading, short = heading, state, content, site = noSite, trail = [], others = [], isProblem } = parts
-    const { home = site.home } = options
-    const top: Crumb[] = site.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
+    const { heading, short = heading, state, content, site, trail = [], others = [], isProblem } = parts
+    const { home = site?.home } = options
+    const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
     const beginning = shorten(heading, maxTitle)
     const message = describeResult(texts, parts)
     const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
@@ -133,7 +124,7 @@ function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Sty
 </head>
 <body>
 <header><strong>${renderLink(home, title)}</strong>
-${renderFamilies(texts, site)}${documentation !== undefined && markup`
+${site && renderFamilies(texts, site)}${documentation !== undefined && markup`
 <a href="${documentation}">${texts.documentation}</a>`}</header>
 ${renderTrail(texts, [...top, ...trail], short)}
 <main>
@@ -150,8 +141,6 @@ ${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(({ href,
 }
 
 const code = new Markup(script)
-const noSite: Site = { families: [] }
-
 const maxTitle = 60
 
 function renderFamilies (texts: Texts, { families }: Site): Content {

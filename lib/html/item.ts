@@ -105,16 +105,13 @@ function omitRepeated ({ changes, params }: Described): Described {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
     params: params.filter(param => !changes.some(({ name, to }) =>
-      to !== undefined && lastWord(name) === lastWord(param.name) && isDeepStrictEqual(to, readStored(param))))
+      to !== undefined && lastWord(name) === lastWord(param.name) &&
+      isDeepStrictEqual(to, param.kind === 'date-time' ? readDateTime(String(param.value)) : param.value)))
   }
 }
 
 function isKnown ({ from, to }: ShownChange): boolean {
   return from !== undefined || to !== undefined
-}
-
-function readStored ({ value, kind }: ShownMember): unknown {
-  return kind === 'date-time' && typeof value === 'string' ? readDateTime(value) : value
 }
 
 function lastWord (name: string): string | undefined {

@@ -9,7 +9,7 @@ import { type ReadResult, readValue } from '../core/query/values.js'
 import type { Field, Scalar } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
 import {
-  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, type MemberFlaw, type Members
+  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type MemberFlaw, type Members
 } from '../core/values/json.js'
 import { readIdempotencyKey } from './request.js'
 
@@ -137,10 +137,6 @@ export function getJsonBody ({ body = {} }: FastifyRequest): Members {
 
 export function hasMember (body: unknown, name: string): boolean {
   return isObject(body) && Object.hasOwn(body, name)
-}
-
-function isObject (value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function readJsonParams (params: Params, request: FastifyRequest): Members {

@@ -3,6 +3,7 @@ import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
+import { selectById } from '../core/storage/pages.js'
 import {
   type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Query, type Storage, type Stored
 } from '../core/storage/storage.js'
@@ -57,7 +58,9 @@ export async function copyStorage (
       await to.prepare(copied)
     }
   }
-  await refuseUnnamed(from, parts.map(({ name }) => name))
+  const unnamed: Condition = { field: 'family', op: 'ne', values: parts.map(({ name }) => name) }
+  const { items: [entry] } = await from.find('commands', selectById([unnamed], 1))
+  if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
   const begun = new Map<Part, Position>()
   for (const part of parts) begun.set(part, await findEnd(from, to, part, signal))
   const copied: Record<string, number> = {}
@@ -66,13 +69,17 @@ export async function copyStorage (
 
   async function copyPart (part: Part, { after, count }: Position): Promise<number> {
     const { name: family } = part
-    const { total = 0 } = await from.find(family, { ...selectAfter(undefined, 0), count: true })
+    const { total = 0 } = await from.find(family, { ...selectById([], 0), count: true })
     let copied = count
     onProgress?.({ family, copied, total })
     for await (const items of walk(from, family, after)) {
       signal?.throwIfAborted()
       const changes = items.map((item): Change => ({ type: 'insert', family, item: toCopy(part, item) }))
-      await to.commit(changes).catch(error => { throw explain(error, family, items) })
+      await to.commit(changes).catch((error: unknown) => {
+        if (!(error instanceof ConstraintError)) throw error
+        const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
+        throw refuse(`the target does not take ${which}: ${[error.rule, ...error.fields].join(' ')}`, error)
+      })
       copied += items.length
       onProgress?.({ family, copied, total })
     }
@@ -101,12 +108,6 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
     const own = shapes.filter(shape => shape.name === name)
     return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }
   })
-}
-
-async function refuseUnnamed (from: Storage, names: readonly string[]): Promise<void> {
-  const where: Condition[] = [{ field: 'family', op: 'ne', values: names }]
-  const { items: [entry] } = await from.find('commands', { ...selectAfter(undefined, 1), where })
-  if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
 }
 
 /** Where an interrupted copy ended. The target must hold a beginning of the source. */
@@ -159,15 +160,7 @@ async function * walk (storage: Storage, family: string, after?: Id): AsyncGener
 }
 
 function selectAfter (id: Id | undefined, limit: number): Query {
-  const where: Condition[] = id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }]
-  return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
-}
-
-function explain (error: unknown, family: string, items: readonly Stored[]): unknown {
-  if (!(error instanceof ConstraintError)) return error
-  const { rule, fields } = error
-  const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
-  return refuse(`the target does not take ${which}: ${[rule, ...fields].join(' ')}`, error)
+  return selectById(id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }], limit)
 }
 
 function refuse (flaw: string, cause?: unknown): Error {

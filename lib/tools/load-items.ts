@@ -1,4 +1,4 @@
-import { type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
@@ -6,6 +6,7 @@ import { canonicalizeItem, haveSameContent } from '../core/family/params.js'
 import { type ProblemCode, problemCodes } from '../core/problems.js'
 import { type CommandRecord, digestParams } from '../core/service/command.js'
 import { noteShapes } from '../core/service/storage-access.js'
+import { selectById } from '../core/storage/pages.js'
 import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
@@ -90,7 +91,10 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   let missing = rows
   while (missing.length > 0) {
     try {
-      await storage.commit(missing.flatMap(row => toChanges(family.name, row)))
+      await storage.commit(missing.flatMap(({ item, entries }): Change[] => [
+        { type: 'insert', family: family.name, item },
+        ...entries.map((item): Change => ({ type: 'insert', family: 'commands', item }))
+      ]))
       return
     } catch (error) {
       if (error instanceof ConstraintError) return await commitHalves(storage, family, missing, error)
@@ -125,13 +129,16 @@ async function commitHalves (
   throw refuseRow(family, rows[0] as Row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
-function toChanges (family: string, { item, entries }: Row): Change[] {
-  const inserted = entries.map((entry): Change => ({ type: 'insert', family: 'commands', item: entry }))
-  return [{ type: 'insert', family, item }, ...inserted]
-}
+// Every storage accepts this many in one condition.
+const maxIds = 100
 
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
-  const present = await findPresent(storage, family, rows.map(({ item }) => item.id))
+  const present = new Map<Id, Stored>()
+  for (let at = 0; at < rows.length; at += maxIds) {
+    const values = rows.slice(at, at + maxIds).map(({ item }) => item.id)
+    const { items } = await storage.find(family.name, selectById([{ field: 'id', op: 'eq', values }], values.length))
+    for (const item of items) present.set(item.id, item)
+  }
   return rows.filter(row => {
     const other = present.get(row.item.id)
     present.set(row.item.id, row.item)
@@ -142,21 +149,6 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
     if (isSame) return false
     throw refuseRow(family, row, { pointer: '/id', detail: 'is that of a different item that exists already' })
   })
-}
-
-// Every storage accepts this many in one condition.
-const maxIds = 100
-
-async function findPresent (storage: Storage, { name }: Family, ids: readonly Id[]): Promise<Map<Id, Stored>> {
-  const present = new Map<Id, Stored>()
-  for (let at = 0; at < ids.length; at += maxIds) {
-    const values = ids.slice(at, at + maxIds)
-    const order = [{ field: 'id', descending: false }]
-    const where = [{ field: 'id', op: 'eq', values } as const]
-    const { items } = await storage.find(name, { where, order, offset: 0, limit: values.length, count: false })
-    for (const item of items) present.set(item.id, item)
-  }
-  return present
 }
 
 interface Row {
@@ -171,14 +163,16 @@ interface Row {
 const serviceMembers = Object.keys(ServiceFields.properties)
 
 function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
-  const { schema, ownFields } = family
-  const own = Object.fromEntries(Object.entries(schema.properties)
-    .filter(([name]) => ownFields.some(field => field.name === name)))
+  const { schema, ownFields, singular, idSchema } = family
+  const own = Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
+  // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.
+  const entry = { ...makeOptional(CommandMembers.properties, ['id', 'outcome']), [singular]: Type.Optional(idSchema) }
+  const entries = Type.Array(Type.Object(entry, { additionalProperties: false }))
   const defaults = listDefaults(own)
   const validate = makeValidator(Type.Object({
     ...makeOptional(own, Object.keys(defaults)),
     ...makeOptional(ServiceFields.properties, serviceMembers),
-    ...(log === undefined ? {} : { [log]: Type.Optional(Type.Array(makeEntrySchema(family))) })
+    ...(log === undefined ? {} : { [log]: Type.Optional(entries) })
   }, { additionalProperties: false }))
 
   return (item, number) => {
@@ -222,13 +216,6 @@ function makeOptional (properties: TProperties, names: readonly string[]): TProp
 
 function dropUndefined<T extends object> (members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
-}
-
-/** An entry as `service.log` returns it. Without an id it gets one; without an outcome it is `done`. */
-function makeEntrySchema ({ singular, idSchema }: Family): TObject {
-  const { properties } = CommandMembers
-  const entry = { ...makeOptional(properties, ['id', 'outcome']), [singular]: Type.Optional(idSchema) }
-  return Type.Object(entry, { additionalProperties: false })
 }
 
 function readEntry (

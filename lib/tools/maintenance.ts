@@ -2,7 +2,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { type Change, type Condition, ConflictError, type Query, type Storage } from '../core/storage/storage.js'
+import { selectById } from '../core/storage/pages.js'
+import { type Change, type Condition, ConflictError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 
 /** Options of `prune`. */
@@ -25,14 +26,15 @@ export interface PruneOptions {
  */
 export async function prune (storage: Storage, options: PruneOptions): Promise<number> {
   const { batch = 500, signal } = options
-  const query = selectBefore(readMoment(options.before), batch)
+  const old: Condition = { field: 'createdAt', op: 'lt', value: readMoment(options.before) }
+  if (!Number.isSafeInteger(batch) || batch < 1) throw refuse('"batch" must be an integer from 1')
   await storage.prepare(commandsShape)
   let dropped = 0
   // One pass along the key.
   let passed: readonly Condition[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const { items } = await storage.find('commands', { ...query, where: [...query.where, ...passed] })
+    const { items } = await storage.find('commands', selectById([old, ...passed], batch))
     const last = items.at(-1)
     if (last === undefined) return dropped
     try {
@@ -46,12 +48,6 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
     }
     await yieldToEventLoop()
   }
-}
-
-function selectBefore (moment: string, limit: number): Query {
-  if (!Number.isSafeInteger(limit) || limit < 1) throw refuse('"batch" must be an integer from 1')
-  const order = [{ field: 'id', descending: false }]
-  return { where: [{ field: 'createdAt', op: 'lt', value: moment }], order, offset: 0, limit, count: false }
 }
 
 function readMoment (before: unknown): string {

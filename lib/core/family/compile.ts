@@ -9,11 +9,9 @@ import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
 import {
-  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation
+  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction
 } from './definition.js'
-import {
-  type CompiledOperation, type CompiledOther, type Family, findFamily, getFamily, type Lifecycle
-} from './family.js'
+import { type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 
@@ -79,19 +77,15 @@ export function compileFamily (definition: FamilyDefinition): Family {
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
-  const operations = Object.values(listOperations(definition))
-  return new Map(operations.map(operation => {
-    const isEdit = definition.edit !== undefined && operation.name === 'edit'
-    const others = compileOthers(definition.name, operation)
+  const { name: own, edit } = definition
+  return new Map(Object.values(listOperations(definition)).map(operation => {
+    const isEdit = edit !== undefined && operation.name === 'edit'
+    const others = Object.entries(operation.with ?? {}).map(([name, { family, id }]) => {
+      const isOwn = family === own || (family as AnyFamily).definition?.name === own
+      return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), id }
+    })
     return [operation.action, { operation, params: compileParams(operation.params, isEdit), others }]
   }))
-}
-
-function compileOthers (own: string, { with: others = {} }: Operation<Members>): CompiledOther[] {
-  return Object.entries(others).map(([name, { family, id }]) => {
-    const isOwn = family === own || (family as AnyFamily).definition?.name === own
-    return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), id }
-  })
 }
 
 function compileLifecycle (
@@ -121,18 +115,15 @@ function compileLifecycle (
   }
 }
 
-function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
-  const named = fields.find(({ name, kind, optional }) =>
-    ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
-  const title = declared.title ?? named?.name ?? 'id'
-  return { title, list: declared.list ?? chooseColumns(fields, title) }
-}
-
 const maxColumns = 6
 // Longer texts are only on the page of the item.
 const shortText = 200
 
-function chooseColumns (fields: readonly Field[], title: string): string[] {
+function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
+  const named = fields.find(({ name, kind, optional }) =>
+    ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
+  const title = declared.title ?? named?.name ?? 'id'
+  if (declared.list !== undefined) return { title, list: declared.list }
   const rank = ({ name, kind, values, maxLength = Infinity }: Field): number => {
     if (name === title) return 0
     if (name === 'id' || name === 'revision' || kind === 'json') return Infinity
@@ -143,7 +134,8 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
   }
   const chosen = fields.filter(field => rank(field) !== Infinity)
     .sort((a, b) => rank(a) - rank(b)).slice(0, maxColumns).map(({ name }) => name)
-  return [title, ...fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))]
+  const others = fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))
+  return { title, list: [title, ...others] }
 }
 
 /** Includes the default order, along which pages are read, and the references. */

@@ -1,12 +1,11 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import { formatNames, getFormat } from '../values/formats.js'
+import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
 } from './definition.js'
-
-type AnySchema = Readonly<Record<string | symbol, unknown>>
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
@@ -22,32 +21,29 @@ const origin = 'take Type from fastify-dealbook, which is that of @sinclair/type
 
 /** @param what its name in a definition */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
-  if (!isSchema(schema)) return `${what} must be a Type.Object({ … })`
+  if (!isObject(schema)) return `${what} must be a Type.Object({ … })`
   const foreign = findForeignOrigin(what, schema)
   if (foreign !== undefined) return foreign
-  if (schema[Kind] === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
+  const kind = (schema as TSchema)[Kind]
+  if (kind === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
   // Without this mark, its optional members cannot be recognized.
-  if (schema[Kind] !== 'Object') return `${what} must be a Type.Object({ … }); ${origin}`
+  if (kind !== 'Object') return `${what} must be a Type.Object({ … }); ${origin}`
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
-    const flaw = isSchema(member) ? findFlawInMember(name, member) : `"${name}" is not a schema, such as Type.String()`
+    const flaw = isObject(member) ? findFlawInMember(name, member) : `"${name}" is not a schema, such as Type.String()`
     if (flaw !== undefined) return `${what}: ${flaw}`
   }
   return undefined
 }
 
-function isSchema (value: unknown): value is AnySchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 // typebox 1.x marks its schemas like this, and optional members in a way that 0.34 does not see.
-function findForeignOrigin (what: string, schema: AnySchema): string | undefined {
+function findForeignOrigin (what: string, schema: Members): string | undefined {
   return '~kind' in schema ? `${what} is made by the package "typebox" (1.x); ${origin}` : undefined
 }
 
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
-function findFlawInMember (name: string, schema: AnySchema): string | undefined {
+function findFlawInMember (name: string, schema: Members): string | undefined {
   const foreign = findForeignOrigin(`"${name}"`, schema)
   if (foreign !== undefined) return foreign
   if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored as they are sent`
@@ -64,7 +60,7 @@ function findFlawInMember (name: string, schema: AnySchema): string | undefined 
   for (const [key, value] of Object.entries(schema)) {
     if (data.includes(key) || typeof value !== 'object' || value === null) continue
     for (const part of named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]) {
-      const flaw = isSchema(part) ? findFlawInMember(name, part) : undefined
+      const flaw = isObject(part) ? findFlawInMember(name, part) : undefined
       if (flaw !== undefined) return flaw
     }
   }

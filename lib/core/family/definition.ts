@@ -105,16 +105,14 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
 }
 
 /** Like `Operation`, but `apply` may add fields that the family will have. */
-export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
-  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'apply'> {
   apply (item: I, params: Static<T>, context: Context): Opened<I> | ItemAndOthers<Opened<I>>
 }
 
 type Opened<I> = I | (I & { readonly [field: string]: unknown })
 
 /** An operation for every item that has the fields of `I`; it keeps the other fields. */
-export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'allowed' | 'apply'> {
-  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'apply'> {
   apply<J extends I> (item: J, params: Static<T>, context: Context): J | ItemAndOthers<J>
 }
 

@@ -30,6 +30,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension ?? {}
+  const { initial: complete } = base
   const baseEdit = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
     (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
@@ -46,7 +47,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create && { create: [...base.create ?? [], ...create] }),
-    ...(initial && { initial: chainInitial(base.initial, initial) }),
+    ...(initial && { initial: complete ? (item, context) => initial(complete(item, context), context) : initial }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
     ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
@@ -56,12 +57,6 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
     queries: { ...base.queries, ...queries }
   }
-}
-
-type Initial = NonNullable<FamilyDefinition['initial']>
-
-function chainInitial (base: Initial | undefined, added: Initial): Initial {
-  return base === undefined ? added : (item, context) => added(base(item, context), context)
 }
 
 type Names = readonly string[] | Readonly<Record<string, unknown>>

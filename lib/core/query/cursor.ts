@@ -1,3 +1,4 @@
+import { isAbsent } from '../storage/conditions.js'
 import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../storage/storage.js'
 import { isDate, readDateTime } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
@@ -41,17 +42,10 @@ export interface PlacesAround {
   readonly prev: Place | undefined
 }
 
-interface SeenPage {
-  /** In the direction of reading. */
-  readonly more: boolean
-  readonly first?: ItemKey | undefined
-  readonly last?: ItemKey | undefined
-}
-
-/** Where a page was read from a position, the page before it ends there. */
+/** Where a page was read from a position, the page before it ends there. `more` is in the direction of reading. */
 export function placeAround (
   { start, page }: { readonly start: Start | undefined, readonly page: number },
-  { more, first, last }: SeenPage
+  { more, first, last }: { more: boolean, first?: ItemKey | undefined, last?: ItemKey | undefined }
 ): PlacesAround {
   const before = first && { isAfter: false, item: first }
   if (start?.backwards === true) return { next: start.place, prev: more ? before : undefined }
@@ -96,65 +90,48 @@ function parseList (text: string): readonly unknown[] {
 
 function fits (field: Field | undefined, value: unknown): boolean {
   if (field === undefined) return false
-  return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
+  return value === null ? field.optional || field.nullable === true : kinds[field.kind].test(value)
 }
 
-// What a storage can compare with. Enumerations are not checked: they may have had other values before.
-const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
-  integer: Number.isInteger,
-  number: Number.isFinite,
-  boolean: value => typeof value === 'boolean',
-  string: value => typeof value === 'string' && findTextFlaw(value) === undefined,
-  date: value => typeof value === 'string' && isDate(value),
-  'date-time': value => typeof value === 'string' && readDateTime(value) !== undefined,
-  json: () => false
-}
-
-export interface Parts {
-  readonly parts: readonly (readonly FieldCondition[])[]
-  readonly order: readonly Order[]
+// What a storage can compare with (enumerations are not checked: they may have had other values before), and the least
+// of it. Databases read an index along a bound, but not always along "is not null".
+const kinds: Readonly<Record<Kind, { test (value: unknown): boolean, least: Scalar }>> = {
+  integer: { test: Number.isInteger, least: Number.MIN_SAFE_INTEGER },
+  number: { test: Number.isFinite, least: -Number.MAX_VALUE },
+  boolean: { test: value => typeof value === 'boolean', least: false },
+  string: { test: value => typeof value === 'string' && findTextFlaw(value) === undefined, least: '' },
+  date: { test: value => typeof value === 'string' && isDate(value), least: '0001-01-01' },
+  'date-time': {
+    test: value => typeof value === 'string' && readDateTime(value) !== undefined, least: '0001-01-01T00:00:00.000Z'
+  },
+  json: { test: () => false, least: '' }
 }
 
 /** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
-export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start): Parts {
+export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start) {
   const { place: { item, isAfter }, backwards } = start
   const order = backwards ? forwards.map(({ field, descending }) => ({ field, descending: !descending })) : forwards
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
   // From items that differ in the last field only to those that differ in the first.
   for (let depth = order.length - 1; depth >= 0; depth--) {
-    const equal = order.slice(0, depth).map(({ field }) => equals(field, item[field] as Value))
+    const equal = order.slice(0, depth).map(({ field }): FieldCondition => isAbsent(item[field])
+      ? { field, op: 'null', is: true }
+      : { field, op: 'eq', values: [item[field] as Scalar] })
     const { field: name, descending } = order[depth] as Order
     const field = fields.find(field => field.name === name) as Field
-    const beyond = listBeyond(field, descending, item[name] as Value, name === 'id' && isWithItem)
+    const beyond = listBeyond(field, descending, item[name], name === 'id' && isWithItem)
     parts.push(...beyond.map(condition => [...equal, condition]))
   }
   return { parts, order }
 }
 
-type Value = Scalar | null | undefined
-
-function equals (field: string, value: Value): FieldCondition {
-  return value === undefined || value === null ? { field, op: 'null', is: true } : { field, op: 'eq', values: [value] }
-}
-
 /** Absent values come first, and last when descending. */
-function listBeyond (field: Field, descending: boolean, value: Value, isIncluded: boolean): FieldCondition[] {
+function listBeyond (field: Field, descending: boolean, given: unknown, isIncluded: boolean): FieldCondition[] {
   const { name, kind, optional, nullable } = field
-  const isAbsent = value === undefined || value === null
-  if (isAbsent) return descending ? [] : [{ field: name, op: 'gte', value: least[kind] }]
+  if (isAbsent(given)) return descending ? [] : [{ field: name, op: 'gte', value: kinds[kind].least }]
+  const value = given as Scalar
   if (!descending) return [{ field: name, op: isIncluded ? 'gte' : 'gt', value }]
   const lower: FieldCondition = { field: name, op: isIncluded ? 'lte' : 'lt', value }
   return optional || nullable === true ? [lower, { field: name, op: 'null', is: true }] : [lower]
-}
-
-// The least value. Databases read an index along a bound, but not always along "is not null".
-const least: Readonly<Record<Kind, Scalar>> = {
-  integer: Number.MIN_SAFE_INTEGER,
-  number: -Number.MAX_VALUE,
-  string: '',
-  boolean: false,
-  date: '0001-01-01',
-  'date-time': '0001-01-01T00:00:00.000Z',
-  json: ''
 }

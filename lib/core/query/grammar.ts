@@ -1,6 +1,6 @@
 import type { QueryFlaw } from '../problems.js'
 import type { Field, Order, Query } from '../storage/storage.js'
-import { didYouMean, shorten } from '../values/words.js'
+import { didYouMean, maxHints, shorten } from '../values/words.js'
 import {
   type OrderedList, type PlacesAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
 } from './cursor.js'
@@ -31,9 +31,6 @@ export interface Grammar {
   readonly filters: ReadonlyMap<string, Filter>
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
-
-// Finding similar names takes time, and does not help if everything is wrong.
-const maxHints = 5
 
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
   readonly references?: readonly string[]

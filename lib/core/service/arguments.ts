@@ -2,9 +2,10 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { type Params, readParams } from '../family/params.js'
-import { invalidBody, invalidQuery, Problem, type QueryFlaw } from '../problems.js'
+import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/filters.js'
 import type { Grammar, ParsedQuery } from '../query/grammar.js'
+import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import { escapePointer, findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
@@ -19,7 +20,7 @@ type RulesOf<T> = Record<keyof T, TSchema>
 
 const { any, callback, size } = rules
 
-const serviceRule = membersOf({
+const service = membersOf({
   storage: Type.Unsafe({ holds: isStorage, description: 'a storage, such as memoryStorage()' }),
   authorize: callback,
   maxWaitingPerItem: size,
@@ -28,10 +29,6 @@ const serviceRule = membersOf({
   makeId: callback,
   makeCommandId: callback
 } satisfies RulesOf<ServiceOptions>, ['storage'])
-
-export function checkOptions ({ name }: Family, options: ServiceOptions | undefined): void {
-  refuseFlaw(name, findFlaw(serviceRule, options ?? {}, 'option'))
-}
 
 // The other options are checked where they are used, and refused as they would be from a client.
 const call = {
@@ -48,17 +45,14 @@ const find = {
   ...call, limit: any, page: any, sort: any, count: any, after: any, before: any
 } satisfies RulesOf<FindOptions>
 
-export const callRules = {
-  get: membersOf(call), create: membersOf(create), run: membersOf(run), find: membersOf(find)
+export const optionRules = {
+  service, get: membersOf(call), create: membersOf(create), run: membersOf(run), find: membersOf(find)
 }
 
 /** Strict: a misspelt `key` or `command` would make retries unsafe. */
-export function checkCall ({ name }: Family, options: CallOptions, rule: TObject): void {
-  refuseFlaw(name, findFlaw(rule, options, 'option'))
-}
-
-function refuseFlaw (family: string, flaw: string | undefined): void {
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family, flaw)
+export function checkOptions ({ name }: Family, options: ServiceOptions | CallOptions, rule: TObject): void {
+  const flaw = findFlaw(rule, options, 'option')
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }
 
 export function checkPrincipal (principal: unknown): string | undefined {
@@ -106,21 +100,16 @@ export function parseQuery (grammar: Grammar, search: string, options: FindOptio
   const exact = count === true ? 'exact' : undefined
   const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after, before })
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${encode(value)}`)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
   const parsed = grammar.parse([search, ...settings].join('&'))
-  if ('flaws' in parsed) throw invalidQuery(limit === undefined ? parsed.flaws : parsed.flaws.map(nameLimit))
+  if ('flaws' in parsed) {
+    throw invalidQuery(parsed.flaws.map(flaw => limit === undefined || flaw.parameter !== limitParameter
+      ? flaw
+      : { parameter: 'limit', detail: flaw.detail.replace(limitParameter, 'limit') }))
+  }
   const misplaced = parsed.parameters.map(({ name }) => name).filter(name => name === 'fields' || name === 'format')
   if (misplaced.length === 0) return parsed
   throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} cannot be used here` })))
-}
-
-function nameLimit (flaw: QueryFlaw): QueryFlaw {
-  if (flaw.parameter !== limitParameter) return flaw
-  return { parameter: 'limit', detail: flaw.detail.replace(limitParameter, 'limit') }
-}
-
-function encode (value: unknown): string {
-  return encodeURIComponent(String(value).toWellFormed())
 }
 
 /** Otherwise a wrong condition would look like a failure of the storage. */
@@ -128,7 +117,7 @@ export function checkConditions (family: Family, { limits }: Grammar, conditions
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)
   if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
-  for (const condition of conditions.flatMap((each: Condition) => each.op === 'any' ? each.of.flat() : each)) {
+  for (const condition of listFieldConditions(conditions)) {
     if (!('values' in condition) || condition.values.length <= limits.maxValues) continue
     const { field: parameter } = condition
     throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])

@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/filters.js'
-import type { DeadlineEnd, DeadlineSettings } from '../storage/deadline.js'
+import type { DeadlineSettings } from '../storage/deadline.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
 import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
 import { findTextFlaw, type Members } from '../values/json.js'
@@ -117,41 +117,37 @@ export interface Makers {
   makeCommandId (): string
 }
 
-interface MakerOptions {
-  readonly clock?: (() => Date) | undefined
-  readonly makeId?: (() => Id) | undefined
-  readonly makeCommandId?: (() => string) | undefined
-}
+type MakerOptions = { readonly [K in keyof Makers]?: Makers[K] | undefined }
 
 export function readMakers (family: Family, { clock, makeId = family.makeId, makeCommandId }: MakerOptions): Makers {
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, `the option ${flaw}`)
   return {
-    clock: clock === undefined ? () => new Date() : () => checkMoment(family, clock()),
+    clock () {
+      if (clock === undefined) return new Date()
+      const moment: unknown = clock()
+      if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
+      throw refuse('"clock" did not return a valid Date')
+    },
     makeId,
-    makeCommandId: makeCommandId === undefined ? () => uuidv7() : () => checkCommandId(family, makeCommandId())
+    makeCommandId () {
+      if (makeCommandId === undefined) return uuidv7()
+      const id: unknown = makeCommandId()
+      if (typeof id === 'string' && isTextId(id)) return id
+      throw refuse(`"makeCommandId" returned ${JSON.stringify(id)}; a command id ${textIdRule}`)
+    }
   }
 }
 
-function checkMoment ({ name }: Family, moment: unknown): Date {
-  if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
-  const flaw = 'the option "clock" did not return a valid Date'
-  throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
-}
-
-function checkCommandId ({ name }: Family, id: unknown): string {
-  if (typeof id === 'string' && isTextId(id)) return id
-  const flaw = `the option "makeCommandId" returned ${JSON.stringify(id)}; a command id ${textIdRule}`
-  throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
-}
-
 export function makeDeadlines (timeout: number): DeadlineSettings {
-  return { timeout, explain: why => explainEnd(timeout, why) }
-}
-
-function explainEnd (timeout: number, why: DeadlineEnd): Problem {
-  // No client reads this response; the status, which proxies use too, is for the host's log.
-  if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
-  const detail = why === 'late'
-    ? `It took longer than ${timeout} ms; nothing was changed`
-    : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
-  return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
+  return {
+    timeout,
+    explain (why) {
+      // No client reads this response; the status, which proxies use too, is for the host's log.
+      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
+      const detail = why === 'late'
+        ? `It took longer than ${timeout} ms; nothing was changed`
+        : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
+      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
+    }
+  }
 }

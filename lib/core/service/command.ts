@@ -3,7 +3,8 @@ import type { Family } from '../family/family.js'
 import type { Changes } from '../family/params.js'
 import type { ProblemCode, ProblemOptions } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import { hashText } from '../values/ids.js'
+import { isObject, type Members } from '../values/json.js'
 
 /** What a caller wants done, independent of the URL form. */
 export interface Command {
@@ -20,8 +21,6 @@ export interface Command {
   /** Throws a problem where the item is not what the client decided on. Pure. */
   readonly precondition?: ((current: Stored) => void) | undefined
 }
-
-type CommandOutcome = 'done' | 'unchanged' | 'refused'
 
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
@@ -42,7 +41,7 @@ export interface CommandRecord extends Stored {
   readonly params?: Members
   /** Of any other command: identifies its parameters, whatever their size. */
   readonly digest?: string
-  readonly outcome: CommandOutcome
+  readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
   readonly changes?: Changes
   readonly principal?: string
@@ -65,16 +64,8 @@ export function isSameCommand (
 
 /** The same for equal content: members are sorted, and -0 is 0, as JSON writes it. */
 export function digestParams (params: Members): string {
-  const text = JSON.stringify(params, (_name, value: unknown) => isObject(value) ? sortMembers(value) : value)
-  return createHash('sha256').update(text).digest('base64url')
-}
-
-function isObject (value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function sortMembers (value: object): Members {
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1))
+  return hashText(JSON.stringify(params, (_name, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value))
 }
 
 export interface CommandId {

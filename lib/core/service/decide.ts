@@ -5,7 +5,7 @@ import { ServiceFields } from '../family/fields.js'
 import { canonicalizeItem, findFlawsInChanges, haveSameContent } from '../family/params.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { MemberFlaw, Members } from '../values/json.js'
 import type { Command } from './command.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
@@ -26,8 +26,9 @@ export function decideCreation (family: Family, id: Id, params: Members, context
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = Object.freeze({ id, ...defaults, ...params })
-  const members = checkNew(family, 'create', initial === undefined ? given : initial(given, context))
-  return { ...members, id, revision: 1, createdAt: now, updatedAt: now }
+  const made = readFields(family, 'create', initial === undefined ? given : initial(given, context))
+  refuseFlaw(family, 'create', family.validate(made))
+  return { ...canonicalizeItem(family.ownFields, made), id, revision: 1, createdAt: now, updatedAt: now }
 }
 
 /** Every form has this rule: no-ops succeed, and changes that the state does not allow are refused. Pure. */
@@ -60,7 +61,9 @@ function workOut (
   const { name } = operation
   const own = openItem(family, current)
   const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
-  const informed = informOf(opened, context)
+  const informed = opened.size === 0
+    ? context
+    : { ...context, items: Object.freeze(Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))) }
   const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
   const after = compareItem(own, name, made.item)
   const changed = new Map<string, ItemAfter>()
@@ -78,15 +81,6 @@ function workOut (
   return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
 }
 
-const noItems = Object.freeze({})
-
-function informOf (opened: ReadonlyMap<string, OpenItem>, { now, command, principal }: Context): Context {
-  const items = opened.size === 0
-    ? noItems
-    : Object.freeze(Object.fromEntries([...opened].map(([name, { known }]) => [name, known])))
-  return { now, command, principal, items }
-}
-
 function readMade (
   { name: family }: Family,
   { name, with: needed }: Operation<Members>,
@@ -102,7 +96,7 @@ function readMade (
   throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, name, `others.${unknown[0]}`, flaw)
 }
 
-export interface OpenItem {
+interface OpenItem {
   readonly family: Family
   readonly stored: Stored
   readonly known: Members
@@ -111,7 +105,7 @@ export interface OpenItem {
   readonly content: Members
 }
 
-export interface ItemAfter {
+interface ItemAfter {
   readonly open: OpenItem
   readonly given: Members
   readonly after: Members
@@ -120,7 +114,7 @@ export interface ItemAfter {
 
 const serviceMembers = new Set(Object.keys(ServiceFields.properties))
 
-export function openItem (family: Family, stored: Stored): OpenItem {
+function openItem (family: Family, stored: Stored): OpenItem {
   const known: Record<string, unknown> = {}
   const foreign: Record<string, unknown> = {}
   for (const name of Object.keys(stored)) {
@@ -132,7 +126,7 @@ export function openItem (family: Family, stored: Stored): OpenItem {
   return { family, stored, known: Object.freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
 }
 
-export function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
+function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
   const { family, content } = open
   const given = readFields(family, operation, made)
   const after = canonicalizeItem(family.ownFields, given)
@@ -142,7 +136,7 @@ export function compareItem (open: OpenItem, operation: string, made: unknown): 
   return { open, given, after, isChanged }
 }
 
-export function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
+function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
   checkChanges(open, operation, given)
   // A literal that begins with a spread takes several times as long.
@@ -157,18 +151,8 @@ function checkChanges ({ family, content }: OpenItem, operation: string, given: 
   if (family.validate(given).length > 0) refuseFlaw(family, operation, findFlawsInChanges(family, given, content))
 }
 
-export function checkNew (family: Family, operation: string, made: unknown): Members {
-  const given = readFields(family, operation, made)
-  refuseFlaw(family, operation, family.validate(given))
-  return canonicalizeItem(family.ownFields, given)
-}
-
 // An invalid item from `apply` or `initial` is a bug of the host.
-function refuseFlaw (
-  { name }: Family,
-  operation: string,
-  [flaw]: readonly { readonly pointer: string, readonly detail: string }[]
-): void {
+function refuseFlaw ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 

@@ -8,9 +8,9 @@ import type { Id, Stored } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import {
-  callRules, checkCall, checkConditions, checkOptions, checkParams, checkPrincipal, parseQuery, readIds
+  checkConditions, checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds
 } from './arguments.js'
-import { type Caller, checkGrant, type Grant, intendToRead, type Intent, readMakers } from './caller.js'
+import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
 import { authorizeReader, type Find, findPage } from './reader.js'
@@ -30,10 +30,8 @@ const limits = {
   maxPatternSize: 5000
 }
 
-type Authorize = NonNullable<ServiceOptions['authorize']>
-
 export function makeService (family: Family, options: ServiceOptions): Service {
-  checkOptions(family, options)
+  checkOptions(family, options ?? {}, optionRules.service)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
   const makers = readMakers(family, options)
@@ -50,7 +48,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async create (fields, options = {}) {
       const { createAction, params } = family.lifecycle ?? refuseOperation('create')
       const command = { action: createAction, target: undefined, params: checkParams(params, fields) }
-      return await run(command, options, callRules.create)
+      return await run(command, options, optionRules.create)
     },
 
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
@@ -66,15 +64,14 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
     async get (id, options = {}) {
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callRules.get), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, optionRules.get), intendToRead(family, target))
       const item = await reader.get(target)
       if (item === undefined) throw notFound(family.singular, id)
       return pick(item) as never
     },
 
     async find (query = '', options = {}) {
-      const intent = { family: family.name, action: 'list', id: undefined, params: {} }
-      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intent)
+      const reader = await authorizeReader(family, makeCaller(options, optionRules.find), intendToList(family))
       const find: Find = query => reader.find(query)
       if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
       checkConditions(family, grammar, query)
@@ -85,7 +82,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
-      const reader = await authorizeReader(family, makeCaller(options, callRules.find), intendToRead(family, target))
+      const reader = await authorizeReader(family, makeCaller(options, optionRules.find), intendToRead(family, target))
       const parsed = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
       const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
@@ -93,7 +90,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  async function run (command: Command, options: RunOptions, rule = callRules.run): Promise<Done<never>> {
+  async function run (command: Command, options: RunOptions, rule = optionRules.run): Promise<Done<never>> {
     const precondition = ({ revision }: Stored) => {
       if (options.revision !== undefined && revision !== options.revision) {
         throw preconditionFailed(family.singular, revision)
@@ -115,19 +112,20 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   function makeCaller (call: CallOptions, rule: TObject): Caller {
-    checkCall(family, call, rule)
+    checkOptions(family, call, rule)
     return makeCallerOf(family, call, checkPrincipal(call.principal))
   }
 
   function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
     const access = accesses.get(family) as StorageAccess
     const own: Grant = claimed === undefined ? {} : { principal: claimed }
-    const askHost = async (authorize: Authorize, intent: Intent): Promise<Grant> => {
-      const grant = checkGrant(family, await authorize(call, intent))
-      return grant.principal === undefined ? { ...grant, ...own } : grant
-    }
     return {
-      authorize: intent => authorize === undefined ? own : askHost(authorize, intent),
+      authorize: authorize === undefined
+        ? () => own
+        : async intent => {
+          const grant = checkGrant(family, await authorize(call, intent))
+          return grant.principal === undefined ? { ...grant, ...own } : grant
+        },
       other: family => ({ family, caller: makeCallerOf(family, call, claimed) }),
       storage: () => guardOpening(() => access(storage)),
       signal: call.signal,
@@ -137,14 +135,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   function checkId (id: Id): Id {
-    const read = family.readId(String(id))
-    if (read !== id) throw notFound(family.singular, id)
+    if (family.readId(String(id)) !== id) throw notFound(family.singular, id)
     return id
   }
 
   function refuseOperation (name: string): never {
-    const known = [...operations.keys()]
-    throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, known))
+    throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, operations.keys()))
   }
 }
 

@@ -3,7 +3,6 @@ import type { Family } from '../family/family.js'
 import { invalidBody } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import type { Id, Storage } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
@@ -36,8 +35,12 @@ export async function authorizeOthers (
   for (const { name, family: its, id: nameId } of declared) {
     const id = nameId(params)
     if (id === undefined) continue
-    const { family, caller } = its === undefined ? own : requireOther(own, its)
-    const pointer = `/${findParameter(params, name, id)}`
+    const found = its === undefined ? own : own.caller.other(its)
+    if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
+    const { family, caller } = found
+    // Usually the parameter is named like the item; otherwise it is the one that has the id.
+    const parameter = Object.hasOwn(params, name) ? name : Object.keys(params).find(each => params[each] === id) ?? name
+    const pointer = `/${parameter}`
     if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
     const key = `${family.name}/${id}`
     if (taken.has(key)) {
@@ -48,12 +51,6 @@ export async function authorizeOthers (
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets
-}
-
-function requireOther ({ family: { name }, caller }: Parameters<typeof authorizeOthers>[0], other: Family) {
-  const found = caller.other(other)
-  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(name, other.name)
-  return found
 }
 
 /** An item that does not exist for the caller is a flaw of the parameters. */
@@ -70,12 +67,6 @@ export async function loadOthers (
     if (current === undefined || !matcher(where)(current)) throw refuseMissing(family, pointer)
     return { ...target, current }
   }))
-}
-
-// Usually the parameter is named like the item; otherwise it is the one that has the id.
-function findParameter (params: Members, name: string, id: Id): string {
-  if (Object.hasOwn(params, name)) return name
-  return Object.keys(params).find(parameter => params[parameter] === id) ?? name
 }
 
 function refuseMissing ({ singular }: Family, pointer: string): Error {

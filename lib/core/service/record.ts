@@ -153,15 +153,13 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
 
 /** The list of an operation's noun has no refused commands: a refused hold is not a hold. */
 export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
-  return [
-    { field: 'family', op: 'eq', values: [name] },
-    { field: 'target', op: 'eq', values: [String(id)] },
-    ...(operation === undefined ? [] : selectNoun(operation))
-  ]
-}
-
-function selectNoun ({ action }: NounOperation): Condition[] {
-  return [{ field: 'action', op: 'eq', values: [action] }, { field: 'outcome', op: 'ne', values: ['refused'] }]
+  const where: Condition[] =
+    [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [String(id)] }]
+  if (operation !== undefined) {
+    where.push({ field: 'action', op: 'eq', values: [operation.action] })
+    where.push({ field: 'outcome', op: 'ne', values: ['refused'] })
+  }
+  return where
 }
 
 export function isInLog (record: CommandRecord, { name }: Family, id: Id, operation?: NounOperation): boolean {

@@ -54,16 +54,12 @@ export async function checkHealth (
     timer = setTimeout(() => reject(new Error(`no answer in ${timeout} ms`)), timeout)
   })
   try {
-    await Promise.race([ask(storage), deadline])
+    const ask = async () => { await open(storage); await storage.get('commands', 'health') }
+    await Promise.race([ask(), deadline])
     return { healthy: true, duration: performance.now() - began }
   } catch (error) {
     return { healthy: false, duration: performance.now() - began, error }
   } finally {
     clearTimeout(timer)
   }
-}
-
-async function ask (storage: Storage): Promise<void> {
-  await open(storage)
-  await storage.get('commands', 'health')
 }

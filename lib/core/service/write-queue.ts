@@ -50,7 +50,10 @@ export class WriteQueue {
       return undefined
     }
     const queue = this.#queues.get(key) ?? []
-    if (queue.length >= limits.maxWaitingPerItem || this.waiting >= limits.maxWaiting) throw refuse(queue.length)
+    if (queue.length >= limits.maxWaitingPerItem || this.waiting >= limits.maxWaiting) {
+      const detail = `Too many writers are waiting, ${queue.length} of them for this item; nothing was done`
+      throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+    }
     signal?.throwIfAborted()
     this.#queues.set(key, queue)
     this.waiting++
@@ -69,11 +72,6 @@ export class WriteQueue {
       signal?.addEventListener('abort', abort, { once: true })
     })
   }
-}
-
-function refuse (before: number): Problem {
-  const detail = `Too many writers are waiting, ${before} of them for this item; nothing was done`
-  return new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
 export class Counters {

@@ -27,6 +27,10 @@ export function pageOf (items: Iterable<Stored> | AsyncIterable<Stored>, query: 
   }
 }
 
+export function selectById (where: readonly Condition[], limit: number): Query {
+  return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
+}
+
 /** The additional item shows whether there are more. */
 export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
   return { where, order, offset, limit: limit + 1, count }

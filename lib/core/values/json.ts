@@ -1,6 +1,10 @@
 /** An object whose members are known only at run time. */
 export type Members = Readonly<Record<string, unknown>>
 
+export function isObject (value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 export interface MemberFlaw {
   readonly pointer: string
   readonly detail: string

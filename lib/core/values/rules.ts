@@ -1,5 +1,6 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { isObject } from './json.js'
 import { didYouMean } from './words.js'
 
 // Rules for definitions and options. A rule is a schema; its `description` completes the sentence "must be …", and the
@@ -68,19 +69,14 @@ function findFlawInValue (rule: TSchema, value: unknown, name: string, called: s
   if (isObject(value)) {
     const [object] = [rule, ...(rule.anyOf ?? [])].filter(({ additionalProperties: open }) => open === false)
     if (object !== undefined) return within(name, findFlaw(object, value))
-    if (rule.each !== undefined) return findFlawInEach(rule, value)
+    if (rule.each !== undefined) {
+      const [each] = Object.values(rule.patternProperties as TProperties) as [TObject]
+      return Object.entries(value).map(([name, member]) => within(`${rule.each} "${name}"`, findFlaw(each, member)))
+        .find(flaw => flaw !== undefined)
+    }
   }
   const isRight = rule.holds === undefined ? Value.Check(rule, value) : rule.holds(value)
   return isRight === true ? undefined : `${called} ${describe(rule)}`
-}
-
-function findFlawInEach ({ patternProperties, each }: TSchema, value: Readonly<Record<string, unknown>>) {
-  const [rule] = Object.values(patternProperties as TProperties) as [TObject]
-  for (const [name, member] of Object.entries(value)) {
-    const flaw = within(`${each} "${name}"`, findFlaw(rule, member))
-    if (flaw !== undefined) return flaw
-  }
-  return undefined
 }
 
 // the operation "lend": with "to": "id" is missing
@@ -90,8 +86,4 @@ function within (place: string, flaw: string | undefined): string | undefined {
 
 function describe ({ description, examples }: TSchema): string {
   return `must be ${description}${examples === undefined ? '' : `, such as ${(examples as string[])[0]}`}`
-}
-
-function isObject (value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

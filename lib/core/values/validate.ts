@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { formatTests, getFormat } from './formats.js'
 import { escapePointer, type MemberFlaw } from './json.js'
-import { didYouMean } from './words.js'
+import { didYouMean, maxHints } from './words.js'
 
 export type Validator = (value: unknown) => MemberFlaw[]
 
@@ -27,9 +27,6 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
   }
 }
 
-// Finding similar names takes time, and does not help if everything is wrong.
-const maxHints = 5
-
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
   // Of a union, Ajv reports every branch and then the whole: the last error of a member is the best.
@@ -52,14 +49,12 @@ const vague = ['type', 'const', 'enum', 'anyOf']
 // If a value may be null or one other thing, the flaw of the other thing is more useful than that of the union.
 function dropVague (errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const isVague = ({ instancePath, keyword }: ErrorObject, at: string) => instancePath === at && vague.includes(keyword)
+  const isNullOrElse = (options: readonly TSchema[]) =>
+    options.length === 2 && options.some(({ type }) => type === 'null')
   const dropped = errors.filter(({ keyword, schema }) => keyword === 'anyOf' && isNullOrElse(schema as TSchema[]))
     .map(({ instancePath }) => instancePath)
     .filter(at => errors.some(error => `${error.instancePath}/`.startsWith(`${at}/`) && !isVague(error, at)))
   return dropped.length === 0 ? errors : errors.filter(error => !dropped.some(at => isVague(error, at)))
-}
-
-function isNullOrElse (options: readonly TSchema[]): boolean {
-  return options.length === 2 && options.some(({ type }) => type === 'null')
 }
 
 function locate ({ instancePath, keyword, params }: ErrorObject): string {
@@ -71,7 +66,8 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
   switch (keyword) {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
-    case 'anyOf': return `must be one of ${(schema as TSchema[]).map(nameOption).join(', ')}`
+    case 'anyOf': return `must be one of ${(schema as TSchema[]).map(({ const: literal, enum: values, type }) =>
+      literal ?? values?.join(', ') ?? type).join(', ')}`
     case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`
@@ -80,8 +76,4 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
     case 'maximum': return `must be at most ${schema}`
     default: return message ?? 'is not valid'
   }
-}
-
-function nameOption ({ const: literal, enum: values, type }: TSchema): unknown {
-  return literal ?? values?.join(', ') ?? type
 }

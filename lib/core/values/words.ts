@@ -1,3 +1,6 @@
+/** Finding similar names takes time, and does not help if everything is wrong. */
+export const maxHints = 5
+
 /** With a leading space; empty if no known name is close. */
 export function didYouMean (name: string, known: Iterable<string>): string {
   const suggestion = nearest(name, known)

@@ -2,21 +2,16 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { type ProblemCode, problemCodes } from '../../core/problems.js'
 import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import { describeLinkedItem, describePageLinks, describeProblem, nameSchema } from './schemas.js'
+import { describeLinkedItem, nameSchema, ProblemSchema } from './schemas.js'
 
-const headerTexts: Readonly<Record<string, string>> = {
-  etag: 'The revision in this representation, such as "7-json"',
-  'idempotent-replayed': 'true where an earlier answer is given again'
+const type = 'string'
+const headers: Readonly<Record<string, object>> = {
+  etag: { type, description: 'The revision in this representation, such as "7-json"' },
+  'idempotent-replayed': { type, description: 'true where an earlier answer is given again' }
 }
 
 function describeHeaders (names: readonly string[]): { headers?: Record<string, object> } {
-  if (names.length === 0) return {}
-  return {
-    headers: Object.fromEntries(names.map(name => {
-      const description = headerTexts[name]
-      return [name, description === undefined ? { type: 'string' } : { type: 'string', description }]
-    }))
-  }
+  return names.length === 0 ? {} : { headers: Object.fromEntries(names.map(name => [name, headers[name] ?? { type }])) }
 }
 
 export function describeAnswer (
@@ -49,12 +44,14 @@ export const minimal = describeNothing(
 
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
+  const link = Type.String({ format: 'uri-reference' })
+  const links = Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
   return describeAnswer(mount, 'page', description, nameSchema(mount, name, Type.Object({
     items: Type.Array(items),
     page: Type.Integer({ minimum: 1 }),
     pageSize: Type.Integer({ minimum: 1 }),
     total: Type.Optional(total),
-    links: describePageLinks(mount)
+    links: nameSchema(mount, 'PageLinks', links)
   })), 'link')
 }
 
@@ -110,7 +107,7 @@ const headersOf: Readonly<Record<number, readonly string[]>> = {
 export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Record<string, object> {
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
   const codes = [...new Set<ProblemCode>([...own, ...anywhere, ...ended])]
-  const content = { 'application/problem+json': { schema: describeProblem(mount) } }
+  const content = { 'application/problem+json': { schema: nameSchema(mount, 'Problem', ProblemSchema) } }
   const described: Record<string, object> = {}
   for (const status of new Set(codes.map(code => problemCodes[code].status))) {
     const here = codes.filter(code => problemCodes[code].status === status)

@@ -6,20 +6,16 @@ import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
 
 /** Keeps a schema by an id that Fastify and @fastify/swagger find in the mount's scope; returns a reference to it. */
-export function nameSchema (mount: Mount, name: string, schema: TSchema): TSchema {
-  const $id = `${namePlace(mount)}.${name}`
-  mount.schemas.set($id, { ...schema, $id })
+export function nameSchema ({ prefix, version = '', schemas }: Mount, name: string, schema: TSchema): TSchema {
+  // Prefix and version make ids unique; a name alone might be one of the host's.
+  const $id = [...`${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g) ?? ['dealbook'], name].join('.')
+  schemas.set($id, { ...schema, $id })
   return Type.Unsafe({ $ref: `${$id}#` })
 }
 
 /** Only in the scope of the mount; the host's instance has none of them. */
 export function addSchemas (app: FastifyInstance, { schemas }: Mount): void {
   for (const [id, schema] of schemas) if (app.getSchema(id) === undefined) app.addSchema(schema)
-}
-
-// Prefix and version make ids unique; a name alone might be one of the host's.
-function namePlace ({ prefix, version = '' }: Mount): string {
-  return `${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g)?.join('.') ?? 'dealbook'
 }
 
 /** `LineItem` for `line-item`. */
@@ -89,13 +85,6 @@ export function describeItemLinks (mount: Mount): TSchema {
   }))
 }
 
-export function describePageLinks (mount: Mount): TSchema {
-  const link = Type.String({ format: 'uri-reference' })
-  return nameSchema(mount, 'PageLinks', Type.Object({
-    self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link)
-  }))
-}
-
 export function describeParams (mount: Mount, action: string, { schema }: Params): TSchema {
   return nameSchema(mount, `${action}Params`, schema)
 }
@@ -120,17 +109,19 @@ export function describeEntry (mount: Mount): TSchema {
 }
 
 export function describeCommand (mount: Mount): TSchema {
-  const self = describeLink(`${makeItemPath(mount)}/commands/c-1`)
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
+  const links = linkCommand(mount, describeLink(`${makeItemPath(mount)}/commands/c-1`))
   return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
 }
 
 /** A command that changed nothing is only in the log if the client chose its id. */
 export function describeUnchanged (mount: Mount): TSchema {
-  const self = Type.Optional(Type.String({ format: 'uri-reference' }))
-  const links = Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
-  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id) }
-  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object({ ...members, links }))
+  const links = linkCommand(mount, Type.Optional(Type.String({ format: 'uri-reference' })))
+  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id), links }
+  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object(members))
+}
+
+function linkCommand (mount: Mount, self: TSchema): TObject {
+  return Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
 }
 
 function listMembers (mount: Mount): TProperties {
@@ -138,7 +129,7 @@ function listMembers (mount: Mount): TProperties {
   return { id, [mount.family.singular]: describeId(mount), ...members }
 }
 
-const Problem = Type.Object({
+export const ProblemSchema = Type.Object({
   type: Type.Unsafe<string>({
     type: 'string', enum: Object.keys(problemCodes).map(code => `urn:dealbook:problem:${code}`)
   }),
@@ -158,7 +149,3 @@ const Problem = Type.Object({
   revision: Type.Optional(Type.Integer({ description: 'Where the precondition does not hold: the current revision' })),
   family: Type.Optional(Type.String({ description: 'Where something refers to it: the family of that' }))
 })
-
-export function describeProblem (mount: Mount): TSchema {
-  return nameSchema(mount, 'Problem', Problem)
-}

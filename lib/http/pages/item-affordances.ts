@@ -1,4 +1,4 @@
-import type { Family, Lifecycle } from '../../core/family/family.js'
+import type { Lifecycle } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { listChanges } from '../../core/family/params.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -9,9 +9,7 @@ import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
 import type { Stored } from '../../core/storage/storage.js'
-import type {
-  ChangedItem, Feedback, FormAffordance, ItemAffordances, ShownChange
-} from '../../representations/affordances.js'
+import type { ChangedItem, Feedback, FormAffordance, ItemAffordances } from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, isText, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
@@ -149,14 +147,10 @@ export async function affordConfirmation (
         ...sent.entries
       ],
       params: showParams(family, action, command.params),
-      changes: after === undefined ? [] : showDifference(family, item, after),
+      changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
       others: (await Promise.all(shown)).flat()
     }
   }
-}
-
-function showDifference (family: Family, before: Stored, after: Stored): ShownChange[] {
-  return showChanges(family, listChanges(family.ownFields, before, after))
 }
 
 /** Only if the caller may read the item before and after: permission to change it is not enough. */
@@ -172,6 +166,6 @@ async function showOther (
     singular: family.singular,
     title: String(current[family.presentation.title] ?? id),
     href: there?.urls.item(request, id),
-    changes: showDifference(family, current, after)
+    changes: showChanges(family, listChanges(family.ownFields, current, after))
   }]
 }

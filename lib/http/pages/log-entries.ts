@@ -4,7 +4,7 @@ import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import { explainInState, type InState } from '../../core/service/refusal.js'
-import type { Field, Order, Stored } from '../../core/storage/storage.js'
+import type { Condition, Field, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type {
   Feedback, Kinds, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
@@ -16,23 +16,17 @@ const shownRefusals = 5
 
 /** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
 export async function findNewest (reader: Reader, { id, revision }: Stored): Promise<CommandRecord[]> {
+  const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
   const find = async (outcome: string, limit: number): Promise<CommandRecord[]> => {
-    const { items } = await reader.findLog(id, {
-      where: [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: [outcome] }],
-      order: newestFirst,
-      offset: 0,
-      limit,
-      count: false
-    })
-    return items as CommandRecord[]
+    const where: Condition[] =
+      [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: [outcome] }]
+    return (await reader.findLog(id, { where, order, offset: 0, limit, count: false })).items as CommandRecord[]
   }
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
   // At one revision, refusals came after the change that made it.
   return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
 }
-
-const newestFirst: Order[] = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
 
 export function showEntry (
   { mount, request }: Exchange,

@@ -1,6 +1,7 @@
 import { findFilter } from '../../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
+import type { Reader } from '../../core/service/reader.js'
+import type { Found, Id, Stored } from '../../core/storage/storage.js'
 import type { ActiveFilter, Feedback, PageAffordances } from '../../representations/affordances.js'
 import { type Exchange, linkReferred } from '../mount.js'
 import {
@@ -16,15 +17,10 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
   readonly trail?: PageAffordances['trail']
 }
 
-interface Listed extends Pick<RowLinks, 'links'> {
-  readonly items: readonly Stored[]
-  readonly offers: readonly string[] | undefined
-}
-
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links, offers }: Listed,
+  { items, links, offers }: Pick<RowLinks, 'links'> & Pick<Reader, 'offers'> & Pick<Found, 'items'>,
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
@@ -45,15 +41,10 @@ export async function affordCollection (
   const { params, createAction } = lifecycle
   const action = urls.collection(request)
   const isOffered = offers?.includes(createAction) ?? await mayOffer(exchange, createAction)
-  const create = isOffered
-    ? makeForm({
-      name: 'create',
-      singular,
-      action,
-      key: mount.makers.makeCommandId(),
-      request: makeSampleRequest(mount, { method: 'POST', href: action }, params)
-    }, params, refused)
-    : undefined
+  if (!isOffered) return { ...rows, feedback }
+  const key = mount.makers.makeCommandId()
+  const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
+  const create = makeForm({ name: 'create', singular, action, key, request: sample }, params, refused)
   return { ...rows, feedback, create }
 }
 
@@ -65,6 +56,7 @@ export async function affordRows (
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
   const { parameters, page, start, query: { limit }, list: { fields } } = parsed
+  const { pageSize, maxPageSize } = grammar.limits
   const self = mount.urls.self(request).replace(/\/$/, '')
   // A path suffix would override `format`.
   const plain = suffix === undefined ? self : self.slice(0, -suffix.length - 1)
@@ -83,7 +75,7 @@ export async function affordRows (
     prev,
     next,
     pageSize: limit,
-    pageSizes: listPageSizes(grammar, limit),
+    pageSizes: [...new Set([...usualSizes, pageSize, limit])].filter(size => size <= maxPageSize).sort((a, b) => a - b),
     filters,
     ...listActiveFilters(grammar, parsed, self),
     // Filters in other spellings stay: the address shows them.
@@ -104,11 +96,6 @@ const places: readonly string[] = ['page', 'after', 'before']
 const notExported = [...places, 'format', 'maxpagesize', 'sort']
 
 const usualSizes = [20, 50, 100, 200]
-
-function listPageSizes ({ limits: { pageSize, maxPageSize } }: Grammar, limit: number): number[] {
-  const sizes = new Set([...usualSizes, pageSize, limit].filter(size => size <= maxPageSize))
-  return [...sizes].sort((a, b) => a - b)
-}
 
 function writeChanges (changes: Readonly<Record<string, string | undefined>>): string | undefined {
   const set = Object.entries(changes).flatMap(([name, value]) =>
