@@ -13,22 +13,15 @@ import { CommandMembers, declaresNull, listFields, ServiceFields } from './field
 
 type MaybeFlaw = string | false | undefined
 
-export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
-  for (const flaw of listFlaws(definition)) if (typeof flaw === 'string') return flaw
-  return undefined
-}
-
 // Each check may rely on those before it.
-function * listFlaws (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  yield findFlaw(definitionRule, definition)
-  yield * checkNames(definition)
-  yield * checkFields(definition)
-  yield * checkClientFields(definition)
-  yield * checkEdit(definition)
-  yield * checkWords(definition)
-  yield * checkOthers(definition)
-  yield * checkLists(definition)
-  yield * checkReferences(definition)
+const checks =
+  [checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkReferences]
+
+export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
+  const unfit = findFlaw(definitionRule, definition)
+  if (unfit !== undefined) return unfit
+  for (const check of checks) for (const flaw of check(definition)) if (typeof flaw === 'string') return flaw
+  return undefined
 }
 
 const word = /^[a-z][a-z0-9-]*$/

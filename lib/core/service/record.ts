@@ -90,20 +90,16 @@ export function makeChanges (
   if (current === undefined) return [{ type: 'insert', family, item: after as Stored }, entry]
   if (after === undefined) return [{ type: 'delete', family, id: current.id, expected: current.revision }, entry]
   const change: Change = { type: 'replace', family, item: after, expected: current.revision, current }
-  return others.length === 0 ? [change, entry] : [change, ...changeOthers(others, changedOthers), entry]
-}
-
-// Items that were only read must not have changed since the decision.
-function changeOthers (others: readonly NeededItem[], changed: readonly ChangedOther[]): Change[] {
-  const read = others.filter(other => !changed.some(each => each.other === other))
-  return [
-    ...changed.flatMap(({ other: { family: { name: family }, current }, after, record }): Change[] => [
-      { type: 'replace', family, item: after, expected: current.revision, current },
-      { type: 'insert', family: 'commands', item: record }
-    ]),
-    ...read.map(({ family: { name: family }, current: { id, revision } }): Change =>
-      ({ type: 'require', family, id, expected: revision }))
-  ]
+  if (others.length === 0) return [change, entry]
+  const changed = changedOthers.flatMap(({ other: { family: { name: family }, current }, after, record }): Change[] => [
+    { type: 'replace', family, item: after, expected: current.revision, current },
+    { type: 'insert', family: 'commands', item: record }
+  ])
+  // Items that were only read must not have changed since the decision.
+  const read = others.filter(other => !changedOthers.some(each => each.other === other))
+    .map(({ family: { name: family }, current: { id, revision: expected } }): Change =>
+      ({ type: 'require', family, id, expected }))
+  return [change, ...changed, ...read, entry]
 }
 
 function keepProblem ({ code, message, statusCode, errors, members, headers }: Problem): KeptProblem {
@@ -188,23 +184,20 @@ export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
 }
 
-type IdSource = Pick<Storage, 'find' | 'nextId'>
-
 /** Never the id of a deleted item, whose log is still stored. */
 export async function makeNewId (
   family: Family,
   makers: Makers,
-  storage: IdSource,
+  storage: Pick<Storage, 'find' | 'nextId'>,
   signal: AbortSignal | undefined
 ): Promise<Id> {
-  const id = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
-  if (id === undefined) return isCounted(family, makers) ? await countOn(family, storage, signal) : uuidv7()
-  // The caller retries with the next id.
-  if (await hasLog(storage, family, id, signal)) throw new DuplicateError(family.name, id)
-  return id
-}
-
-async function countOn (family: Family, storage: IdSource, signal: AbortSignal | undefined): Promise<number> {
+  const made = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
+  if (made !== undefined) {
+    // The caller retries with the next id.
+    if (await hasLog(storage, family, made, signal)) throw new DuplicateError(family.name, made)
+    return made
+  }
+  if (!isCounted(family, makers)) return uuidv7()
   const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
   const { items: [last] } = await storage.find(family.name, query, signal)
   let id = last === undefined ? 1 : last.id as number + 1

@@ -1,4 +1,5 @@
 import { Problem } from '../problems.js'
+import { waitInQueue } from '../storage/turns.js'
 import type { CommandRecord } from './command.js'
 
 export interface WaitingLimits {
@@ -57,20 +58,7 @@ export class WriteQueue {
     signal?.throwIfAborted()
     this.#queues.set(key, queue)
     this.waiting++
-    return new Promise((resolve, reject) => {
-      const start = (): void => {
-        this.waiting--
-        signal?.removeEventListener('abort', abort)
-        resolve()
-      }
-      const abort = (): void => {
-        this.waiting--
-        queue.splice(queue.indexOf(start), 1)
-        reject((signal as AbortSignal).reason)
-      }
-      queue.push(start)
-      signal?.addEventListener('abort', abort, { once: true })
-    })
+    return waitInQueue(queue, signal, () => { this.waiting-- })
   }
 }
 

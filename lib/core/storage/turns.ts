@@ -107,17 +107,24 @@ export class HeavyReadQueue {
       throw new BusyError(`Too many heavy reads wait already: ${this.#waiting.length}`)
     }
     this.waits++
-    await new Promise<void>((resolve, reject) => {
-      const stop = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(start), 1)
-        reject((signal as AbortSignal).reason)
-      }
-      const start = (): void => {
-        signal?.removeEventListener('abort', stop)
-        resolve()
-      }
-      this.#waiting.push(start)
-      signal?.addEventListener('abort', stop, { once: true })
-    })
+    await waitInQueue(this.#waiting, signal)
   }
+}
+
+/** Waits for a call of the function that it adds to the queue. @param left called when it no longer waits */
+export function waitInQueue (queue: (() => void)[], signal?: AbortSignal, left?: () => void): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const stop = (): void => {
+      queue.splice(queue.indexOf(start), 1)
+      left?.()
+      reject((signal as AbortSignal).reason)
+    }
+    const start = (): void => {
+      signal?.removeEventListener('abort', stop)
+      left?.()
+      resolve()
+    }
+    queue.push(start)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
 }

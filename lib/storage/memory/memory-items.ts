@@ -60,14 +60,9 @@ export class MemoryItems {
     const items = this.#items
     const last = items.at(-1)
     const at = last === undefined || compareScalars(last.id, id) < 0 ? items.length : countBelow(items, id)
-    const replaced = before === undefined ? 0 : 1
-    if (item === undefined) {
-      this.#byId.delete(id)
-      items.splice(at, replaced)
-    } else {
-      this.#byId.set(id, item)
-      items.splice(at, replaced, item)
-    }
+    items.splice(at, before === undefined ? 0 : 1, ...item === undefined ? [] : [item])
+    if (item === undefined) this.#byId.delete(id)
+    else this.#byId.set(id, item)
   }
 
   #addTo (fields: readonly string[], item: Stored): void {

@@ -124,10 +124,7 @@ async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise
 }
 
 /** Applies the conditions on the id, and returns the range that is left and the other conditions. */
-function narrowById (
-  items: readonly Stored[],
-  where: readonly Condition[]
-): { from: number, to: number, rest: Condition[] } {
+function narrowById (items: readonly Stored[], where: readonly Condition[]) {
   let from = 0
   let to = items.length
   const rest: Condition[] = []
