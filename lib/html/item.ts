@@ -9,11 +9,8 @@ import { formatReason, nameForm, renderOperation, renderRefusal } from './form.j
 import { type Content, type Markup, markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
 import type { Texts } from './texts.js'
 
-export async function renderItem (
-  texts: Texts,
-  { document, name: singular }: OneView,
-  affordances: ItemAffordances | undefined
-): Promise<Content> {
+export async function renderItem (texts: Texts, view: OneView, affordances?: ItemAffordances): Promise<Content> {
+  const { document, name: singular } = view
   if (affordances === undefined) return renderMembers(texts, document, {})
   const { operations, unavailable, log, refused, kinds, technical, feedback, entry } = affordances
   const members = Object.entries(document).filter(([name]) => entry === undefined || !shownByEntry.includes(name))

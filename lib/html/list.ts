@@ -9,11 +9,7 @@ import { renderMessage, renderTimeline } from './item.js'
 import { type Content, formatBoolean, type Markup, markup, renderBadge, renderLink, renderShort } from './markup.js'
 import type { Texts } from './texts.js'
 
-export async function renderList (
-  texts: Texts,
-  view: PageView,
-  affordances: PageAffordances | undefined
-): Promise<Markup> {
+export async function renderList (texts: Texts, view: PageView, affordances?: PageAffordances): Promise<Markup> {
   if (affordances === undefined) return await renderTable(texts, view, {})
   const { create, filters, refused, feedback, timeline } = affordances
   const forms = [{ name: filterForm, fields: filters }, ...(create === undefined ? [] : [create])]

@@ -97,7 +97,12 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
       ]))
       return
     } catch (error) {
-      if (error instanceof ConstraintError) return await commitHalves(storage, family, missing, error)
+      if (error instanceof ConstraintError) {
+        if (missing.length === 1) throw explainConstraint(family, missing[0] as Row, error)
+        const middle = Math.ceil(missing.length / 2)
+        await commitRows(storage, family, missing.slice(0, middle))
+        return await commitRows(storage, family, missing.slice(middle))
+      }
       if (!(error instanceof DuplicateError)) throw error
       const left = await dropPresent(storage, family, missing)
       const { id } = error
@@ -112,21 +117,11 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
   }
 }
 
-async function commitHalves (
-  storage: Storage,
-  family: Family,
-  rows: readonly Row[],
-  error: ConstraintError
-): Promise<void> {
-  const middle = Math.ceil(rows.length / 2)
-  if (middle < rows.length) {
-    await commitRows(storage, family, rows.slice(0, middle))
-    return await commitRows(storage, family, rows.slice(middle))
-  }
+function explainConstraint (family: Family, row: Row, error: ConstraintError): Error {
   const { rule, fields, other = 'something' } = error
-  if (rule !== 'reference' && rule !== 'unique') throw error
+  if (rule !== 'reference' && rule !== 'unique') return error
   const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
-  throw refuseRow(family, rows[0] as Row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
+  return refuseRow(family, row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
 // Every storage accepts this many in one condition.

@@ -60,7 +60,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     references,
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(definition, create),
+    lifecycle: create === undefined ? undefined : compileLifecycle(definition),
     operations,
     edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
@@ -88,10 +88,7 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
   }))
 }
 
-function compileLifecycle (
-  { singular, fields: { properties }, initial }: FamilyDefinition,
-  create: readonly string[]
-): Lifecycle {
+function compileLifecycle ({ singular, fields: { properties }, initial, create = [] }: FamilyDefinition): Lifecycle {
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)

@@ -217,21 +217,9 @@ export interface PageLinks {
   prev?: string
 }
 
-type PageMembers = {
-  readonly page: number
-  readonly pageSize: number
-  readonly total?: number
-  readonly links: PageLinks
-}
-
 const places = ['page', 'after', 'before']
 
-export function makePageMembers (
-  path: string,
-  parsed: ParsedQuery,
-  { next, prev }: PlacesAround,
-  total: number | undefined
-): PageMembers {
+export function makePageMembers (path: string, parsed: ParsedQuery, { next, prev }: PlacesAround, total?: number) {
   const { page, query: { limit: pageSize }, list } = parsed
   const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
   if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)

@@ -39,46 +39,36 @@ export function decide (
   context: Context,
   others: readonly NeededItem[] = []
 ): Decision {
-  try {
-    return workOut(family, current, command, context, others)
-  } catch (error) {
-    // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
-    if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
-    return { outcome: 'refused', problem: copyRefusal(error) }
-  }
-}
-
-function workOut (
-  family: Family,
-  current: Stored,
-  { action, params }: Command,
-  context: Context,
-  others: readonly NeededItem[]
-): Decision {
+  const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
   if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
   const { name } = operation
   const own = openItem(family, current)
   const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
-  const informed = opened.size === 0
-    ? context
-    : { ...context, items: Object.freeze(Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))) }
-  const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
-  const after = compareItem(own, name, made.item)
-  const changed = new Map<string, ItemAfter>()
-  for (const [other, open] of opened) {
-    const its = made.others[other] === undefined ? undefined : compareItem(open, name, made.others[other])
-    if (its?.isChanged === true) changed.set(other, its)
+  try {
+    const listItems = () => Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
+    const informed = opened.size === 0 ? context : { ...context, items: Object.freeze(listItems()) }
+    const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
+    const after = compareItem(own, name, made.item)
+    const changed = new Map<string, ItemAfter>()
+    for (const [other, open] of opened) {
+      const its = made.others[other] === undefined ? undefined : compareItem(open, name, made.others[other])
+      if (its?.isChanged === true) changed.set(other, its)
+    }
+    if (!after.isChanged && changed.size === 0) return { outcome: 'unchanged' }
+    const reason = explainForbidden(operation, own.known, params, informed)
+    if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
+    const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
+    // The command is in the log of its item, which gets a new revision even if only others changed.
+    const done = { outcome: 'done', after: complete(after) } as const
+    if (changed.size === 0) return done
+    return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
+  } catch (error) {
+    // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
+    if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
+    return { outcome: 'refused', problem: copyRefusal(error) }
   }
-  if (!after.isChanged && changed.size === 0) return { outcome: 'unchanged' }
-  const reason = explainForbidden(operation, own.known, params, informed)
-  if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
-  const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
-  // The command is in the log of its item, which gets a new revision even if only others changed.
-  const done = { outcome: 'done', after: complete(after) } as const
-  if (changed.size === 0) return done
-  return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
 }
 
 function readMade (

@@ -55,13 +55,15 @@ export function describePage (mount: Mount, name: string, description: string, i
   })), 'link')
 }
 
+type Answers = Record<string, object>
+
 export function describeResource (
   mount: Mount,
   kind: 'one' | 'page',
   description: string,
   schema: TSchema,
   ...more: readonly ProblemCode[]
-): Record<string, object> {
+): Answers {
   return {
     200: describeAnswer(mount, kind, description, schema, 'etag', 'last-modified'),
     304: describeNothing('The client has the current representation', 'etag', 'last-modified'),
@@ -69,7 +71,7 @@ export function describeResource (
   }
 }
 
-export function describeItemAnswers (mount: Mount): Record<string, object> {
+export function describeItemAnswers (mount: Mount): Answers {
   const description = `The ${mount.family.singular} after it`
   const item = describeLinkedItem(mount)
   return {
@@ -79,11 +81,7 @@ export function describeItemAnswers (mount: Mount): Record<string, object> {
   }
 }
 
-export function describeCommandAnswers (
-  mount: Mount,
-  schema: TSchema,
-  ...more: readonly ProblemCode[]
-): Record<string, object> {
+export function describeCommandAnswers (mount: Mount, schema: TSchema, ...more: readonly ProblemCode[]): Answers {
   const again = 'The same command again: nothing was done twice'
   return {
     200: describeAnswer(mount, 'one', again, schema, 'preference-applied', 'idempotent-replayed'),
@@ -104,11 +102,11 @@ const headersOf: Readonly<Record<number, readonly string[]>> = {
 }
 
 /** Problems with the same status are described as one. */
-export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Record<string, object> {
+export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Answers {
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
   const codes = [...new Set<ProblemCode>([...own, ...anywhere, ...ended])]
   const content = { 'application/problem+json': { schema: nameSchema(mount, 'Problem', ProblemSchema) } }
-  const described: Record<string, object> = {}
+  const described: Answers = {}
   for (const status of new Set(codes.map(code => problemCodes[code].status))) {
     const here = codes.filter(code => problemCodes[code].status === status)
     const description = here.map(code => `${problemCodes[code].title} (${code})`).join('; ')
@@ -128,11 +126,7 @@ const ofOperations =
   ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
 
 /** `action` is empty where it may be any operation. */
-export function describeWriteProblems (
-  mount: Mount,
-  action: string,
-  ...more: readonly ProblemCode[]
-): Record<string, object> {
+export function describeWriteProblems (mount: Mount, action: string, ...more: readonly ProblemCode[]): Answers {
   const { family: { lifecycle, shape: { unique } }, preconditions } = mount
   const own = action === lifecycle?.createAction
     ? ofCreations

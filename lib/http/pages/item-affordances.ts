@@ -72,13 +72,9 @@ async function startPage (exchange: Exchange, self: string): Promise<ItemAfforda
   }
 }
 
-function makeOperationForm (
-  exchange: Exchange,
-  item: Stored,
-  { operation, params }: Offer,
-  refused: RefusedForm | undefined
-): FormAffordance {
+function makeOperationForm (exchange: Exchange, item: Stored, offer: Offer, refused?: RefusedForm): FormAffordance {
   const { mount, request } = exchange
+  const { operation, params } = offer
   const { name, noun, summary: title, danger, final } = operation
   const action = `${mount.urls.item(request, item.id)}/${noun}`
   const address = findAddress(exchange, item.id, operation)

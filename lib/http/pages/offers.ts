@@ -18,11 +18,7 @@ export interface Offer {
 }
 
 /** Operations that the caller may run, if the state allows it. `named`: the actions that the grant names. */
-export async function findOffers (
-  exchange: Exchange,
-  item: Stored,
-  named: readonly string[] | undefined
-): Promise<Offer[]> {
+export async function findOffers (exchange: Exchange, item: Stored, named?: readonly string[]): Promise<Offer[]> {
   const { mount: { family }, request } = exchange
   const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
   if (family.lifecycle !== undefined) all.push(family.lifecycle.deletion)

@@ -103,11 +103,7 @@ function writeChanges (changes: Readonly<Record<string, string | undefined>>): s
   return set.length === 0 ? undefined : set.join('&')
 }
 
-function listActiveFilters (
-  { filters }: Grammar,
-  { parameters }: ParsedQuery,
-  path: string
-): Pick<PageAffordances, 'active' | 'clear'> {
+function listActiveFilters ({ filters }: Grammar, { parameters }: ParsedQuery, path: string) {
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const without = (isDropped: (index: number) => boolean): string =>
     makePageUrl(path, { parameters: parameters.filter((_, index) => !isDropped(index)) }, places)

@@ -18,10 +18,7 @@ export async function findSite ({ mount, request }: Exchange): Promise<Site> {
 }
 
 /** Versions are shown where a family has several. `current` is the URL of the page's list. */
-export function listLinks (
-  families: readonly Omit<SiteFamily, 'isCurrent'>[],
-  current: string | undefined
-): SiteFamily[] {
+export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], current?: string): SiteFamily[] {
   const isAlone = (name: string) => families.filter(family => family.name === name).length === 1
   return families.map(({ name, version, href }) =>
     ({ name, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
