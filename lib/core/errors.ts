@@ -68,11 +68,8 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })
 
-type Definition = readonly [message: string, base: ErrorConstructor]
-
-function makeErrors<T extends Record<string, Definition>> (
-  table: T
-): { readonly [Code in keyof T]: FastifyErrorConstructor<{ code: string }, unknown[]> } {
+function makeErrors<T extends Record<string, readonly [message: string, base: ErrorConstructor]>> (table: T) {
+  type Made = { readonly [Code in keyof T]: FastifyErrorConstructor<{ code: string }, unknown[]> }
   const made = Object.entries(table).map(([code, [message, base]]) => [code, createError(code, message, 500, base)])
-  return Object.fromEntries(made)
+  return Object.fromEntries(made) as Made
 }

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
-import { type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { makeValidator, type Validator } from '../values/validate.js'
+import type { MemberFlaw, Members } from '../values/json.js'
+import { makeValidator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
 export interface Params {
@@ -56,19 +56,6 @@ export function readParams (params: Params, sent: unknown, pointer = ''): Member
   const read = params.read(sent)
   if ('params' in read) return read.params
   throw invalidBody(read.flaws.map(flaw => ({ ...flaw, pointer: pointer + flaw.pointer })))
-}
-
-/** The flaws of changed members. Unchanged ones need not fit: a field may have become stricter, or required, since. */
-export function findFlawsInChanges (
-  { ownFields, validate }: { readonly ownFields: readonly Field[], readonly validate: Validator },
-  item: Members,
-  before: Members
-): MemberFlaw[] {
-  return validate(item).filter(({ pointer }) => {
-    const name = unescapePointer(pointer.split('/')[1] ?? '')
-    const kind = ownFields.find(field => field.name === name)?.kind ?? 'json'
-    return !isDeepStrictEqual(toStored(kind, item[name]), toStored(kind, before[name]))
-  })
 }
 
 export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>

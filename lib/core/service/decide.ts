@@ -1,11 +1,12 @@
+import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
 import type { Context, ItemAndOthers, Operation } from '../family/definition.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
-import { ServiceFields } from '../family/fields.js'
-import { canonicalizeItem, findFlawsInChanges, haveSameContent } from '../family/params.js'
+import { ServiceFields, toStored } from '../family/fields.js'
+import { canonicalizeItem, haveSameContent } from '../family/params.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
-import type { MemberFlaw, Members } from '../values/json.js'
+import { type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
 import type { Command } from './command.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
@@ -136,9 +137,13 @@ function completeItem ({ open, given, after }: ItemAfter, operation: string, now
   return completed as Stored
 }
 
-// Unchanged values need not fit: a field may have become stricter since they were stored.
+// Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
 function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  if (family.validate(given).length > 0) refuseFlaw(family, operation, findFlawsInChanges(family, given, content))
+  refuseFlaw(family, operation, family.validate(given).filter(({ pointer }) => {
+    const name = unescapePointer(pointer.split('/')[1] ?? '')
+    const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
+    return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
+  }))
 }
 
 // An invalid item from `apply` or `initial` is a bug of the host.

@@ -54,10 +54,7 @@ export async function authorizeOthers (
 }
 
 /** An item that does not exist for the caller is a flaw of the parameters. */
-export async function loadOthers (
-  targets: readonly OtherTarget[],
-  storage: Pick<Storage, 'get'>
-): Promise<LoadedOther[]> {
+export async function loadOthers (targets: readonly OtherTarget[], storage: Storage): Promise<LoadedOther[]> {
   if (targets.length === 0) return []
   return await Promise.all(targets.map(async target => {
     const { family, caller, id, grant: { where = [] }, pointer } = target

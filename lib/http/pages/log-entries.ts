@@ -89,13 +89,8 @@ export function listKinds (fields: readonly Field[]): Kinds {
 }
 
 /** Data, so that pages use their texts; undefined where there is a different reason. */
-export function readWrongState (
-  family: Family,
-  code: string,
-  detail: string,
-  members: Members
-): WrongState | undefined {
-  if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
-  const known = members as unknown as InState
-  return detail === explainInState(family, known) ? { ...known, singular: family.singular } : undefined
+export function readWrongState (family: Family, code: string, detail: string, known: Members): WrongState | undefined {
+  if (code !== 'wrong-state' || !Array.isArray(known['allowed'])) return undefined
+  const inState = known as unknown as InState
+  return detail === explainInState(family, inState) ? { ...inState, singular: family.singular } : undefined
 }
