@@ -55,13 +55,13 @@ const gone = new Error('gone')
 t.test('a read whose client leaves while it waits for a connection is not sent', async t => {
   const { queue, sent, unseen } = makeQueue()
   const controller = new AbortController()
-  const first = queue.read('t', kept('one'), [], {})
+  const first = queue.read('t', kept('one'), [])
   // From here on there is no room for it on the connections that a table may have.
   const { answer, text } = await sent()
   t.equal(text, 'one')
-  const second = queue.read('t', kept('two'), [], { signal: controller.signal })
-  const third = queue.read('t', kept('three'), [], {})
-  const other = queue.read('other', kept('four'), [], {})
+  const second = queue.read('t', kept('two'), [], controller.signal)
+  const third = queue.read('t', kept('three'), [])
+  const other = queue.read('other', kept('four'), [])
   const next = await sent()
   t.equal(next.text, 'four', 'the reads of other tables go on')
   next.answer()
@@ -82,7 +82,7 @@ t.test('a read whose client leaves while it waits for a connection is not sent',
 t.test('reads that differ only in their values are one statement', async t => {
   const { queue, sent } = makeQueue()
   const text = kept('one', 'many')
-  const read = (n: number) => queue.read('t', text, [n, `n${n}`], {})
+  const read = (n: number) => queue.read('t', text, [n, `n${n}`])
   const reads = [1, 2, 3].map(read)
   const first = await sent()
   t.strictSame([first.text, first.values], ['many', [[1, 2, 3], ['n1', 'n2', 'n3']]])
@@ -107,7 +107,7 @@ t.test('reads that differ only in their values are one statement', async t => {
 t.test('reads without values have one answer', async t => {
   const { queue, sent, unseen } = makeQueue()
   const text = kept('one', 'one')
-  const reads = [1, 2, 3].map(() => queue.read('t', text, [], {}))
+  const reads = [1, 2, 3].map(() => queue.read('t', text, []))
   ;(await sent()).answer([['rows']])
   t.strictSame([await Promise.all(reads), unseen], [Array(3).fill([['rows']]), []])
 })
@@ -127,9 +127,9 @@ t.test('a text that turns out to be slow is not merged for a while', async t => 
 
 t.test('a read waits no longer for a connection than it may', async t => {
   const { queue, sent } = makeQueue({ size: 1, connectionTimeout: 1 })
-  const first = queue.read('t', kept('one'), [], {})
+  const first = queue.read('t', kept('one'), [])
   const { answer } = await sent()
-  await t.rejects(queue.read('t', kept('two'), [], {}), { name: 'BusyError' })
+  await t.rejects(queue.read('t', kept('two'), []), { name: 'BusyError' })
   answer()
   await first
   t.equal(queue.waiting, 0)
@@ -137,10 +137,10 @@ t.test('a read waits no longer for a connection than it may', async t => {
 
 t.test('only so many wait for a connection', async t => {
   const { queue, sent } = makeQueue({ size: 1 })
-  const first = queue.read('t', kept('one'), [], {})
+  const first = queue.read('t', kept('one'), [])
   const { answer } = await sent()
-  const reads = Array.from({ length: 1000 }, () => queue.read('t', kept('two'), [], {}))
-  await t.rejects(queue.read('t', kept('three'), [], {}), { name: 'BusyError' })
+  const reads = Array.from({ length: 1000 }, () => queue.read('t', kept('two'), []))
+  await t.rejects(queue.read('t', kept('three'), []), { name: 'BusyError' })
   answer()
   await first
   for (let n = 0; n < 1000; n++) (await sent()).answer()

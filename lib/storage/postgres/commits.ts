@@ -195,7 +195,7 @@ export class CommitQueue {
     const statement = { text, name, values: tables.map(({ json }) => json) }
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
     try {
-      const refused = await this.connections.retry(deadline, () => this.connections.write(locks, statement))
+      const refused = await this.connections.retry(() => this.connections.write(locks, statement), deadline)
       // One row is about the batch itself.
       return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {

@@ -57,17 +57,18 @@ export class Connections {
   readonly #idle: Connection[] = []
   readonly #prepared = new WeakMap<PostgresClient, Set<string>>()
   readonly #checks: ((now: number) => boolean)[] = []
-  readonly #begin: string
-  readonly #beginCommit: string
+  /** Settings of a transaction: several statements in one text are one, even without BEGIN. */
+  readonly #settings: string
+  readonly #commitSettings: string
   #timer: NodeJS.Timeout | undefined
 
   constructor (readonly pool: PostgresPool, readonly settings: ConnectionSettings) {
     const { statementTimeout } = settings
     // Explicit, since the default may be stricter and refuse valid commits.
-    const begin = (lock: number): string => 'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+    const set = (lock: number): string => 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +
       `SET LOCAL lock_timeout = ${lock}; SET LOCAL statement_timeout = ${statementTimeout}`
-    this.#begin = begin(statementTimeout)
-    this.#beginCommit = begin(lockTimeout)
+    this.#settings = set(statementTimeout)
+    this.#commitSettings = set(lockTimeout)
     this.names = new StatementNames(settings.preparedStatements && settings.limitsTime)
   }
 
@@ -90,84 +91,74 @@ export class Connections {
     for (const connection of this.#idle.splice(0)) connection.release()
   }
 
-  takeIdle (): Connection | undefined {
-    for (;;) {
-      const connection = this.#idle.pop()
-      if (connection?.isSpent !== true) return connection
-      connection.release()
-    }
-  }
-
-  async connect (): Promise<Connection> {
-    return new Connection(await this.pool.connect())
-  }
-
-  /** Closes the connection if `error` is not a refusal of the server. */
-  giveBack (connection: Connection, error?: unknown): void {
-    if (error !== undefined && !isRefusal(error)) connection.release(error)
+  #giveBack (connection: Connection): void {
     // The host may be waiting for a connection of its pool.
-    else if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) connection.release()
-    else {
-      this.#idle.push(connection)
-      this.watch()
-    }
+    if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) return connection.release()
+    this.#idle.push(connection)
+    this.watch()
   }
 
+  /** Closes the connection after an error that is not a refusal of the server. */
   async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
-    const connection = this.takeIdle() ?? await this.connect()
+    let connection = this.#idle.pop()
+    for (; connection?.isSpent === true; connection = this.#idle.pop()) connection.release()
+    connection ??= new Connection(await this.pool.connect())
     try {
       const result = await work(connection)
-      this.giveBack(connection)
+      this.#giveBack(connection)
       return result
     } catch (error) {
-      this.giveBack(connection, error)
+      if (isRefusal(error)) this.#giveBack(connection)
+      else connection.release(error)
       throw error
     }
   }
 
   /** One statement sees one state in every isolation: it needs a transaction only to limit its time. */
-  async read (connection: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
-    if (!this.settings.limitsTime) return await this.#runTogether(connection, this.#begin, [writeValues(text, values)])
+  async read ({ client }: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
+    if (!this.settings.limitsTime) return await this.#runTogether(client, this.#settings, [writeValues(text, values)])
     const query = this.#makeQuery(text)
     query.values = values as unknown[]
     if (name !== undefined && this.names.areUsed) query.name = name
-    return (await connection.client.query(query) as Result).rows
+    return (await client.query(query) as Result).rows
   }
 
-  /** Reads rows part by part, in one transaction, until `take` returns true. `tag` is a comment in the statement. */
-  async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<void> {
-    const declare = `DECLARE found NO SCROLL CURSOR FOR ${writeValues(text, values)}`
+  /** Reads rows in one transaction, until `take` returns true. Each statement has the comment `tag`. */
+  async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<[]> {
+    const { client } = connection
     await this.#undoRefused(connection, async () => {
-      await connection.client.query(this.#makeQuery(`${tag}${this.#begin}; ${declare}`))
+      const declare = `DECLARE found NO SCROLL CURSOR FOR ${tag}${writeValues(text, values)}`
+      await client.query(this.#makeQuery(`BEGIN; ${this.#settings}; ${declare}`))
       for (let size = firstPart; ; size = Math.min(largestPart, size * 2)) {
-        const { rows } = await connection.client.query(this.#makeQuery(`${tag}FETCH ${size} FROM found`)) as Result
+        const { rows } = await client.query(this.#makeQuery(`${tag}FETCH ${size} FROM found`)) as Result
         if (await take(rows) || rows.length < size) break
       }
-      await connection.client.query(this.#makeQuery('COMMIT'))
+      await client.query(this.#makeQuery('COMMIT'))
     })
+    return []
   }
 
   /** One transaction, sent as one text in one round trip. Returns the rows of the last statement. */
   async write (locks: readonly string[], { text, values, name }: Statement): Promise<unknown[][]> {
-    return await this.use(async connection => {
-      if (name === undefined || !this.names.areUsed) {
-        return await this.#runTogether(connection, this.#beginCommit, [...locks, writeValues(text, values)])
+    return await this.use(async ({ client }) => {
+      let statement: string
+      if (name === undefined || !this.names.areUsed) statement = writeValues(text, values)
+      else {
+        let prepared = this.#prepared.get(client)
+        if (prepared === undefined) this.#prepared.set(client, prepared = new Set())
+        if (!prepared.has(name)) {
+          await this.#runTogether(client, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
+          prepared.add(name)
+        }
+        statement = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
       }
-      let prepared = this.#prepared.get(connection.client)
-      if (prepared === undefined) this.#prepared.set(connection.client, prepared = new Set())
-      if (!prepared.has(name)) {
-        await this.#runTogether(connection, this.#beginCommit, [`PREPARE ${name} AS ${text}`])
-        prepared.add(name)
-      }
-      const execute = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
-      return await this.#runTogether(connection, this.#beginCommit, [...locks, execute])
+      return await this.#runTogether(client, this.#commitSettings, [...locks, statement])
     })
   }
 
-  async #runTogether (connection: Connection, begin: string, texts: readonly string[]): Promise<unknown[][]> {
-    const query = this.#makeQuery(`${begin}; ${texts.join('; ')}; COMMIT`)
-    const results = await this.#undoRefused(connection, () => connection.client.query(query)) as unknown as Result[]
-    return (results.at(-2) as Result).rows
+  async #runTogether (client: PostgresClient, settings: string, texts: readonly string[]): Promise<unknown[][]> {
+    const results = await client.query(this.#makeQuery(`${settings}; ${texts.join('; ')}`)) as unknown as Result[]
+    return (results.at(-1) as Result).rows
   }
 
   async #undoRefused<T> (connection: Connection, work: () => Promise<T>): Promise<T> {
@@ -186,18 +177,13 @@ export class Connections {
     return { text, rowMode: 'array', types, query_timeout: this.settings.statementTimeout + 1000 }
   }
 
-  async cancel (tag: string): Promise<void> {
-    await this.run(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-      WHERE pid <> pg_backend_pid() AND state = 'active' AND query LIKE $1`, [`%${tag}%`])
-  }
-
-  readonly run: Run = async (text, values) => await this.retry(Infinity, () => this.use(connection =>
+  readonly run: Run = async (text, values) => await this.retry(() => this.use(connection =>
     runOn(connection, text, values)))
 
   async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
     return await this.use(connection => this.#undoRefused(connection, async () => {
       const run: Run = (text, values) => runOn(connection, text, values)
-      await run(this.#begin)
+      await run(`BEGIN; ${this.#settings}`)
       const done = await work(run)
       await run('COMMIT')
       return done
@@ -217,21 +203,17 @@ export class Connections {
   }
 
   /** Retries after a short pause what the server has undone, until the deadline. */
-  async retry<T> (deadline: number, work: () => Promise<T>): Promise<T> {
+  async retry<T> (work: () => Promise<T>, deadline = Infinity): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await work()
       } catch (error) {
-        if (performance.now() > deadline || !this.isRetried(error, attempt)) throw error
+        const isRetried = attempt < maxAttempts && performance.now() <= deadline
+        if (!isRetried || !(isUndone(error) || this.names.areLost(error))) throw error
+        this.retries++
       }
       await delay(Math.random() * 5 * attempt)
     }
-  }
-
-  isRetried (error: unknown, attempt: number): boolean {
-    const isRetried = attempt < maxAttempts && (isUndone(error) || this.names.areLost(error))
-    if (isRetried) this.retries++
-    return isRetried
   }
 }
 

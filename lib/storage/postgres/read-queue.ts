@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { raceSignal } from '../../core/storage/deadline.js'
 import { BusyError } from '../../core/storage/storage.js'
 import type { Connection, Connections, Statement, TakePart } from './connections.js'
-import { isRefusal } from './driver.js'
+import { getCode, ignore, isRefusal, statementTimedOut } from './driver.js'
 
 // With more reads in one statement, little is saved, and the last waits for all.
 const maxMerged = 32
@@ -47,211 +49,209 @@ export class KeptText {
   }
 }
 
-export interface Reading {
-  readonly signal?: AbortSignal | undefined
-  /** May take long: cancelled on the server when the client disconnects. */
-  readonly isHeavy?: boolean
-  /** Takes the rows part by part; then the result is empty. */
-  readonly take?: TakePart
-}
-
-interface PendingRead {
+interface Read {
   readonly kept: KeptText
   readonly values: readonly unknown[]
-  readonly reading: Reading
+  readonly signal: AbortSignal | undefined
   readonly since: number
   readonly resolve: (rows: unknown[][]) => void
   readonly reject: (error: unknown) => void
-  isLate: boolean
-  /** A read that failed goes alone: the server may have refused the data of a different one. */
-  attempts: number
+}
+
+interface Outcome {
+  readonly rows?: unknown[][]
+  readonly error?: unknown
 }
 
 interface TableReads {
-  pending: PendingRead[]
+  readonly name: string
+  waiting: Read[]
+  /** Connections. */
   held: number
 }
 
-/** Reads that were sent in one statement. */
-interface Flight {
-  readonly reads: readonly PendingRead[]
-  readonly connection: Connection
-  /** A comment to find the statement by; empty where it is not cancelled. */
-  readonly tag: string
-  isCancelling: boolean
-}
-
-// Longer queues only time out.
+// For each table: longer queues only time out.
 const maxWaiting = 1000
-const tooMany = 'Too many requests wait for the database'
 const processTag = `dealbook ${randomUUID()}`
 let tags = 0
+const tooMany = 'Too many requests wait for the database'
 
 /** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
   readonly #tables = new Map<string, TableReads>()
-  readonly #blocked = new Set<TableReads>()
+  readonly #running = new Set<Read>()
+  /** The comments by which running heavy reads are found. */
+  readonly #heavy = new Set<string>()
   #held = 0
-  readonly #flights = new Set<Flight>()
-  /** Reads that wait for a connection now, and that ever had to. */
-  waiting = 0
+  /** Reads that had to wait for a connection. */
   waits = 0
 
   constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
     connections.onInterval(now => this.#check(now))
   }
 
-  get isIdle (): boolean {
-    return this.waiting === 0 && this.#held === 0
+  get waiting (): number {
+    return [...this.#tables.values()].reduce((sum, { waiting }) => sum + waiting.length, 0)
   }
 
-  read (name: string, kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
+  get isIdle (): boolean {
+    return this.#held === 0 && this.waiting === 0
+  }
+
+  read (name: string, kept: KeptText, values: readonly unknown[], signal?: AbortSignal): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
-      if (this.waiting >= maxWaiting) return reject(new BusyError(tooMany))
       let table = this.#tables.get(name)
-      if (table === undefined) this.#tables.set(name, table = { pending: [], held: 0 })
-      const since = performance.now()
-      this.#add(table, { kept, values, reading, since, resolve, reject, isLate: false, attempts: 0 })
+      if (table === undefined) this.#tables.set(name, table = { name, waiting: [], held: 0 })
+      if (table.waiting.length >= maxWaiting) return reject(new BusyError(tooMany))
+      table.waiting.push({ kept, values, signal, since: performance.now(), resolve, reject })
+      if (!this.#canSend(table)) this.waits++
+      // Further ones are sent with the first, or when a connection is free.
+      if (table.waiting.length > 1) return
+      this.connections.watch()
+      // Reads of one burst come before the next tick, those of other sockets within this turn.
+      if (this.#held === 0) process.nextTick(this.#call, table)
+      else setImmediate(this.#call, table)
     })
   }
 
-  #add (table: TableReads, read: PendingRead): void {
-    table.pending.push(read)
-    this.waiting++
-    // Further ones are sent with the first, or when a connection is free.
-    if (table.pending.length > 1) return
-    this.connections.watch()
-    // Reads of one burst come before the next tick, those of other sockets within this turn.
-    if (this.#held === 0) process.nextTick(() => { this.#call(table) })
-    else setImmediate(() => { this.#call(table) })
+  /** A table may use at most half of the connections: its reads may all wait for one lock. */
+  #canSend ({ held }: TableReads): boolean {
+    const left = this.maxHeld - this.#held
+    return left > 0 && (held === 0 || held < left)
   }
 
-  #call (table: TableReads): void {
-    if (table.pending.length === 0) return
-    // A table may use at most half of the connections: its reads may all wait for one lock.
-    const left = this.maxHeld - this.#held
-    if (left > 0 && (table.held === 0 || table.held < left)) {
-      this.#send(table)
-      return
-    }
-    this.#blocked.add(table)
-    for (const read of table.pending) {
-      if (!read.isLate) this.waits++
-      read.isLate = true
-    }
+  readonly #call = (table: TableReads): void => {
+    if (table.waiting.length > 0 && this.#canSend(table)) this.#send(table)
   }
 
   async #send (table: TableReads): Promise<void> {
     this.#held++
     table.held++
-    let reads: readonly PendingRead[] = []
-    let connection: Connection | undefined
+    let reads: readonly Read[] | undefined
+    let outcomes: readonly Outcome[]
     try {
-      connection = this.connections.takeIdle() ?? await this.connections.connect()
-      reads = this.#take(table)
-      if (table.pending.length > 0) this.#call(table)
-      if (reads.length > 0) await this.#run(reads, connection)
-      this.connections.giveBack(connection)
+      outcomes = await this.connections.use(connection => {
+        reads = this.#take(table)
+        this.#call(table)
+        for (const read of reads) this.#running.add(read)
+        return this.#run(reads, connection)
+      })
     } catch (error) {
-      if (connection === undefined) {
-        reads = table.pending.splice(0)
-        this.waiting -= reads.length
-      } else this.connections.giveBack(connection, error)
-      for (const read of reads) {
-        read.attempts++
-        // A refused connection is no answer to a read: asking again at once would only add to it.
-        const isUndone = connection !== undefined && isRefusal(error) && read.reading.take === undefined
-        if (isUndone && (reads.length > 1 || this.connections.isRetried(error, read.attempts))) this.#add(table, read)
-        else read.reject(error)
-      }
+      reads ??= table.waiting.splice(0)
+      outcomes = reads.map(() => ({ error }))
     }
-    this.#held--
     table.held--
-    const blocked = [...this.#blocked]
-    this.#blocked.clear()
-    for (const each of blocked) this.#call(each)
+    // Moves to the end, so that tables take turns if there are few connections.
+    this.#tables.delete(table.name)
+    this.#tables.set(table.name, table)
+    this.#release()
+    for (const [index, read] of (reads as readonly Read[]).entries()) {
+      this.#running.delete(read)
+      const { rows, error } = outcomes[index] as Outcome
+      if (read.signal?.aborted === true) read.reject(read.signal.reason)
+      else if (rows === undefined) read.reject(error)
+      else read.resolve(rows)
+    }
   }
 
-  #take (table: TableReads): PendingRead[] {
-    const [first, ...others] = table.pending
+  #release (): void {
+    this.#held--
+    for (const table of this.#tables.values()) this.#call(table)
+  }
+
+  #take (table: TableReads): Read[] {
+    const { waiting, waiting: [first] } = table
     if (first === undefined) return []
-    const taken = [first]
-    const { kept, attempts } = first
-    const most = attempts > 0 ? 1 : kept.mostMerged
-    table.pending = others.filter(read => {
-      if (taken.length >= most || read.kept !== kept || read.attempts > 0) return true
-      taken.push(read)
-      return false
-    })
-    this.waiting -= taken.length
+    const { kept } = first
+    const most = kept.mostMerged
+    let count = 0
+    const taken = waiting.filter(read => read.kept === kept && ++count <= most)
+    table.waiting = taken.length === waiting.length ? [] : waiting.filter(read => !taken.includes(read))
     return taken
   }
 
-  async #run (reads: readonly PendingRead[], connection: Connection): Promise<void> {
-    const [{ kept, values, reading: { isHeavy = false, take }, resolve }] = reads as [PendingRead]
-    const tag = isHeavy ? `/* ${processTag} ${++tags} */ ` : ''
-    const flight: Flight = { reads, connection, tag, isCancelling: false }
-    this.#flights.add(flight)
-    try {
-      if (take !== undefined) {
-        await this.connections.scan(connection, { text: kept.text, values }, tag, take)
-        resolve([])
-      } else if (reads.length > 1) {
-        const sent = performance.now()
-        const rows = await this.connections.read(connection, kept.merge(reads))
-        kept.noteMerged(reads.length, performance.now() - sent)
-        answer(reads, rows)
-      } else {
-        const { text, name } = kept
-        const statement = isHeavy ? { text: tag + text, values } : { text, name, values }
-        settle(reads[0] as PendingRead, await this.connections.read(connection, statement))
+  async #run (reads: readonly Read[], connection: Connection): Promise<Outcome[]> {
+    const merged = reads.length > 1 ? await this.#runMerged(reads, connection) : undefined
+    if (merged !== undefined) return merged
+    const outcomes: Outcome[] = []
+    for (const { kept: { text, name }, values } of reads) {
+      try {
+        const statement = { text, name, values }
+        outcomes.push({ rows: await this.connections.retry(() => this.connections.read(connection, statement)) })
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        outcomes.push({ error })
       }
+    }
+    return outcomes
+  }
+
+  /** Undefined if the server refused something, which may be the data of one of them. */
+  async #runMerged (reads: readonly Read[], connection: Connection): Promise<Outcome[] | undefined> {
+    const { kept, values } = reads[0] as Read
+    const sent = performance.now()
+    try {
+      const rows = await this.connections.read(connection, kept.merge(reads))
+      if (values.length === 0) return reads.map(() => ({ rows }))
+      // One row at most for each read, with its number.
+      const outcomes = reads.map(() => ({ rows: [] as unknown[][] }))
+      for (const row of rows) outcomes[Number(row.at(-1)) - 1]?.rows.push(row)
+      return outcomes
+    } catch (error) {
+      if (!isRefusal(error) || getCode(error) === statementTimedOut) throw error
+      return undefined
     } finally {
-      this.#flights.delete(flight)
+      kept.noteMerged(reads.length, performance.now() - sent)
     }
   }
 
-  /** Cancels reads of disconnected clients, and refuses those that have waited too long. */
+  /** Not queued here. Cancelled on the server when the signal is aborted. With `take`, the result is empty. */
+  async readHeavy (
+    { text, values }: Statement, signal: AbortSignal | undefined, take?: TakePart
+  ): Promise<unknown[][]> {
+    const { connections } = this
+    this.#held++
+    try {
+      return await raceSignal(signal, connections.use(async connection => {
+        if (signal?.aborted === true) return []
+        const tag = `/* ${processTag} ${++tags} */ `
+        const cancel = (): void => { this.#cancel(tag, connection) }
+        signal?.addEventListener('abort', cancel, { once: true })
+        this.#heavy.add(tag)
+        try {
+          if (take !== undefined) return await connections.scan(connection, { text, values }, tag, take)
+          return await connections.retry(() => connections.read(connection, { text: tag + text, values }))
+        } finally {
+          this.#heavy.delete(tag)
+          signal?.removeEventListener('abort', cancel)
+        }
+      }))
+    } finally {
+      this.#release()
+    }
+  }
+
+  async #cancel (tag: string, connection: Connection): Promise<void> {
+    // A late cancel would end the next statement on the connection.
+    connection.isSpent = true
+    // Repeated, since the statement may not have begun yet.
+    for (; this.#heavy.has(tag); await delay(50)) {
+      await this.connections.run(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE pid <> pg_backend_pid() AND state = 'active' AND query LIKE $1`, [`%${tag}%`]).catch(ignore)
+    }
+  }
+
+  /** Ends reads of disconnected clients, and refuses those that have waited too long. */
   #check (now: number): boolean {
     for (const table of this.#tables.values()) {
-      const { length } = table.pending
-      table.pending = table.pending.filter(({ reading: { signal }, since, reject }) => {
+      table.waiting = table.waiting.filter(({ signal, since, reject }) => {
         if (signal?.aborted === true) reject(signal.reason)
         else if (now - since > this.connectionTimeout) reject(new BusyError(tooMany))
         else return true
         return false
       })
-      this.waiting -= length - table.pending.length
     }
-    for (const flight of this.#flights) {
-      const left = flight.reads.filter(({ reading: { signal } }) => signal?.aborted === true)
-      for (const { reading: { signal }, reject } of left) reject(signal?.reason)
-      if (left.length === flight.reads.length) this.#cancel(flight)
-    }
+    for (const { signal, reject } of this.#running) if (signal?.aborted === true) reject(signal.reason)
     return !this.isIdle
   }
-
-  /** Called until the statement has ended: it may not have begun yet. */
-  #cancel (flight: Flight): void {
-    if (flight.tag === '' || flight.isCancelling) return
-    flight.isCancelling = true
-    // A late cancel would end the next statement on the connection.
-    flight.connection.isSpent = true
-    this.connections.cancel(flight.tag).catch(() => {}).finally(() => { flight.isCancelling = false })
-  }
-}
-
-/** One row at most for each read, with its number; without values, all rows are for each. */
-function answer (reads: readonly PendingRead[], rows: unknown[][]): void {
-  const isForAll = reads[0]?.values.length === 0
-  const found = new Map(isForAll ? [] : rows.map(row => [Number(row.at(-1)), row]))
-  for (const [index, read] of reads.entries()) {
-    const row = found.get(index + 1)
-    settle(read, isForAll ? rows : row === undefined ? [] : [row])
-  }
-}
-
-function settle ({ reading: { signal }, resolve, reject }: PendingRead, rows: unknown[][]): void {
-  if (signal?.aborted === true) reject(signal.reason)
-  else resolve(rows)
 }

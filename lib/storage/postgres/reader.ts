@@ -9,7 +9,7 @@ import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from 
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
-import { KeptText, type Reading, type ReadQueue } from './read-queue.js'
+import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
 type Write = (clauses: ClauseBuilder) => string
@@ -49,7 +49,7 @@ export class TableReader {
 
   async get (id: Id, signal?: AbortSignal): Promise<Stored | undefined> {
     if (this.layout.mapped && !canHave(this.layout.id, id)) return undefined
-    const [row] = await this.queue.read(this.layout.table, this.#get, [id], { signal })
+    const [row] = await this.queue.read(this.layout.table, this.#get, [id], signal)
     return row === undefined ? undefined : this.#decode(row)
   }
 
@@ -57,7 +57,7 @@ export class TableReader {
     const { id } = this.layout
     if (id.present?.next === undefined) return undefined
     const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
-    const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], { signal })
+    const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], signal)
     return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
@@ -85,11 +85,10 @@ export class TableReader {
     query: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
-    const reading = { signal, isHeavy }
     const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
-      const row = members === undefined ? [] : await this.#readPage(query, members, reading)
-      const total = query.count ? await this.#count(query.where, reading) : undefined
+      const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
+      const total = query.count ? await this.#count(query.where, signal, isHeavy) : undefined
       const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
       const more = Number(length) > query.limit
       const none = { text: '', count: 0, more, first: undefined, last: undefined, total }
@@ -110,10 +109,12 @@ export class TableReader {
   }
 
   /** One row: the items as text, their number, and the keys of the last and the first. */
-  async #readPage (query: Query, members: readonly Column[], reading: Reading): Promise<readonly unknown[]> {
+  async #readPage (
+    query: Query, members: readonly Column[], signal: AbortSignal | undefined, isHeavy: boolean
+  ): Promise<readonly unknown[]> {
     const { where, order, limit, offset } = query
     // Long pages are not merged: none could be refused before all have arrived.
-    const isMerged = this.#isShort && reading.isHeavy !== true && offset <= shortSkip
+    const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
     // Along the key, or without filters, the plan does not depend on the values.
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
     const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, [where, order])}`
@@ -121,7 +122,7 @@ export class TableReader {
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
-    return (await this.#run(kept, values, reading))[0] ?? []
+    return (await this.#run(kept, values, signal, isHeavy))[0] ?? []
   }
 
   #writePage (clauses: ClauseBuilder, query: Query, members: readonly Column[]): string {
@@ -138,10 +139,10 @@ export class TableReader {
       `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
   }
 
-  async #count (where: readonly Condition[], reading: Reading): Promise<number> {
+  async #count (where: readonly Condition[], signal: AbortSignal | undefined, isHeavy: boolean): Promise<number> {
     const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], [where, []])}`, () =>
       this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
-    const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), reading)
+    const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal, isHeavy)
     return Number(row?.[0])
   }
 
@@ -153,19 +154,16 @@ export class TableReader {
     const columns = getColumns(this.layout, fields)
     const decode = makeRowDecoder(columns, dialect)
     const clauses = new ClauseBuilder(this.layout, dialect)
-    const kept = new KeptText(`SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
-      `${clauses.where(where)}${clauses.orderBy(query.order)}`, undefined, false)
+    const text = `SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
+      `${clauses.where(where)}${clauses.orderBy(query.order)}`
+    const values = encodeParameters(this.layout, dialect, where)
     const matches = new FirstMatches({ ...query, order: [] })
     const leave = await this.heavyReads.enter(signal)
     const turn = new Turn(signal)
     try {
-      await this.#run(kept, encodeParameters(this.layout, dialect, where), {
-        signal,
-        isHeavy: true,
-        // Drops the texts, which may be long.
-        take: rows => collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) =>
-          matches.add({ id } as Stored))
-      })
+      // Drops the texts, which may be long.
+      await this.queue.readHeavy({ text, values }, signal, rows =>
+        collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) => matches.add({ id } as Stored)))
     } finally {
       leave()
     }
@@ -178,8 +176,11 @@ export class TableReader {
     return { items: keys.flatMap(({ id }) => found.get(id) ?? []), ...total }
   }
 
-  #run (kept: KeptText, values: readonly unknown[], reading: Reading): Promise<unknown[][]> {
-    return this.queue.read(this.layout.table, kept, values, reading)
+  #run (
+    kept: KeptText, values: readonly unknown[], signal: AbortSignal | undefined, isHeavy = false
+  ): Promise<unknown[][]> {
+    if (isHeavy) return this.queue.readHeavy({ text: kept.text, values }, signal)
+    return this.queue.read(this.layout.table, kept, values, signal)
   }
 
   #keep (write: Write, isStable: boolean, isMerged: boolean): KeptText {
@@ -221,7 +222,7 @@ export class TableReader {
       this.#sizeIsOld = now + sizeIsKept
       const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
         FROM pg_class WHERE oid = to_regclass($1::text)`
-      const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], { signal })
+      const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], signal)
       this.#isSmall = row?.[0] === 't'
     }
     return !this.#isSmall
