@@ -15,8 +15,6 @@ interface PendingCommit {
   readonly deadline: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
-  /** Its items are locked for later commits: it is running, or goes alone. */
-  isTaken: boolean
   isAlone: boolean
 }
 
@@ -27,10 +25,7 @@ interface CommitGroup {
   /** Batches that are running, and their maximum. */
   running: number
   readonly most: number
-  /** Whether a call is planned for the end of this turn. */
-  isCalled: boolean
-  /** Commits of a set of families without an answer, and those of them that go alone. */
-  size: number
+  /** Commits of a set of families that go alone. */
   alone: number
 }
 
@@ -67,32 +62,29 @@ export class CommitQueue {
     return new Promise((resolve, reject) => {
       const families = this.#getGroup(nameFamilies(writes), 1)
       // Commits held up by a lock may fill half of the queue, to leave space for others.
-      if (this.#waiting >= this.maxWaiting || (families.alone > 0 && families.size >= this.maxWaiting / 2)) {
+      const isHalf = families.alone > 0 && families.pending.length + families.alone >= this.maxWaiting / 2
+      if (isHalf || this.#waiting >= this.maxWaiting) {
         this.#counts.refused++
         return reject(new BusyError('Too many changes wait to be made; nothing was done'))
       }
       const deadline = performance.now() + this.connections.settings.statementTimeout
-      families.pending.push({ writes, families, deadline, resolve, reject, isTaken: false, isAlone: false })
-      families.size++
+      families.pending.push({ writes, families, deadline, resolve, reject, isAlone: false })
       this.#waiting++
       this.connections.watch()
-      if (families.isCalled) return
-      families.isCalled = true
-      process.nextTick(() => { this.#call(families) })
+      process.nextTick(this.#call, families)
     })
   }
 
   #getGroup (name: string, most: number): CommitGroup {
     let group = this.#groups.get(name)
     if (group === undefined) {
-      group = { name, pending: [], running: 0, most, isCalled: false, size: 0, alone: 0 }
+      group = { name, pending: [], running: 0, most, alone: 0 }
       this.#groups.set(name, group)
     }
     return group
   }
 
-  #call (group: CommitGroup): void {
-    group.isCalled = false
+  readonly #call = (group: CommitGroup): void => {
     while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
       const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
       // If all wait for items of others, they are called when those are done.
@@ -129,10 +121,7 @@ export class CommitQueue {
       } else left.push(commit)
     }
     group.pending = left
-    for (const commit of batch) {
-      commit.isTaken = true
-      for (const { key } of commit.writes) this.#taken.add(key)
-    }
+    for (const { writes } of batch) for (const { key } of writes) this.#taken.add(key)
     return batch
   }
 
@@ -176,9 +165,9 @@ export class CommitQueue {
     this.#aloneTotal++
   }
 
-  #settle ({ writes, families, isTaken, isAlone, resolve, reject }: PendingCommit, error: unknown): void {
-    if (isTaken) for (const { key } of writes) this.#taken.delete(key)
-    families.size--
+  /** Ends a commit that is running or goes alone: only those have taken their items. */
+  #settle ({ writes, families, isAlone, resolve, reject }: PendingCommit, error: unknown): void {
+    for (const { key } of writes) this.#taken.delete(key)
     if (isAlone) families.alone--
     if (error === undefined) resolve()
     else reject(error)
@@ -189,7 +178,7 @@ export class CommitQueue {
     const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const { text, name } = this.#texts.get(describeBatch(tables), () => {
       const text = writeBatch(tables)
-      return { text, name: this.connections.names.make(text) }
+      return { text, name: this.connections.nameStatement(text) }
     })
     const locks = lockReferred(batch.flatMap(({ writes }) => writes))
     const statement = { text, name, values: tables.map(({ json }) => json) }
@@ -213,10 +202,11 @@ export class CommitQueue {
       this.#waiting -= late.length
       for (const commit of late) {
         this.#counts.refused++
-        this.#settle(commit, makeTimeout())
+        if (commit.isAlone) this.#settle(commit, makeTimeout())
+        else commit.reject(makeTimeout())
       }
-      this.#callAll()
     }
+    this.#callAll()
     return !this.isIdle
   }
 }

@@ -24,6 +24,8 @@ export interface ConnectionSettings {
 // Milliseconds between checks. At the next one, unused connections go back to the pool.
 const interval = 50
 const maxAttempts = 10
+// A server keeps prepared statements until the connection ends.
+const maxNames = 200
 // Milliseconds that commits wait for a lock: longer than most are held, and too short to be noticed.
 const lockTimeout = 100
 // Rows of the first and of the largest part of a scan: most pages are full after a few.
@@ -51,8 +53,9 @@ export class Connection {
 }
 
 export class Connections {
-  readonly names: StatementNames
   retries = 0
+  readonly #names = new Set<string>()
+  #usesNames: boolean
   /** Used a moment ago: to take one from the pool and return it costs a third of a small read. */
   readonly #idle: Connection[] = []
   readonly #prepared = new WeakMap<PostgresClient, Set<string>>()
@@ -69,7 +72,7 @@ export class Connections {
       `SET LOCAL lock_timeout = ${lock}; SET LOCAL statement_timeout = ${statementTimeout}`
     this.#settings = set(statementTimeout)
     this.#commitSettings = set(lockTimeout)
-    this.names = new StatementNames(settings.preparedStatements && settings.limitsTime)
+    this.#usesNames = settings.preparedStatements && settings.limitsTime
   }
 
   /** Calls `check` at intervals while something is running. It returns whether it waits for something. */
@@ -119,40 +122,37 @@ export class Connections {
     if (!this.settings.limitsTime) return await this.#runTogether(client, this.#settings, [writeValues(text, values)])
     const query = this.#makeQuery(text)
     query.values = values as unknown[]
-    if (name !== undefined && this.names.areUsed) query.name = name
+    if (name !== undefined && this.#usesNames) query.name = name
     return (await client.query(query) as Result).rows
   }
 
   /** Reads rows in one transaction, until `take` returns true. Each statement has the comment `tag`. */
   async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<[]> {
-    const { client } = connection
-    await this.#undoRefused(connection, async () => {
-      const declare = `DECLARE found NO SCROLL CURSOR FOR ${tag}${writeValues(text, values)}`
-      await client.query(this.#makeQuery(`BEGIN; ${this.#settings}; ${declare}`))
+    const read = async (text: string): Promise<unknown[][]> =>
+      (await connection.client.query(this.#makeQuery(tag + text)) as Result).rows
+    return await this.#transact(connection, async () => {
+      await read(`DECLARE found NO SCROLL CURSOR FOR ${writeValues(text, values)}`)
       for (let size = firstPart; ; size = Math.min(largestPart, size * 2)) {
-        const { rows } = await client.query(this.#makeQuery(`${tag}FETCH ${size} FROM found`)) as Result
-        if (await take(rows) || rows.length < size) break
+        const rows = await read(`FETCH ${size} FROM found`)
+        if (await take(rows) || rows.length < size) return []
       }
-      await client.query(this.#makeQuery('COMMIT'))
     })
-    return []
   }
 
   /** One transaction, sent as one text in one round trip. Returns the rows of the last statement. */
   async write (locks: readonly string[], { text, values, name }: Statement): Promise<unknown[][]> {
     return await this.use(async ({ client }) => {
-      let statement: string
-      if (name === undefined || !this.names.areUsed) statement = writeValues(text, values)
-      else {
-        let prepared = this.#prepared.get(client)
-        if (prepared === undefined) this.#prepared.set(client, prepared = new Set())
-        if (!prepared.has(name)) {
-          await this.#runTogether(client, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
-          prepared.add(name)
-        }
-        statement = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
+      if (name === undefined || !this.#usesNames) {
+        return await this.#runTogether(client, this.#commitSettings, [...locks, writeValues(text, values)])
       }
-      return await this.#runTogether(client, this.#commitSettings, [...locks, statement])
+      let prepared = this.#prepared.get(client)
+      if (prepared === undefined) this.#prepared.set(client, prepared = new Set())
+      if (!prepared.has(name)) {
+        await this.#runTogether(client, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
+        prepared.add(name)
+      }
+      const execute = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
+      return await this.#runTogether(client, this.#commitSettings, [...locks, execute])
     })
   }
 
@@ -161,13 +161,16 @@ export class Connections {
     return (results.at(-1) as Result).rows
   }
 
-  async #undoRefused<T> (connection: Connection, work: () => Promise<T>): Promise<T> {
+  /** An error closes the connection, and with it the transaction. */
+  async #transact<T> (connection: Connection, work: (run: Run) => Promise<T>): Promise<T> {
+    const run: Run = (text, values) => runOn(connection, text, values)
     try {
-      return await work()
+      await run(`BEGIN; ${this.#settings}`)
+      const done = await work(run)
+      await run('COMMIT')
+      return done
     } catch (error) {
-      if (isRefusal(error)) {
-        await connection.client.query(this.#makeQuery('ROLLBACK')).catch(() => { connection.isSpent = true })
-      }
+      connection.isSpent = true
       throw error
     }
   }
@@ -181,13 +184,7 @@ export class Connections {
     runOn(connection, text, values)))
 
   async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.use(connection => this.#undoRefused(connection, async () => {
-      const run: Run = (text, values) => runOn(connection, text, values)
-      await run(`BEGIN; ${this.#settings}`)
-      const done = await work(run)
-      await run('COMMIT')
-      return done
-    }))
+    return await this.use(connection => this.#transact(connection, work))
   }
 
   /** Runs outside of a transaction, on a connection that is then closed. `timeout` in milliseconds. */
@@ -209,11 +206,28 @@ export class Connections {
         return await work()
       } catch (error) {
         const isRetried = attempt < maxAttempts && performance.now() <= deadline
-        if (!isRetried || !(isUndone(error) || this.names.areLost(error))) throw error
+        if (!isRetried || !(isUndone(error) || this.#lacksName(error))) throw error
         this.retries++
       }
       await delay(Math.random() * 5 * attempt)
     }
+  }
+
+  /** The name of a statement of a family, for preparing it; undefined for those that are too many. */
+  nameStatement (text: string, most = maxNames): string | undefined {
+    const name = `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
+    if (this.#names.size >= most && !this.#names.has(name)) return undefined
+    this.#names.add(name)
+    return name
+  }
+
+  /** Behind a proxy that pools transactions, a session may lack the statement: then names are no longer used. */
+  #lacksName (error: unknown): boolean {
+    // invalid_sql_statement_name, duplicate_prepared_statement, a result of other types than when it was prepared
+    const code = getCode(error)
+    const isLacking = code === '26000' || code === '42P05' || (code === '0A000' && this.#usesNames)
+    if (isLacking) this.#usesNames = false
+    return isLacking
   }
 }
 
@@ -234,30 +248,4 @@ async function runOn ({ client }: Connection, text: string, values?: unknown[]):
 
 function writeValues (text: string, values: readonly unknown[]): string {
   return text.replace(/\$(\d+)::/g, (_, n: string) => `${writeLiteral(values[Number(n) - 1])}::`)
-}
-
-// A server keeps prepared statements until the connection ends.
-const maxNames = 200
-
-/** Only statements of families are prepared, not those that clients make up. */
-export class StatementNames {
-  readonly #names = new Set<string>()
-
-  constructor (public areUsed: boolean) {}
-
-  make (text: string, most = maxNames): string | undefined {
-    const name = `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
-    if (this.#names.size >= most && !this.#names.has(name)) return undefined
-    this.#names.add(name)
-    return name
-  }
-
-  /** Behind a proxy that pools transactions, a session may lack the statement: then names are no longer used. */
-  areLost (error: unknown): boolean {
-    // invalid_sql_statement_name, duplicate_prepared_statement, a result of other types than when it was prepared
-    const code = getCode(error)
-    const areLost = code === '26000' || code === '42P05' || (code === '0A000' && this.areUsed)
-    if (areLost) this.areUsed = false
-    return areLost
-  }
 }

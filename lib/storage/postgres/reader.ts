@@ -184,11 +184,11 @@ export class TableReader {
   }
 
   #keep (write: Write, isStable: boolean, isMerged: boolean): KeptText {
-    const { names } = this.queue.connections
+    const { connections } = this.queue
     const text = write(new ClauseBuilder(this.layout, dialect))
     const shared = isMerged ? writeShared(this.layout, write) : undefined
-    return new KeptText(text, isStable ? names.make(text, maxPageNames) : undefined, isStable,
-      shared === undefined ? undefined : { text: shared, name: names.make(shared, maxPageNames) })
+    return new KeptText(text, isStable ? connections.nameStatement(text, maxPageNames) : undefined, isStable,
+      shared === undefined ? undefined : { text: shared, name: connections.nameStatement(shared, maxPageNames) })
   }
 
   /** A guess for large tables: no index serves the order or the filters. */
