@@ -1,4 +1,4 @@
-import type { Change, Id, Kind } from '../../core/storage/storage.js'
+import type { Id, Kind } from '../../core/storage/storage.js'
 import type { Reference } from '../sql/definitions.js'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
@@ -8,9 +8,8 @@ import { nameReference, type Write } from './writer.js'
 export interface TableBatch {
   /** Of the last write: if a field was added meanwhile, earlier rows just lack it. */
   layout: Layout
-  readonly types: Set<Change['type']>
-  readonly checked: Set<Reference>
-  readonly referrers: Set<Reference>
+  /** By their shape. */
+  readonly writes: Map<string, Write>
   /**
    * Rows as JSON. `$n`: number of the write; `$c`: its commit; `$t`: type; `$x`: expected revision; `$k`: columns that
    * stay as they are; `$r`: columns whose references are checked; `$u`: references to the item that are checked.
@@ -23,16 +22,12 @@ export function makeTableBatches (commits: readonly (readonly Write[])[]): Table
   const batches = new Map<string, TableBatch>()
   let n = 0
   for (const [c, writes] of commits.entries()) {
-    for (const { type, layout, expected = null, json, checked, referrers } of writes) {
+    for (const write of writes) {
+      const { type, layout, expected = null, json } = write
       let batch = batches.get(layout.family)
-      if (batch === undefined) {
-        batch = { layout, types: new Set(), checked: new Set(), referrers: new Set(), json: '' }
-        batches.set(layout.family, batch)
-      }
+      if (batch === undefined) batches.set(layout.family, batch = { layout, writes: new Map(), json: '' })
       batch.layout = layout
-      batch.types.add(type)
-      for (const reference of checked) batch.checked.add(reference)
-      for (const reference of referrers) batch.referrers.add(reference)
+      batch.writes.set(write.shape, write)
       batch.json += `${batch.json === '' ? '[' : ','}{"$n":${n++},"$c":${c},"$t":"${type}","$x":${expected},${json}}`
     }
   }
@@ -42,10 +37,7 @@ export function makeTableBatches (commits: readonly (readonly Write[])[]): Table
 
 /** A cache key: everything that the text of the statement depends on. */
 export function describeBatch (batches: readonly TableBatch[]): string {
-  return batches.map(({ layout, types, checked, referrers }) => {
-    const names = [...checked, ...referrers].map(reference => `${nameReference(reference)} ${reference.to.serial}`)
-    return [layout.serial, ...[...types].sort(), ...names.sort()].join(' ')
-  }).join('\n')
+  return batches.map(({ layout, writes }) => `${layout.serial} ${[...writes.keys()].sort().join(' ')}`).join('\n')
 }
 
 /**
@@ -74,7 +66,11 @@ interface BatchParts {
 
 function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: ReadonlyMap<string, number>): void {
   const { given, refused, done } = parts
-  const { layout, layout: { table }, types, checked, referrers } = batch
+  const { layout, layout: { table } } = batch
+  const writes = [...batch.writes.values()]
+  const types = new Set(writes.map(({ type }) => type))
+  const checked = new Set(writes.flatMap(({ checked }) => checked))
+  const referrers = new Set(writes.flatMap(({ referrers }) => referrers))
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
   const columns = listWritten(layout)

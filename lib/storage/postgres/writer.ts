@@ -13,6 +13,8 @@ export interface Write {
   readonly key: string
   /** Undefined where the item must not exist. */
   readonly expected: number | undefined
+  /** What the text of a statement with this write depends on, besides the layout. */
+  readonly shape: string
   /** Members of a JSON object, without the braces. */
   readonly json: string
   readonly checked: readonly Reference[]
@@ -61,6 +63,7 @@ export class TableWriter {
       id,
       key: makeKey(layout, id),
       expected: change.type === 'insert' ? undefined : change.expected,
+      shape: [change.type, ...checked.map(describe), ...referrers.map(describe)].join(),
       json: JSON.stringify(record).slice(1, -1),
       checked,
       uses,
@@ -95,6 +98,10 @@ function makeKey ({ family }: Layout, id: Id): string {
 
 export function nameReference ({ from, column }: Reference): string {
   return `${from.family}.${column.field.name}`
+}
+
+function describe (reference: Reference): string {
+  return `${nameReference(reference)}:${reference.to.serial}`
 }
 
 /** A mapped column may hold more than is read, such as microseconds, so unchanged ones are not written. */
