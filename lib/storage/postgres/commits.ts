@@ -4,7 +4,7 @@ import { CommitCounts } from '../sql/options.js'
 import { describeBatch, lockReferred, makeTableBatches, writeBatch } from './batch-statement.js'
 import type { Connections } from './connections.js'
 import { explainRefusal } from './constraints.js'
-import { getCode, isAboutOne, isLockTimeout, isUndone, statementTimedOut } from './driver.js'
+import { getCode, isAboutOne, isUndone, lockTimedOut, statementTimedOut } from './driver.js'
 import { makeRefusal, type Write } from './writer.js'
 
 const maxRows = 1000
@@ -135,7 +135,7 @@ export class CommitQueue {
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
     } catch (error) {
       const now = performance.now()
-      const isLocked = isLockTimeout(error)
+      const isLocked = getCode(error) === lockTimedOut
       // If the server refused the data of one commit, the others are tried without it.
       const isParted = isLocked || (batch.length > 1 && isAboutOne(error))
       const failure = isLocked || getCode(error) === statementTimedOut ? makeTimeout() : error

@@ -44,6 +44,14 @@ export class Connection {
     client.on('error', this.#onError)
   }
 
+  readonly run: Run = async (text, values) => {
+    const query: PostgresQuery = { text, rowMode: 'array', types }
+    if (values !== undefined) query.values = values
+    // Several statements in one text have several results, whose rows are not needed.
+    const { rows = [] } = await this.client.query(query) as Partial<Result>
+    return rows
+  }
+
   release (error?: unknown): void {
     const isClosed = error !== undefined || this.isSpent
     // A closed connection may report further errors.
@@ -163,7 +171,7 @@ export class Connections {
 
   /** An error closes the connection, and with it the transaction. */
   async #transact<T> (connection: Connection, work: (run: Run) => Promise<T>): Promise<T> {
-    const run: Run = (text, values) => runOn(connection, text, values)
+    const { run } = connection
     try {
       await run(`BEGIN; ${this.#settings}`)
       const done = await work(run)
@@ -180,8 +188,7 @@ export class Connections {
     return { text, rowMode: 'array', types, query_timeout: this.settings.statementTimeout + 1000 }
   }
 
-  readonly run: Run = async (text, values) => await this.retry(() => this.use(connection =>
-    runOn(connection, text, values)))
+  readonly run: Run = (text, values) => this.retry(() => this.use(({ run }) => run(text, values)))
 
   async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
     return await this.use(connection => this.#transact(connection, work))
@@ -190,8 +197,8 @@ export class Connections {
   /** Runs outside of a transaction, on a connection that is then closed. `timeout` in milliseconds. */
   async runAlone<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
     return await this.use(async connection => {
+      const { run } = connection
       connection.isSpent = true
-      const run: Run = (text, values) => runOn(connection, text, values)
       // Only a limit that this session set: one of the role, or behind a proxy, holds for others too.
       const [[source] = []] = await run("SELECT source FROM pg_settings WHERE name = 'statement_timeout'")
       if (source === 'client') await run(`SET statement_timeout = ${timeout}`)
@@ -237,14 +244,6 @@ interface Result {
 
 /** Returns whether it needs no more rows. */
 export type TakePart = (rows: readonly unknown[][]) => Promise<boolean>
-
-async function runOn ({ client }: Connection, text: string, values?: unknown[]): Promise<unknown[][]> {
-  const query: PostgresQuery = { text, rowMode: 'array', types }
-  if (values !== undefined) query.values = values
-  // Several statements in one text have several results, whose rows are not needed.
-  const { rows = [] } = await client.query(query) as Partial<Result>
-  return rows
-}
 
 function writeValues (text: string, values: readonly unknown[]): string {
   return text.replace(/\$(\d+)::/g, (_, n: string) => `${writeLiteral(values[Number(n) - 1])}::`)

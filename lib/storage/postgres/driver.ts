@@ -99,6 +99,7 @@ export function getCode (error: unknown): string {
 
 /** Timed out, or cancelled. */
 export const statementTimedOut = '57014'
+export const lockTimedOut = '55P03'
 
 /** Whether the connection can still be used. */
 export function isRefusal (error: unknown): boolean {
@@ -110,10 +111,6 @@ export function isRefusal (error: unknown): boolean {
 export function isUndone (error: unknown): boolean {
   // Not serializable, a deadlock, and the error by which a batch of commits undoes itself.
   return ['40001', '40P01', '2201G'].includes(getCode(error))
-}
-
-export function isLockTimeout (error: unknown): boolean {
-  return getCode(error) === '55P03'
 }
 
 // Classes about the server, the session or the statement. Not 54000: an index entry is too long.
