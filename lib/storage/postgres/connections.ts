@@ -37,6 +37,9 @@ const types = { getTypeParser: () => (value: string) => value }
 export class Connection {
   /** To be closed and not used again. */
   isSpent = false
+  /** Of its statement. */
+  deadline = Infinity
+  #isReleased = false
   readonly #onError = (): void => { this.isSpent = true }
 
   constructor (readonly client: PostgresClient) {
@@ -52,7 +55,10 @@ export class Connection {
     return rows
   }
 
+  /** Closing it ends its statement. */
   release (error?: unknown): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
     const isClosed = error !== undefined || this.isSpent
     // A closed connection may report further errors.
     if (!isClosed) this.client.off('error', this.#onError)
@@ -66,6 +72,7 @@ export class Connections {
   #usesNames: boolean
   /** Used a moment ago: to take one from the pool and return it costs a third of a small read. */
   readonly #idle: Connection[] = []
+  readonly #used = new Set<Connection>()
   readonly #prepared = new WeakMap<PostgresClient, Set<string>>()
   readonly #checks: ((now: number) => boolean)[] = []
   /** Settings of a transaction: several statements in one text are one, even without BEGIN. */
@@ -93,8 +100,9 @@ export class Connections {
       this.#timer = undefined
       this.releaseIdle()
       const now = performance.now()
+      for (const connection of this.#used) if (now > connection.deadline) connection.release(true)
       // filter, not some: all must be called.
-      if (this.#checks.filter(check => check(now)).length > 0) this.watch()
+      if (this.#checks.filter(check => check(now)).length > 0 || this.#used.size > 0) this.watch()
     }, interval).unref()
   }
 
@@ -106,7 +114,6 @@ export class Connections {
     // The host may be waiting for a connection of its pool.
     if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) return connection.release()
     this.#idle.push(connection)
-    this.watch()
   }
 
   /** Closes the connection after an error that is not a refusal of the server. */
@@ -114,6 +121,8 @@ export class Connections {
     let connection = this.#idle.pop()
     for (; connection?.isSpent === true; connection = this.#idle.pop()) connection.release()
     connection ??= new Connection(await this.pool.connect())
+    this.#used.add(connection)
+    this.watch()
     try {
       const result = await work(connection)
       this.#giveBack(connection)
@@ -122,22 +131,24 @@ export class Connections {
       if (isRefusal(error)) this.#giveBack(connection)
       else connection.release(error)
       throw error
+    } finally {
+      this.#used.delete(connection)
     }
   }
 
   /** One statement sees one state in every isolation: it needs a transaction only to limit its time. */
-  async read ({ client }: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
-    if (!this.settings.limitsTime) return await this.#runTogether(client, this.#settings, [writeValues(text, values)])
-    const query = this.#makeQuery(text)
-    query.values = values as unknown[]
+  async read (connection: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
+    const { limitsTime } = this.settings
+    if (!limitsTime) return await this.#runTogether(connection, this.#settings, [writeValues(text, values)])
+    const query: PostgresQuery = { text, values: values as unknown[], rowMode: 'array', types }
     if (name !== undefined && this.#usesNames) query.name = name
-    return (await client.query(query) as Result).rows
+    return (await this.#query(connection, query)).rows
   }
 
   /** Reads rows in one transaction, until `take` returns true. Each statement has the comment `tag`. */
   async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<[]> {
     const read = async (text: string): Promise<unknown[][]> =>
-      (await connection.client.query(this.#makeQuery(tag + text)) as Result).rows
+      (await this.#query(connection, { text: tag + text, rowMode: 'array', types })).rows
     return await this.#transact(connection, async () => {
       await read(`DECLARE found NO SCROLL CURSOR FOR ${writeValues(text, values)}`)
       for (let size = firstPart; ; size = Math.min(largestPart, size * 2)) {
@@ -149,24 +160,39 @@ export class Connections {
 
   /** One transaction, sent as one text in one round trip. Returns the rows of the last statement. */
   async write (locks: readonly string[], { text, values, name }: Statement): Promise<unknown[][]> {
-    return await this.use(async ({ client }) => {
+    return await this.use(async connection => {
       if (name === undefined || !this.#usesNames) {
-        return await this.#runTogether(client, this.#commitSettings, [...locks, writeValues(text, values)])
+        return await this.#runTogether(connection, this.#commitSettings, [...locks, writeValues(text, values)])
       }
-      let prepared = this.#prepared.get(client)
-      if (prepared === undefined) this.#prepared.set(client, prepared = new Set())
+      let prepared = this.#prepared.get(connection.client)
+      if (prepared === undefined) this.#prepared.set(connection.client, prepared = new Set())
       if (!prepared.has(name)) {
-        await this.#runTogether(client, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
+        await this.#runTogether(connection, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
         prepared.add(name)
       }
       const execute = `EXECUTE ${name} (${values.map(writeLiteral).join(', ')})`
-      return await this.#runTogether(client, this.#commitSettings, [...locks, execute])
+      return await this.#runTogether(connection, this.#commitSettings, [...locks, execute])
     })
   }
 
-  async #runTogether (client: PostgresClient, settings: string, texts: readonly string[]): Promise<unknown[][]> {
-    const results = await client.query(this.#makeQuery(`${settings}; ${texts.join('; ')}`)) as unknown as Result[]
+  async #runTogether (connection: Connection, settings: string, texts: readonly string[]): Promise<unknown[][]> {
+    const query: PostgresQuery = { text: `${settings}; ${texts.join('; ')}`, rowMode: 'array', types }
+    const results = await this.#query(connection, query) as unknown as Result[]
     return (results.at(-1) as Result).rows
+  }
+
+  /** Ended by the check at intervals: a timer for each statement costs a tenth of a small read. */
+  async #query (connection: Connection, query: PostgresQuery): Promise<Result> {
+    // A working server has ended the statement by then.
+    const deadline = connection.deadline = performance.now() + this.settings.statementTimeout + 1000
+    try {
+      return await connection.client.query(query) as Result
+    } catch (error) {
+      if (isRefusal(error) || performance.now() < deadline) throw error
+      throw new Error('PostgreSQL did not answer before the timeout', { cause: error })
+    } finally {
+      connection.deadline = Infinity
+    }
   }
 
   /** An error closes the connection, and with it the transaction. */
@@ -181,11 +207,6 @@ export class Connections {
       connection.isSpent = true
       throw error
     }
-  }
-
-  #makeQuery (text: string): PostgresQuery {
-    // A working server has ended the statement by then.
-    return { text, rowMode: 'array', types, query_timeout: this.settings.statementTimeout + 1000 }
   }
 
   readonly run: Run = (text, values) => this.retry(() => this.use(({ run }) => run(text, values)))

@@ -28,19 +28,16 @@ export interface PostgresQuery {
   values?: unknown[]
   name?: string
   rowMode?: 'array'
-  /** Milliseconds. */
-  query_timeout?: number
   types?: { getTypeParser: () => (value: string) => unknown }
 }
 
-export interface OpenPool {
-  readonly pool: PostgresPool
-  /** Whether sessions have the time limit for statements: a proxy that pools transactions refuses settings. */
-  readonly limitsTime: boolean
-}
-
-/** Resolves once it has reached the server. `statementTimeout` is undefined where sessions cannot have one. */
-export async function openPool (options: object, statementTimeout: number | undefined): Promise<OpenPool> {
+/**
+ * Resolves once it has reached the server. `limitsTime`: sessions have the time limit for statements. A proxy that pools
+ * transactions refuses that; then `statementTimeout` is undefined.
+ */
+export async function openPool (
+  options: object, statementTimeout: number | undefined
+): Promise<{ readonly pool: PostgresPool, readonly limitsTime: boolean }> {
   const { Pool } = await loadDriver()
   if (statementTimeout === undefined) return { pool: listenTo(new Pool(options)), limitsTime: false }
   const pool = listenTo(new Pool({ ...options, statement_timeout: statementTimeout }))
