@@ -32,8 +32,8 @@ export interface PostgresQuery {
 }
 
 /**
- * Resolves once it has reached the server. `limitsTime`: sessions have the time limit for statements. A proxy that pools
- * transactions refuses that; then `statementTimeout` is undefined.
+ * Resolves once it has reached the server. `limitsTime`: sessions have the time limit for statements. A proxy that
+ * pools transactions refuses that; then `statementTimeout` is undefined.
  */
 export async function openPool (
   options: object, statementTimeout: number | undefined

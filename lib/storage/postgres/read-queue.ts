@@ -79,7 +79,7 @@ const tooMany = 'Too many requests wait for the database'
 /** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
   readonly #tables = new Map<string, TableReads>()
-  readonly #running = new Set<Read>()
+  readonly #running = new Set<readonly Read[]>()
   /** The comments by which running heavy reads are found. */
   readonly #heavy = new Set<string>()
   #held = 0
@@ -133,7 +133,7 @@ export class ReadQueue {
       outcomes = await this.connections.use(connection => {
         reads = this.#take(table)
         this.#call(table)
-        for (const read of reads) this.#running.add(read)
+        this.#running.add(reads)
         return this.#run(reads, connection)
       })
     } catch (error) {
@@ -145,13 +145,14 @@ export class ReadQueue {
     this.#tables.delete(table.name)
     this.#tables.set(table.name, table)
     this.#release()
-    for (const [index, read] of (reads as readonly Read[]).entries()) {
-      this.#running.delete(read)
+    const sent = reads as readonly Read[]
+    this.#running.delete(sent)
+    sent.forEach(({ signal, resolve, reject }, index) => {
       const { rows, error } = outcomes[index] as Outcome
-      if (read.signal?.aborted === true) read.reject(read.signal.reason)
-      else if (rows === undefined) read.reject(error)
-      else read.resolve(rows)
-    }
+      if (signal?.aborted === true) reject(signal.reason)
+      else if (rows === undefined) reject(error)
+      else resolve(rows)
+    })
   }
 
   #release (): void {
@@ -251,7 +252,9 @@ export class ReadQueue {
         return false
       })
     }
-    for (const { signal, reject } of this.#running) if (signal?.aborted === true) reject(signal.reason)
+    for (const reads of this.#running) {
+      for (const { signal, reject } of reads) if (signal?.aborted === true) reject(signal.reason)
+    }
     return !this.isIdle
   }
 }
