@@ -129,9 +129,12 @@ export async function affordConfirmation (
   const action = command.action as string
   const { name, noun, summary: title, final } =
     family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
-  const shown = others.map(other => showOther(exchange, other, changed.get(other.name)))
+  const [page, ...shown] = await Promise.all([
+    startPage(exchange, self),
+    ...others.map(other => showOther(exchange, other, changed.get(other.name)))
+  ])
   return {
-    ...await startPage(exchange, self),
+    ...page,
     trail: trailToItem(exchange, item.id, item),
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
@@ -144,7 +147,7 @@ export async function affordConfirmation (
       ],
       params: showParams(family, action, command.params),
       changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
-      others: (await Promise.all(shown)).flat()
+      others: shown.flat()
     }
   }
 }

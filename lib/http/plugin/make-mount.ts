@@ -1,15 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
-import { type Family, listShapes } from '../../core/family/family.js'
+import type { Family } from '../../core/family/family.js'
 import { compileGrammar } from '../../core/query/grammar.js'
-import {
-  checkGrant, type Committed, type Grant, type Granted, makeDeadlines, type Makers, readMakers
-} from '../../core/service/caller.js'
+import { readMakers } from '../../core/service/caller.js'
 import { logList } from '../../core/service/record.js'
-import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from '../../core/service/storage-access.js'
-import { readWaitingLimits } from '../../core/service/write-queue.js'
-import { RequestDeadline } from '../../core/storage/deadline.js'
-import type { Storage } from '../../core/storage/storage.js'
+import { makeCallers } from '../../core/service/request-caller.js'
 import { forms } from '../forms/forms.js'
 import type { Mount, Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
@@ -32,7 +27,10 @@ export async function makeMount (
   const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
   const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const caller = await makeCallerFactory(family, options, makers, timeout, name => neighbours.find(name, mount))
+  const caller = await makeCallers(family, options, makers, timeout, (other, request: FastifyRequest) => {
+    const found = neighbours.find(other.name, mount)
+    return found && { family: found.family, caller: found.caller(request) }
+  })
   const mount: Mount = {
     family,
     prefix,
@@ -82,91 +80,4 @@ export function checkNeighbours (mount: Mount): void {
     if (found === undefined || found.storage === storage) continue
     throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
   }
-}
-
-const unlimited: Grant = {}
-
-async function makeCallerFactory (
-  family: Family,
-  { storage, authorize, onCommitted }: FamilyOptions,
-  makers: Makers,
-  timeout: number,
-  findNeighbour: (family: string) => Mount | undefined
-): Promise<Mount['caller']> {
-  const waiting = readWaitingLimits({})
-  const access = makeStorageAccess(listShapes(family))
-  const deadlines = makeDeadlines(timeout)
-  const opened = typeof storage === 'function' ? undefined : await access(storage)
-
-  return request => ({
-    authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
-    other (declared) {
-      const found = findNeighbour(declared.name)
-      return found && { family: found.family, caller: found.caller(request) }
-    },
-    storage: () => opened ?? choose(request),
-    signal: new RequestDeadline(deadlines, request.raw),
-    waiting,
-    makers,
-    trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
-    committed: onCommitted && (change => { notifyHost(onCommitted, change, request) })
-  })
-
-  async function grant (granted: Granted | Promise<Granted>): Promise<Grant> {
-    return checkGrant(family, await granted)
-  }
-
-  async function choose (request: FastifyRequest): Promise<GuardedStorage> {
-    const chosen = await (storage as (request: FastifyRequest) => Storage | Promise<Storage>)(request)
-    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
-    return await guardOpening(() => access(chosen))
-  }
-}
-
-// Not awaited; a failure is only logged.
-async function notifyHost (
-  onCommitted: NonNullable<FamilyOptions['onCommitted']>,
-  change: Committed,
-  request: FastifyRequest
-): Promise<void> {
-  try {
-    await onCommitted(change, request)
-  } catch (error) {
-    request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
-  }
-}
-
-interface Span {
-  setStatus (status: { code: number }): unknown
-  recordException (error: unknown): void
-  end (): void
-}
-
-// Set by @fastify/otel; declared here, so that its packages are optional.
-interface Traced {
-  opentelemetry? (): {
-    /** Missing where the host does not trace this route. */
-    readonly context?: object | null
-    readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
-  }
-}
-
-// SpanStatusCode.ERROR
-const failed = 2
-
-/** Uses a span of the host's tracing, if it has any; spans made meanwhile are its children. */
-async function traceStep<T> (request: FastifyRequest, step: string, work: () => Promise<T>): Promise<T> {
-  const { tracer, context } = (request as Traced).opentelemetry?.() ?? {}
-  if (tracer === undefined || context === undefined || context === null) return await work()
-  return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {
-    try {
-      return await work()
-    } catch (error) {
-      span.recordException(error)
-      span.setStatus({ code: failed })
-      throw error
-    } finally {
-      span.end()
-    }
-  })
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
@@ -7,7 +8,6 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -41,14 +41,6 @@ export interface Loading<Q> {
   readonly representation: Representation
 }
 
-interface Meaning<Q> {
-  readonly read: Read<Q>
-  readonly name: string
-  readonly suffix: string | undefined
-  /** A problem is only thrown if the path has this meaning. */
-  readonly choice: Choice | Problem
-}
-
 export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
@@ -57,7 +49,7 @@ export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSche
 }
 
 /**
- * The pipeline of every read: negotiate, authorize, parse, load, represent. A client learns nothing before `authorize`
+ * The pipeline of every read: negotiate, parse, authorize, load, represent. A client learns nothing before `authorize`
  * has permitted the request. Where a path can mean several things, the first that exists answers.
  */
 export async function answerRead<Q> (
@@ -72,49 +64,55 @@ export async function answerRead<Q> (
   const name = readParameter(request, only.parameter)
   if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !name.includes('.'))) {
     const choice = only.mount.chooser.choose(only.kind, requested)
-    const loading = await admit(only, request, name, search, choice.representation)
+    const admitted = admit(only, request, name, search, choice.representation)
+    const loading = admitted instanceof Promise ? await admitted : admitted
     const answer = loading && await only.load(loading)
     if (answer === undefined) throw only.explainMissing?.(name, undefined) ?? notFound(only.noun, name)
     // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
   }
-  const meanings: Meaning<Q>[] = []
-  let isShowable = false
+  const meanings = reads.flatMap(read => listNames(read, request, extension).map(([name, suffix]) =>
+    ({ read, name, suffix, choice: read.mount.chooser.find(read.kind, requested, suffix) })))
   // An unknown suffix is not a meaning of the path, but helps to explain a 404.
-  let hint: Problem | undefined
-  for (const read of reads) {
-    const whole = readParameter(request, read.parameter)
-    const dot = read.parameter === undefined ? -1 : whole.lastIndexOf('.')
-    // A name may itself end like a suffix, so the whole text is tried first.
-    for (const isWhole of dot > 0 ? [true, false] : [true]) {
-      const name = isWhole ? whole : whole.slice(0, dot)
-      const suffix = isWhole ? extension : whole.slice(dot + 1)
-      const choice = read.mount.chooser.find(read.kind, requested, suffix)
-      isShowable ||= !(choice instanceof Problem)
-      if (choice instanceof Problem && suffix !== undefined) hint = choice
-      else meanings.push({ read, name, suffix, choice })
-    }
-  }
-  if (!isShowable) throw hint ?? meanings[0]?.choice
+  const isUnknown = ({ choice, suffix }: typeof meanings[number]) => choice instanceof Problem && suffix !== undefined
+  const hint = meanings.findLast(isUnknown)?.choice as Problem | undefined
+  if (meanings.every(({ choice }) => choice instanceof Problem)) throw hint ?? meanings[0]?.choice
   let refusal: unknown
-  for (const { read, name, suffix, choice } of meanings) {
-    let loading: Loading<Q> | undefined
+  let loading: Loading<Q> | undefined
+  for (const { read, name, suffix, choice } of meanings.filter(meaning => !isUnknown(meaning))) {
+    const isShown = !(choice instanceof Problem)
+    const query = isShown ? search : ''
+    const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
     try {
-      loading = choice instanceof Problem
-        ? await admit(read, request, name, '', read.mount.representations[0] as Representation)
-        : await admit(read, request, name, search, choice.representation)
+      // The names `a.json` and `a` in the log of one item have the same intent, which is authorized once.
+      loading = loading !== undefined && isDeepStrictEqual(loading.intent, read.intend(request, name))
+        ? { ...loading, name, query: read.parse(query, representation), representation }
+        : await admit(read, request, name, query, representation)
     } catch (error) {
       // A refusal counts only where no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
+      loading = undefined
     }
     const answer = loading && await read.load(loading)
     if (answer === undefined) continue
-    if (choice instanceof Problem) throw choice
+    // A problem of the choice is only thrown if the path has this meaning.
+    if (!isShown) throw choice
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
   throw only.explainMissing?.(name, hint) ?? addHint(notFound(only.noun, name), hint)
+}
+
+/** A name may itself end like a suffix, so the whole text is tried first. */
+function listNames (
+  { parameter }: Pick<Read<never>, 'parameter'>,
+  request: FastifyRequest,
+  extension: string | undefined
+): [name: string, suffix: string | undefined][] {
+  const whole = readParameter(request, parameter)
+  const dot = parameter === undefined ? -1 : whole.lastIndexOf('.')
+  return dot > 0 ? [[whole, extension], [whole.slice(0, dot), whole.slice(dot + 1)]] : [[whole, extension]]
 }
 
 /** Undefined where nothing can have this name. */
@@ -128,11 +126,22 @@ export function admit<Q> (
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
   const { mount } = read
+  let query: Q
+  try {
+    query = read.parse(search, representation)
+  } catch (error) {
+    return refuse(mount.caller(request), intent, error)
+  }
   const caller = mount.caller(request)
-  const finish = (reader: Reader): Loading<Q> =>
-    ({ request, caller, reader, intent, name, query: read.parse(search, representation), representation })
   const reader = authorizeReader(mount.family, caller, intent)
+  const finish = (reader: Reader): Loading<Q> => ({ request, caller, reader, intent, name, query, representation })
   return reader instanceof Promise ? reader.then(finish) : finish(reader)
+}
+
+// An invalid query needs no storage, but must be authorized.
+async function refuse (caller: Caller, intent: Intent, error: unknown): Promise<never> {
+  await caller.authorize(intent)
+  throw error
 }
 
 function addHint (problem: Problem, hint: Problem | undefined): Problem {
