@@ -19,7 +19,6 @@ import { type Form, makeItemEndpoint } from './write.js'
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
-    if (mount.family.operations.size === 0) return []
     const { singular, attributes, edit } = mount.family
     const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
     const common = { path: '/:id', read: compileReader(mount) }

@@ -59,7 +59,6 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    if (family.operations.size === 0) return []
     return [makeItemEndpoint(mount, `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
@@ -78,7 +77,6 @@ export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {
     const { family } = mount
-    if (family.operations.size === 0) return []
     const readEnvelope = compileEnvelope(family)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
@@ -107,7 +105,7 @@ export const commands: Form<'commands'> = {
   name: 'commands',
   endpoints (mount) {
     const { family, neighbours, unversioned } = mount
-    if (family.operations.size === 0 || unversioned === false) return []
+    if (unversioned === false) return []
     const { commands, commandSchemas: { bodies, answers } } = neighbours
     const isFirst = commands.size === 0
     const readEnvelope = compileEnvelope(family, true)

@@ -31,8 +31,9 @@ export interface Write {
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
     refuseCrossSite(request, mount.trustedOrigins)
-    refuseParameters(splitUrl(request).search)
-    const choice = mount.chooser.choose('one', readRequestedFormat(request))
+    const { search } = splitUrl(request)
+    refuseParameters(search)
+    const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
     const exchange: Exchange = { mount, request, reply, choice }
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
@@ -125,11 +126,9 @@ export function makeItemEndpoint (
 }
 
 function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount, request, reply } = exchange
-  const document = showItem(mount, request, outcome.item as Stored)
-  reply.header('content-location', document.links.self)
-  if (mount.isGuarded) return sendItem(exchange, 200, outcome, document)
-  return sendPreferred(exchange, 200, mount.family.singular, document)
+  const document = showItem(exchange.mount, exchange.request, outcome.item as Stored)
+  exchange.reply.header('content-location', document.links.self)
+  return sendItem(exchange, 200, outcome, document)
 }
 
 export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
@@ -153,10 +152,12 @@ export function sendItem (
   outcome: Outcome,
   document: Members
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family, isGuarded }, request } = exchange
-  const send = (isShown: boolean) => sendPreferred(exchange, status, family.singular, isShown ? document : undefined)
-  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
-  return isAsked ? mayRead(exchange, outcome).then(send) : send(true)
+  const { mount: { family: { singular }, isGuarded }, request } = exchange
+  if (!isGuarded || readPreference(request.headers) === 'minimal') {
+    return sendPreferred(exchange, status, singular, document)
+  }
+  return mayRead(exchange, outcome)
+    .then(isShown => sendPreferred(exchange, status, singular, isShown ? document : undefined))
 }
 
 // Permission to write does not include reading. The command is done, so a failure only hides the item.

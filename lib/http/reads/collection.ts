@@ -49,7 +49,7 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
-  const { family, grammar, emptyList } = mount
+  const { family, grammar } = mount
   const intent = intendToList(family)
   return {
     mount,
@@ -61,13 +61,9 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       : { parsed: parsePageQuery(grammar, search, representation) },
     async load (loading) {
       const { reader, query: { parsed, refused, command } } = loading
-      const answer = await loadItems(mount, loading, parsed, {
-        emptyList,
-        isBare: false,
-        async afford (exchange, { items }, links) {
-          const feedback = command === undefined ? undefined : await findFeedback(exchange, reader, command)
-          return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
-        }
+      const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items }, links) => {
+        const feedback = command === undefined ? undefined : await findFeedback(exchange, reader, command)
+        return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
       })
       if (refused === undefined) return answer
       return exchange => {
@@ -101,19 +97,20 @@ function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search
 }
 
 async function loadItems (
-  { family }: Mount,
+  mount: Mount,
   { caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
-  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>
+  isBare: boolean,
+  afford: Listing['afford']
 ): Promise<Answer> {
-  const { name, singular, members: all } = family
+  const { family, family: { name, singular, members: all } } = mount
   const { expand, fields: members = all } = parsed
   return await loadPage({
+    mount,
     parsed,
     name,
     singular,
     members,
-    emptyList,
     isBare,
     reader,
     hasLongItems: hasLongItems(family, expand),
@@ -178,10 +175,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
       const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
       if (one === undefined) return undefined
       const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
-      return await loadItems(mount, loading, narrowed, {
-        emptyList: 'not-found',
-        isBare: true,
-        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+      return await loadItems(mount, loading, narrowed, true, (exchange, { items }, links) =>
+        affordRows(exchange, parsed, {
           grammar,
           columns: family.presentation.list,
           title: family.presentation.title,
@@ -189,20 +184,17 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
           links,
           trail: [linkList(mount, exchange.request)],
           address: index => urls.item(exchange.request, items[index]?.id as Id)
-        })
-      })
+        }))
     },
-    explainMissing: (name, hint) => explainNothing(mount, field, name, hint)
+    // A value that does not fit the field is an invalid query; for all others there is no list.
+    explainMissing (name, hint) {
+      const read = readValue(field, name)
+      const isSuffixed = 'value' in readValue(field, name.replace(/\.[^.]*$/, ''))
+      if (hint !== undefined && 'expected' in read && isSuffixed) return hint
+      if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
+        return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
+      }
+      return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(name)}"`)
+    }
   }
-}
-
-// A value that does not fit the field is an invalid query; for all others there is no list.
-function explainNothing ({ family }: Mount, field: Field, parameter: string, hint: Problem | undefined): Problem {
-  const read = readValue(field, parameter)
-  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
-  if (hint !== undefined && 'expected' in read && isSuffixed) return hint
-  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
-    return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
-  }
-  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
 }

@@ -32,12 +32,13 @@ export function mountHome (
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const choice = mount.chooser.choose('one', readRequestedFormat(request))
+  const { search } = splitUrl(request)
+  const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
   const families = await tryEach(here, mount => describeFamily(mount, request))
-  refuseParameters(splitUrl(request).search)
+  refuseParameters(search)
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',

@@ -61,7 +61,7 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
 function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
-  const { family, urls, logGrammar: grammar, emptyList } = mount
+  const { family, urls, logGrammar: grammar } = mount
   const noun = operation?.noun
   return {
     mount,
@@ -76,17 +76,17 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
       return await loadPage({
+        mount,
         parsed,
         name: noun ?? 'commands',
         singular: 'command',
         members,
-        emptyList,
         isBare: false,
         hasLongItems: family.hasLongCommands,
         find: query => reader.findLog(id, query, operation),
         reader,
         show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+        afford: (exchange, { items }, links) => affordRows(exchange, parsed, {
           grammar,
           columns: members,
           title: 'id',

@@ -9,18 +9,18 @@ import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, measureAll, type Members } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
-import type { Exchange } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import type { Answer } from './read.js'
 
 export interface Listing {
+  readonly mount: Mount
   readonly parsed: ParsedQuery
   readonly name: string
   readonly singular: string
   readonly members: readonly string[]
-  readonly emptyList: 'page' | 'not-found'
   readonly hasLongItems: boolean
-  /** A bare list has nothing but its items. */
+  /** A bare list has nothing but its items, and is 404 where it has none. */
   readonly isBare: boolean
   readonly reader: Reader
   readonly find: Find
@@ -32,8 +32,8 @@ export interface Listing {
   afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
 }
 
-function refuseEmpty ({ emptyList, name }: Listing): void {
-  if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
+  if (isBare || emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
 /** The maximum of items to read at once where each may be long. */
@@ -71,9 +71,11 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
-      const isNumbered = parsed.parameters.some(({ name }) => name === 'page')
-      if (isNumbered) throw refuseNumbered(query.limit - left)
-      break
+      if (!parsed.parameters.some(({ name }) => name === 'page')) break
+      // The page with the next number would begin after items that were not shown.
+      const detail = `The items are so long that ${query.limit - left} of them fill this page: ask for fewer by ` +
+        'maxpagesize, or leave out page and follow links.next'
+      throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
     // Estimated from the last part; but short items may be followed by long ones.
     const average = partLength / count
@@ -88,13 +90,6 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
     next: inOrder.at(-1)?.next,
     prev: inOrder[0]?.prev
   }
-}
-
-// The page with the next number would begin after items that were not shown.
-function refuseNumbered (fitting: number): Problem {
-  const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
-    'or leave out page and follow links.next'
-  return invalidQuery([{ parameter: 'maxpagesize', detail }])
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
@@ -146,9 +141,10 @@ function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: F
 }
 
 async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage): Promise<FastifyReply> {
-  const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
-  const { parsed, name, singular, members, expand, show = makePicker(members) } = listing
-  if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
+  const { mount: { urls, emptyList }, request, reply, choice: { representation: { rows } } } = exchange
+  const { parsed, name, singular, members, isBare, expand, show = makePicker(members) } = listing
+  const isMissing = page.items.length === 0 && (isBare || emptyList === 'not-found')
+  if (isMissing && reply.statusCode === 200) reply.code(404)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
@@ -159,7 +155,7 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage)
     singular,
     items,
     members,
-    document: listing.isBare ? items : { items, ...others },
+    document: isBare ? items : { items, ...others },
     affordances: () => listing.afford(exchange, page, others.links)
   })
 }

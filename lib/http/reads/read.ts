@@ -57,8 +57,8 @@ export async function answerRead<Q> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const requested = readRequestedFormat(request)
   const { search } = splitUrl(request)
+  const requested = readRequestedFormat(request.headers, search)
   const { extension } = request.params as { extension?: string }
   const [only] = reads
   const name = readParameter(request, only.parameter)
@@ -72,7 +72,7 @@ export async function answerRead<Q> (
     return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
   }
   const meanings = reads.flatMap(read => listNames(read, request, extension).map(([name, suffix]) =>
-    ({ read, name, suffix, choice: read.mount.chooser.find(read.kind, requested, suffix) })))
+    ({ read, name, suffix, choice: read.mount.chooser.find(read.kind, { ...requested, suffix }) })))
   // An unknown suffix is not a meaning of the path, but helps to explain a 404.
   const isUnknown = ({ choice, suffix }: typeof meanings[number]) => choice instanceof Problem && suffix !== undefined
   const hint = meanings.findLast(isUnknown)?.choice as Problem | undefined
