@@ -132,9 +132,15 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
       path,
       sharedBy: 'families',
       handler: async (request, reply) => {
-        const { mount, put } = findFamily(commands, request)
-        retire(reply, mount.retirement)
-        return await put(request, reply)
+        const body = getJsonBody(request)
+        const [family, ...others] = [...commands.keys()].filter(singular => hasMember(body, singular))
+        const found = commands.get(family ?? '')
+        if (found === undefined || others.length > 0) {
+          const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`
+          throw invalidBody([{ pointer: '', detail }])
+        }
+        retire(reply, found.mount.retirement)
+        return await found.put(request, reply)
       },
       schema: describeSharedRoute(mount, 'all commands', 'put-command', {
         summary: 'Command an item, under an id that the client chooses',
@@ -163,14 +169,6 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
       })
     }
   ]
-}
-
-function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyRequest): T {
-  const body = getJsonBody(request)
-  const [family, ...others] = [...families].filter(([singular]) => hasMember(body, singular))
-  if (family !== undefined && others.length === 0) return family[1]
-  const detail = `must have one of these, to say what the command is for: ${[...families.keys()].join(', ')}`
-  throw invalidBody([{ pointer: '', detail }])
 }
 
 function makeRead (mount: Mount): Read<OneQuery> {

@@ -15,7 +15,7 @@ import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
 import { writeEndpoints } from '../forms/forms.js'
-import { findNeighbours, type Mount } from '../mount.js'
+import { findNeighbours } from '../mount.js'
 import { addSchemas } from '../openapi/schemas.js'
 import { guideOn } from '../pages/site.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
@@ -24,7 +24,7 @@ import { itemEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
-import { announceRetirement, type Endpoint, mountEndpoints, type RouteSettings } from '../routes.js'
+import { announceRetirement, mountEndpoints, type RouteSettings } from '../routes.js'
 import { checkNeighbours, makeMount } from './make-mount.js'
 import type { FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
@@ -136,7 +136,17 @@ async function mountFamily (
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
   isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
-  const endpoints = listEndpoints(mount).flatMap(endpoint => {
+  const all = [
+    ...collectionEndpoints(mount),
+    ...itemEndpoints(mount),
+    ...writeEndpoints(mount),
+    ...(family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
+    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
+  ]
+  const paths = all.map(({ path }) => path)
+  // Documents keep the routes of one path together.
+  const sorted = all.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
+  const endpoints = sorted.flatMap(endpoint => {
     if (endpoint.sharedBy === 'families') return [endpoint]
     if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
     return [announceRetirement(endpoint, mount.retirement)]
@@ -147,19 +157,6 @@ async function mountFamily (
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
   mountUnknown(app, mount)
-}
-
-function listEndpoints (mount: Mount): Endpoint[] {
-  const endpoints = [
-    ...collectionEndpoints(mount),
-    ...itemEndpoints(mount),
-    ...writeEndpoints(mount),
-    ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
-    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
-  ]
-  const paths = endpoints.map(({ path }) => path)
-  // Documents keep the routes of one path together.
-  return endpoints.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../core/problems.js'
 import { decodeText } from '../../core/query/query-string.js'
-import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
+import { intendToList, intendToRead } from '../../core/service/caller.js'
 import { didYouMean, shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import { listAccepted } from '../negotiate.js'
@@ -64,7 +64,9 @@ export async function answerUnknown (
   const mounts = [...new Set(near.map(({ mount }) => mount))]
   // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
-    await each.caller(request).authorize(intendToLook(each, segments))
+    const { family, home } = each
+    const id = isBelow(each, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
+    await each.caller(request).authorize(id === undefined ? intendToList(family) : intendToRead(family, id))
     return each
   })
   throw explain(near.filter(({ mount }) => open.includes(mount)), segments[depth], depth)
@@ -90,12 +92,6 @@ function answerMethod (here: readonly Endpoint[], { method }: FastifyRequest, re
   const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ')
   if (method === 'OPTIONS') return reply.code(204).headers({ allow, ...listAccepted(here) }).send()
   throw new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
-}
-
-function intendToLook (mount: Mount, segments: readonly string[]): Intent {
-  const { family, home } = mount
-  const id = isBelow(mount, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
-  return id === undefined ? intendToList(family) : intendToRead(family, id)
 }
 
 function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {

@@ -9,12 +9,6 @@ import { type Listing, partSize } from './page.js'
 
 type Expand = NonNullable<Listing['expand']>
 
-interface Expanded {
-  readonly field: string
-  readonly family: Family
-  readonly reader: Reader
-}
-
 // Characters of all items that are put into a page; one may be in it many times.
 const maxLength = 10_000_000
 
@@ -49,7 +43,7 @@ async function openField (
   caller: Caller,
   field: string,
   one: Stored | undefined
-): Promise<Expanded | undefined> {
+): Promise<{ readonly field: string, readonly family: Family, readonly reader: Reader } | undefined> {
   const other = caller.other(references.get(field) as Family)
   if (other === undefined) return undefined
   const { family } = other
@@ -64,7 +58,7 @@ async function openField (
 
 /** One query; where items may be long, one for each part of them. */
 async function findReferred (
-  { field, family, reader }: Expanded,
+  { field, family, reader }: NonNullable<Awaited<ReturnType<typeof openField>>>,
   items: readonly Stored[]
 ): Promise<ReadonlyMap<Id, { document: Members, length: number }>> {
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]

@@ -101,7 +101,9 @@ export async function answerRead<Q> (
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
-  throw only.explainMissing?.(name, hint) ?? addHint(notFound(only.noun, name), hint)
+  if (only.explainMissing !== undefined) throw only.explainMissing(name, hint)
+  const { code, message } = notFound(only.noun, name)
+  throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
 /** A name may itself end like a suffix, so the whole text is tried first. */
@@ -142,10 +144,6 @@ export function admit<Q> (
 async function refuse (caller: Caller, intent: Intent, error: unknown): Promise<never> {
   await caller.authorize(intent)
   throw error
-}
-
-function addHint (problem: Problem, hint: Problem | undefined): Problem {
-  return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
 }
 
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
