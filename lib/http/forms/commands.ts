@@ -13,12 +13,10 @@ import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, hasMember, readJsonParams } from '../body.js'
 import type { Exchange, Mount, Neighbours } from '../mount.js'
 import {
-  describeCommandAnswers, describeNothing, describeResource, describeWriteProblems
-} from '../openapi/answers.js'
-import {
-  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions, writeConditions
-} from '../openapi/parameters.js'
-import { describeItemRoute, describeSharedRoute } from '../openapi/route.js'
+  commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
+  describeRequestHeaders, describeResource, describeSharedRoute, describeWriteProblems, readConditions,
+  writeConditions
+} from '../openapi/routes.js'
 import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'

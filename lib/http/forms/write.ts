@@ -11,9 +11,9 @@ import type { Members } from '../../core/values/json.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
-import { describeItemAnswers } from '../openapi/answers.js'
-import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
-import { describeItemRoute, type Description } from '../openapi/route.js'
+import {
+  describeItemAnswers, describeItemRoute, describeRequestHeaders, type Description, writeConditions
+} from '../openapi/routes.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'

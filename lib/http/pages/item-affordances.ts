@@ -14,8 +14,9 @@ import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, isText, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
-import { findAddress, findOffers, isGranted, type Offer } from './offers.js'
-import { findSite, linkList, linkOthers, trailToItem } from './site.js'
+import {
+  findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
+} from './offers.js'
 
 export interface ItemPage {
   readonly entries: readonly CommandRecord[]

@@ -8,8 +8,7 @@ import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
 import { listKinds, showKind } from './log-entries.js'
-import { mayOffer } from './offers.js'
-import { findSite, linkOthers } from './site.js'
+import { findSite, linkOthers, mayOffer } from './offers.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> & {
   readonly grammar: Grammar

@@ -10,16 +10,15 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions
-} from '../openapi/parameters.js'
-import { describeItemRoute } from '../openapi/route.js'
+  commandIdParameter, describeItemRoute, describePage, describeProblems, describeQuerystring, describeRequestHeaders,
+  describeResource, readConditions
+} from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
+import { trailToItem } from '../pages/offers.js'
 import { affordRows } from '../pages/page-affordances.js'
-import { trailToItem } from '../pages/site.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
