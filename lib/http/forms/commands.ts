@@ -8,9 +8,9 @@ import type { Command } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
-import type { Members } from '../../core/values/json.js'
+import { isObject, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
-import { getJsonBody, hasMember, readJsonParams } from '../body.js'
+import { getJsonBody, readJsonParams } from '../body.js'
 import type { Exchange, Mount, Neighbours } from '../mount.js'
 import {
   commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
@@ -60,7 +60,7 @@ export const update: Form<'update'> = {
     return [makeItemEndpoint(mount, `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
-      accepts: body => hasMember(body, 'action'),
+      accepts: body => isObject(body) && Object.hasOwn(body, 'action'),
       read: compileEnvelope(family)
     }, {
       summary: `Change ${addArticle(family.singular)}`,
@@ -131,7 +131,7 @@ function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answ
       sharedBy: 'families',
       handler: async (request, reply) => {
         const body = getJsonBody(request)
-        const [family, ...others] = [...commands.keys()].filter(singular => hasMember(body, singular))
+        const [family, ...others] = [...commands.keys()].filter(singular => Object.hasOwn(body, singular))
         const found = commands.get(family ?? '')
         if (found === undefined || others.length > 0) {
           const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`

@@ -42,7 +42,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
       // Our forms have the revision that they were shown with.
-      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': form.revision }
+      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': `"${form.revision}"` }
       const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
         conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
       const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined

@@ -11,16 +11,13 @@ import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
 import { describeId, describeLinkedItem, nameSchema, ProblemSchema } from './schemas.js'
 
-/** Tags of a family begin with its name; the others are for all families at a prefix. */
-const tags = {
-  items: (family: string) => family,
-  operations: (family: string) => `${family}: operations`,
-  commands: (family: string) => `${family}: commands`,
-  'all commands': () => 'commands',
-  home: () => 'home'
-}
+/** The tag of a route: `all commands` and `home` are for all families at a prefix. */
+type Group = 'items' | 'operations' | 'commands' | 'all commands' | 'home'
 
-type Group = keyof typeof tags
+function nameTag (family: string, group: Group): string {
+  if (group === 'items') return family
+  return group === 'home' ? group : group === 'all commands' ? 'commands' : `${family}: ${group}`
+}
 
 /** `path` has the parameters of the path, without those of the prefix. */
 export type Description = Omit<RouteSchema, 'params' | 'tags'> & { readonly path?: TProperties }
@@ -51,7 +48,7 @@ export function describeRoute (
     character === ':' ? '__' : `__${character.codePointAt(0)?.toString(16)}`))
   return {
     operationId: [name.replace(/-+(.)/g, (_, letter: string) => letter.toUpperCase()), ...words].join('_'),
-    tags: [tags[group](family.name)],
+    tags: [nameTag(family.name, group)],
     ...schema,
     ...(Object.keys(params).length > 0 ? { params: Type.Object(params) } : {})
   }
@@ -100,8 +97,8 @@ function describeSettings ({ representations }: Mount, grammar: Grammar, list: s
   const { limits: { pageSize, maxPageSize }, order, references } = grammar
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
-    after: describeCursor('begins'),
-    before: describeCursor('ends'),
+    after: Type.String({ description: 'Where the page begins, as the link to it has it; in place of page' }),
+    before: Type.String({ description: 'Where the page ends, as the link to it has it; in place of page' }),
     maxpagesize: Type.Integer({
       minimum: 1,
       default: pageSize,
@@ -126,10 +123,6 @@ function describeExpand (references: readonly string[]) {
   const pattern = `^(${references.join('|')})(,(${references.join('|')}))*$`
   const description = `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
   return Type.String({ pattern, description })
-}
-
-function describeCursor (does: string) {
-  return Type.String({ description: `Where the page ${does}, as the link to it has it; in place of page` })
 }
 
 function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {

@@ -143,7 +143,7 @@ export async function affordConfirmation (
       // As the page had them, so that a request from before the confirmation is recognized.
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
-        ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
+        ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
         ...sent.entries
       ],
       params: showParams(family, action, command.params),

@@ -68,17 +68,11 @@ export async function isGranted (
 }
 
 /** The deletion has no form. */
-export interface OperationAddress {
-  readonly method: string
-  readonly href: string
-  readonly form?: string
-}
-
 export function findAddress (
   { mount: { forms, urls }, request }: Exchange,
   id: Id,
   { verb, participle, noun }: Offer['operation']
-): OperationAddress | undefined {
+): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const self = urls.item(request, id)
   if (verb === undefined) return { method: 'DELETE', href: self }
   if (forms.has('verb')) return { method: 'PUT', href: `${self}/${verb}`, form: 'verb' }

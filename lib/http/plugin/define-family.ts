@@ -149,7 +149,8 @@ async function mountFamily (
   })
   const { bodyLimit = mebibyte } = options
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
-  isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
+  isolateScope(app, { maxMembers, maxDepth: 20 })
+  app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
   const all = [
     ...collectionEndpoints(mount),

@@ -15,7 +15,7 @@ import { describeLink, describeReadItem, makeItemPath, nameItem, nameSchema } fr
 import type { RefusedForm } from '../pages/form-fields.js'
 import { affordConfirmation, affordItem, type ItemPage, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { findAddress, findOffers, findSite, type Offer, trailToItem } from '../pages/offers.js'
+import { findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -140,7 +140,15 @@ async function sendOperations (
   const { mount: { family, urls }, request, choice: { representation } } = exchange
   const offers = await findOffers(exchange, item, named)
   const self = urls.item(request, item.id)
-  const items = offers.map(offer => showOffer(exchange, item, offer))
+  const items = offers.map(({ operation, params, reason }) => ({
+    name: operation.name,
+    action: operation.action,
+    summary: operation.summary ?? operation.name,
+    ...findAddress(exchange, item.id, operation),
+    params: params.schema,
+    allowed: reason === undefined,
+    ...(reason === undefined ? {} : { reason })
+  }))
   const links = { self: `${self}/operations`, [family.singular]: self }
   const { rows } = representation
   if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
@@ -151,19 +159,6 @@ async function sendOperations (
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
-
-function showOffer (exchange: Exchange, item: Stored, { operation, params, reason }: Offer): Members {
-  const { name, action, summary = name } = operation
-  return {
-    name,
-    action,
-    summary,
-    ...findAddress(exchange, item.id, operation),
-    params: params.schema,
-    allowed: reason === undefined,
-    ...(reason === undefined ? {} : { reason })
-  }
-}
 
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family

@@ -93,34 +93,33 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, expand } = listing
+  const { parsed, hasLongItems, find, findText, expand } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
     const batches = writeBatches(listing, rows)
     // Before the status is sent, so that an early failure is answered as a problem.
     const first = await batches.next()
-    return exchange => sendBatches(exchange, first, batches)
+    return ({ mount: { exportTimeout }, request, reply, choice }) => {
+      setRepresentation(reply, choice)
+      if (request.method === 'HEAD') return reply.send()
+      return reply.send(Readable.from(watch(first, batches, reply, exportTimeout)))
+    }
   }
   const { query: { limit } } = parsed
   const isInParts = hasLongItems && limit > firstPartSize
   const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const text = canBeText ? await findShortText(listing, isInParts) : undefined
-  if (text !== undefined) {
-    if (text.count === 0) refuseEmpty(listing)
-    return exchange => sendPageText(exchange, listing, text)
+  const single = canBeText ? findSingle(parsed) : undefined
+  const found = single && await findText?.(single)
+  // A text that is too long is read again in parts.
+  if (found !== undefined && !(isInParts && found.text.length > maxLength)) {
+    if (found.count === 0) refuseEmpty(listing)
+    return exchange => sendPageText(exchange, listing, found)
   }
   const page = await (isInParts ? findInParts : findPage)(find, parsed)
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
-}
-
-/** The page as text; undefined where it is too long, and is read again in parts. */
-async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
-  const single = findSingle(parsed)
-  const found = single && await findText?.(single)
-  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
@@ -169,15 +168,6 @@ const batchLength = 200_000
 // The width of rows is unknown before the first.
 const firstRows = 4
 const maxRows = 500
-
-function sendBatches (
-  { mount: { exportTimeout }, request, reply, choice }: Exchange,
-  first: IteratorResult<string>,
-  batches: AsyncGenerator<string>
-): FastifyReply {
-  setRepresentation(reply, choice)
-  return reply.send(request.method === 'HEAD' ? undefined : Readable.from(watch(first, batches, reply, exportTimeout)))
-}
 
 /** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
 async function * watch (

@@ -147,14 +147,11 @@ async function refuse (caller: Caller, intent: Intent, error: unknown): Promise<
 }
 
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
-  const parsed = grammar.parse(interactive === true ? dropEmpty(search) : search)
+  // A form sends its empty fields too.
+  const sent = interactive === true ? search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&') : search
+  const parsed = grammar.parse(sent)
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   return parsed
-}
-
-// A form sends its empty fields too.
-function dropEmpty (search: string): string {
-  return search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&')
 }
 
 export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>
