@@ -11,7 +11,7 @@ import { nameRecord, readTarget } from '../../core/service/record.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, readJsonParams } from '../body.js'
-import type { Exchange, Mount, Neighbours } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import {
   commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
   describeRequestHeaders, describeResource, describeSharedRoute, describeWriteProblems, readConditions,
@@ -24,7 +24,7 @@ import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
 import {
-  answerCommand, type Form, type FormEndpoint, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
+  answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
 } from './write.js'
 
 /** Reads `{ "action": "HoldDeal", "params": { … } }`. If `isNamed`, the body names the item, by the singular. */
@@ -80,7 +80,7 @@ export const command: Form<'command'> = {
       method: 'PUT',
       path: '/:id/commands/:command',
       read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
-      answer: answerCommand,
+      answer: answerEntry,
       schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
@@ -109,67 +109,64 @@ export const commands: Form<'commands'> = {
     const readEnvelope = compileEnvelope(family, true)
     const put = writeHandler(mount, {
       read: request => ({ id: readCommandId(request), ...readEnvelope(request) }),
-      answer: answerCommand
+      answer: answerEntry
     })
     if (neighbours.addCommands(mount, put)) {
       bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
-    return isFirst ? makeEndpoints(mount, neighbours) : []
+    // The first mount at a prefix declares the routes for all families there.
+    if (!isFirst) return []
+    const parameters = { command: commandIdParameter }
+    // Later families add theirs.
+    const answer = Type.Unsafe({ anyOf: answers })
+    return [
+      {
+        method: 'PUT',
+        path,
+        sharedBy: 'families',
+        handler: async (request, reply) => {
+          const body = getJsonBody(request)
+          const [family, ...others] = [...commands.keys()].filter(singular => Object.hasOwn(body, singular))
+          const found = commands.get(family ?? '')
+          if (found === undefined || others.length > 0) {
+            const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`
+            throw invalidBody([{ pointer: '', detail }])
+          }
+          retire(reply, found.mount.retirement)
+          return await found.put(request, reply)
+        },
+        schema: describeSharedRoute(mount, 'all commands', 'put-command', {
+          summary: 'Command an item, under an id that the client chooses',
+          description: `The member named like the family says what the command is for. ${commandRule}`,
+          path: parameters,
+          headers: describeRequestHeaders(...writeConditions, 'prefer'),
+          body: { anyOf: bodies },
+          response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
+        })
+      },
+      {
+        method: 'GET',
+        path,
+        sharedBy: 'families',
+        handler: async (request, reply) => {
+          const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
+          return await answerRead([first as Read<OneQuery>, ...others], request, reply)
+        },
+        schema: describeSharedRoute(mount, 'all commands', 'read-command', {
+          summary: 'Read a command',
+          description: 'Of whichever family: what was asked for, and what became of it.',
+          path: parameters,
+          querystring: describeQuerystring(mount, 'log', 'one'),
+          headers: describeRequestHeaders(...readConditions),
+          response: describeResource(mount, 'one', 'The command', answer, 'gone')
+        })
+      }
+    ]
   }
 }
 
-/** Made by the first mount at a prefix for all families there, regardless of its options. */
-function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: Neighbours): FormEndpoint[] {
-  const parameters = { command: commandIdParameter }
-  // Later families add theirs.
-  const answer = Type.Unsafe({ anyOf: answers })
-  return [
-    {
-      method: 'PUT',
-      path,
-      sharedBy: 'families',
-      handler: async (request, reply) => {
-        const body = getJsonBody(request)
-        const [family, ...others] = [...commands.keys()].filter(singular => Object.hasOwn(body, singular))
-        const found = commands.get(family ?? '')
-        if (found === undefined || others.length > 0) {
-          const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`
-          throw invalidBody([{ pointer: '', detail }])
-        }
-        retire(reply, found.mount.retirement)
-        return await found.put(request, reply)
-      },
-      schema: describeSharedRoute(mount, 'all commands', 'put-command', {
-        summary: 'Command an item, under an id that the client chooses',
-        description: `The member named like the family says what the command is for. ${commandRule}`,
-        path: parameters,
-        headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: { anyOf: bodies },
-        response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
-      })
-    },
-    {
-      method: 'GET',
-      path,
-      sharedBy: 'families',
-      handler: async (request, reply) => {
-        const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
-        return await answerRead([first as Read<OneQuery>, ...others], request, reply)
-      },
-      schema: describeSharedRoute(mount, 'all commands', 'read-command', {
-        summary: 'Read a command',
-        description: 'Of whichever family: what was asked for, and what became of it.',
-        path: parameters,
-        querystring: describeQuerystring(mount, 'log', 'one'),
-        headers: describeRequestHeaders(...readConditions),
-        response: describeResource(mount, 'one', 'The command', answer, 'gone')
-      })
-    }
-  ]
-}
-
-function makeRead (mount: Mount): Read<OneQuery> {
+function commandRead (mount: Mount): Read<OneQuery> {
   const { family } = mount
   return {
     mount,

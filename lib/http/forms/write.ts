@@ -131,14 +131,10 @@ function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promi
   return sendItem(exchange, 200, outcome, document)
 }
 
-export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  return answerEntry(exchange, outcome, !outcome.replayed)
-}
-
 export function answerEntry (
   exchange: Exchange,
   outcome: Outcome,
-  isNew: boolean,
+  isNew = !outcome.replayed,
   noun?: string
 ): FastifyReply | Promise<FastifyReply> {
   const document = linkCommand(exchange, outcome, noun)

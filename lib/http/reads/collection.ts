@@ -5,13 +5,11 @@ import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
-import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
-import type { Feedback } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
-import type { Exchange, Mount } from '../mount.js'
+import type { Mount } from '../mount.js'
 import {
   describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
   describeValue
@@ -50,7 +48,7 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
-  const { family, grammar } = mount
+  const { family, grammar, urls } = mount
   const intent = intendToList(family)
   return {
     mount,
@@ -61,10 +59,15 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       ? parseForPeople(mount, search, representation)
       : { parsed: parsePageQuery(grammar, search, representation) },
     async load (loading) {
-      const { reader, query: { parsed, refused, command } } = loading
+      const { reader, request, query: { parsed, refused, command } } = loading
       const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items }, links) => {
-        const feedback = command === undefined ? undefined : await findFeedback(exchange, reader, command)
-        return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
+        const record = command === undefined ? undefined : await reader.getOwnCommand(command)
+        const feedback = record && makeFeedback(family, record)
+        // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
+        const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
+        const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
+        const shown = { items, offers: reader.offers, links }
+        return await affordCollection(exchange, parsed, shown, refused, feedback && { ...feedback, log })
       })
       if (refused === undefined) return answer
       return exchange => {
@@ -120,16 +123,6 @@ async function loadItems (
     findText: query => reader.findText?.(query, members),
     afford
   }, representation)
-}
-
-async function findFeedback (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
-  const { mount: { family, urls }, request } = exchange
-  const record = await reader.getOwnCommand(command)
-  if (record === undefined) return undefined
-  const feedback = makeFeedback(family, record)
-  // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
-  const hasLog = feedback.name === 'delete' && !reader.isNarrowed
-  return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
 /** `GET /query/{result_name}/{parameter}` for every named query: a list, 404 when it is empty. */

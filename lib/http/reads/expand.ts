@@ -7,8 +7,6 @@ import { makePicker, type Members } from '../../core/values/json.js'
 import { toProblem } from '../reply.js'
 import { type Listing, partSize } from './page.js'
 
-type Expand = NonNullable<Listing['expand']>
-
 // Characters of all items that are put into a page; one may be in it many times.
 const maxLength = 10_000_000
 
@@ -18,7 +16,7 @@ export async function makeExpand (
   caller: Caller,
   fields: readonly string[],
   one?: Stored
-): Promise<Expand> {
+): Promise<NonNullable<Listing['expand']>> {
   const opened = await Promise.all(fields.map(field => openField(family, caller, field, one)))
   const expanded = opened.filter(each => each !== undefined)
   return async items => {

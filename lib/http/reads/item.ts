@@ -4,7 +4,7 @@ import type { Family } from '../../core/family/family.js'
 import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import { makePicker, type Members } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
 import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
@@ -71,11 +71,16 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       const expandOne = expand && await makeExpand(family, caller, expand, item)
       const expanded = expandOne && (await expandOne([item]))[0]
       const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
+      const document = fields === undefined && interactive !== true
+        ? showItem(mount, request, item, expanded)
+        : makePicker(fields ?? family.members)(expanded ?? item)
+      // Pages have navigation, so they only get links to the items referred to.
+      const links = interactive === true ? linkReferred(mount, request, item) : undefined
       return exchange => {
         const view: OneView = {
           kind: 'one',
           name: family.singular,
-          document: chooseMembers(exchange, fields, item, expanded),
+          document: links === undefined || Object.keys(links).length === 0 ? document : { ...document, links },
           affordances: async () => question === undefined
             ? await affordItem(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
             : affordConfirmation(exchange, item, question)
@@ -99,20 +104,6 @@ async function loadItemPage (
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   return { entries, feedback: told && makeFeedback(family, told) }
-}
-
-// Pages have navigation, so they only get links to the items referred to.
-function chooseMembers (
-  { mount, request, choice }: Exchange,
-  fields: ItemQuery['fields'],
-  item: Stored,
-  expanded: Members | undefined
-): Members {
-  const isForPeople = choice.representation.interactive === true
-  if (fields === undefined && !isForPeople) return showItem(mount, request, item, expanded)
-  const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
-  const links = isForPeople ? linkReferred(mount, request, item) : {}
-  return Object.keys(links).length === 0 ? members : { ...members, links }
 }
 
 /** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */

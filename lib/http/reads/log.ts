@@ -123,7 +123,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
 export function sendEntry (
   exchange: Exchange,
   { fields }: OneQuery,
-  found: FoundCommand,
+  found: Pick<Outcome, 'record' | 'id'>,
   noun?: string,
   item?: Stored
 ): FastifyReply | Promise<FastifyReply> {
@@ -136,13 +136,10 @@ export function sendEntry (
   })
 }
 
-/** A command that is not in the log has no id. */
-type FoundCommand = Pick<Outcome, 'record' | 'id'>
-
-/** `noun` names the part of the log that shows the command. */
+/** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
 export function linkCommand (
   { mount: { family, urls }, request }: Exchange,
-  { record, id }: FoundCommand,
+  { record, id }: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): Members & { readonly links: { readonly self?: string } } {
   const target = readTarget(family, record)
