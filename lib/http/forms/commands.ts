@@ -1,7 +1,7 @@
-import { type TObject, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
-import { compileParams, readParams } from '../../core/family/params.js'
+import { compileParams, type Params, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
@@ -200,22 +200,21 @@ function commandRead (mount: Mount): Read<OneQuery> {
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { singular, operations, lifecycle } = mount.family
   const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
-    makeEndpoint(mount, action, summary ?? name, addId(mount, params.schema), true))
+    makeEndpoint(mount, action, summary ?? name, params, true))
   if (lifecycle === undefined) return endpoints
   const { createAction, deletion, params } = lifecycle
   return [
     ...endpoints,
-    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params.schema, false),
-    makeEndpoint(
-      mount, deletion.operation.action, `Delete ${addArticle(singular)}`, addId(mount, deletion.params.schema), true
-    )
+    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params, false),
+    makeEndpoint(mount, deletion.operation.action, `Delete ${addArticle(singular)}`, deletion.params, true)
   ]
 }
 
-function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
+function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
   const { family } = mount
-  const body = compileParams(schema)
-  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
+  const { description } = describeId(mount) as { description: string }
+  const id = { ...family.idSchema, description }
+  const body = isTargeted ? compileParams(Type.Object({ id, ...own.schema.properties })) : own
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -234,16 +233,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, schema: TO
       headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: describeNothing('Done; there is no body', ...headers),
+        200: describeNothing('Done; there is no body', ...isTargeted ? [] : ['location'], 'idempotent-replayed'),
         ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
       }
     })
   }
-}
-
-function addId (mount: Mount, { properties }: TObject): TObject {
-  const { description } = describeId(mount) as { description: string }
-  return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
 }
 
 // The client cannot know the address of a new item.

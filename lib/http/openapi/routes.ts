@@ -109,7 +109,14 @@ function describeSettings ({ representations }: Mount, grammar: Grammar, list: s
       description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
     }),
     fields: Type.String({ description: `Only these members, separated by commas: ${list}` }),
-    ...references.length === 0 ? {} : { expand: describeExpand(references) },
+    ...references.length === 0
+      ? {}
+      : {
+          expand: Type.String({
+            pattern: `^(${references.join('|')})(,(${references.join('|')}))*$`,
+            description: `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
+          })
+        },
     count: Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' }),
     format: Type.Unsafe<string>({
       type: 'string',
@@ -117,12 +124,6 @@ function describeSettings ({ representations }: Mount, grammar: Grammar, list: s
       description: 'The representation, before the Accept header'
     })
   }
-}
-
-function describeExpand (references: readonly string[]) {
-  const pattern = `^(${references.join('|')})(,(${references.join('|')}))*$`
-  const description = `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
-  return Type.String({ pattern, description })
 }
 
 function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {

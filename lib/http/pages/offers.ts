@@ -88,7 +88,8 @@ export async function findSite ({ mount, request }: Exchange): Promise<Site> {
     each === mount || mayOffer({ mount: each, request }, 'list')))
   const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>
     ({ name, version, href: urls.collection(request) }))
-  return { home: findHome(mount, request), families: listLinks(families, mount.urls.collection(request)) }
+  const home = mount.neighbours.hasHome ? mount.urls.home(request) : undefined
+  return { home, families: listLinks(families, mount.urls.collection(request)) }
 }
 
 /** Versions are shown where a family has several. `current` is the URL of the page's list. */
@@ -98,19 +99,14 @@ export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], c
     ({ name, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
 }
 
-function findHome ({ neighbours, urls }: Mount, request: FastifyRequest): string | undefined {
-  return neighbours.hasHome ? urls.home(request) : undefined
-}
-
 /** What the page of a problem shows besides: the wrong state, and links to the home and to the list. */
 export function guideOn (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   { code, message, members }: Problem
 ): Pick<ProblemView, 'onward' | 'wrongState'> {
-  const { family, urls } = mount
-  const home = findHome(mount, request)
+  const { family, neighbours, urls } = mount
   const list = linkList(mount, request)
-  const onward: Crumb[] = home === undefined ? [] : [{ kind: 'home', href: home, name: '' }]
+  const onward: Crumb[] = neighbours.hasHome ? [{ kind: 'home', href: urls.home(request), name: '' }] : []
   if (urls.self(request).replace(/\/$/, '') !== list.href) onward.push(list)
   return { onward, wrongState: readWrongState(family, code, message, members) }
 }

@@ -42,9 +42,6 @@ export const partSize = 50
 // Their length is unknown before the first are read.
 const firstPartSize = 10
 
-// The first that is not too long is used: with few sizes, a storage gets the same queries repeatedly.
-const partSizes = [partSize, firstPartSize, 1]
-
 // In characters.
 const maxPartLength = 1_000_000
 
@@ -77,9 +74,10 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
         'maxpagesize, or leave out page and follow links.next'
       throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
-    // Estimated from the last part; but short items may be followed by long ones.
-    const average = partLength / count
-    size = Math.min(10 * size, partSizes.find(size => size * average <= maxPartLength) ?? 1)
+    // Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the
+    // same queries repeatedly.
+    const fitting = [partSize, firstPartSize].find(size => size * partLength / count <= maxPartLength)
+    size = Math.min(10 * size, fitting ?? 1)
     query = { ...query, offset: 0, count: false }
     start = { place: rest, backwards }
   }
