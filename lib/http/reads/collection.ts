@@ -8,7 +8,6 @@ import { intendToList } from '../../core/service/caller.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
-import type { Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import {
   describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
@@ -20,7 +19,7 @@ import { makeFeedback } from '../pages/log-entries.js'
 import { linkList } from '../pages/offers.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import type { Endpoint } from '../routes.js'
-import { hasLongItems, makeExpand } from './expand.js'
+import { makeExpand } from './expand.js'
 import { type Listing, loadPage } from './page.js'
 import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
 
@@ -55,9 +54,19 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
     kind: 'page',
     noun: 'list',
     intend: () => intent,
-    parse: (search, representation) => representation.interactive === true
-      ? parseForPeople(mount, search, representation)
-      : { parsed: parsePageQuery(grammar, search, representation) },
+    parse (whole, representation) {
+      if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
+      const { rest, command } = splitFeedback(whole)
+      const parse = (search: string) => parsePageQuery(grammar, orderForPeople(mount, search), representation)
+      try {
+        return { parsed: parse(rest), command }
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        // A wrong query is explained on the page without filters.
+        const refused = { action: undefined, entered: new Map(new URLSearchParams(rest)), problem: error }
+        return { parsed: parse(''), refused }
+      }
+    },
     async load (loading) {
       const { reader, request, query: { parsed, refused, command } } = loading
       const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items }, links) => {
@@ -78,25 +87,11 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
   }
 }
 
-/** A wrong query is explained on the page without filters. */
-function parseForPeople (mount: Mount, whole: string, representation: Representation): CollectionQuery {
-  const { rest: search, command } = splitFeedback(whole)
-  try {
-    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, search), representation), command }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
-    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, ''), representation), refused }
-  }
-}
-
-// A cursor belongs to one order.
-const ordering = ['sort', 'after', 'before']
-
 /** People see the newest first, where ids grow with time; the links of the page keep this order. */
 function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
   if (lifecycle === undefined || order.length > 0 || makers.makeId !== undefined) return search
-  const isOrdered = splitQuery(search).some(({ name }) => name !== undefined && ordering.includes(name))
+  // A cursor belongs to one order.
+  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
@@ -107,7 +102,7 @@ async function loadItems (
   isBare: boolean,
   afford: Listing['afford']
 ): Promise<Answer> {
-  const { family, family: { name, singular, members: all } } = mount
+  const { family, family: { name, singular, members: all, references } } = mount
   const { expand, fields: members = all } = parsed
   return await loadPage({
     mount,
@@ -117,7 +112,7 @@ async function loadItems (
     members,
     isBare,
     reader,
-    hasLongItems: hasLongItems(family, expand),
+    hasLongItems: family.hasLongItems || expand?.some(field => references.get(field)?.hasLongItems) === true,
     expand: expand && await makeExpand(family, caller, expand),
     find: query => reader.find(query),
     findText: query => reader.findText?.(query, members),

@@ -71,8 +71,16 @@ export async function answerRead<Q> (
     // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
   }
-  const meanings = reads.flatMap(read => listNames(read, request, extension).map(([name, suffix]) =>
-    ({ read, name, suffix, choice: read.mount.chooser.find(read.kind, { ...requested, suffix }) })))
+  const meanings = reads.flatMap(read => {
+    const { mount: { chooser }, kind, parameter } = read
+    const whole = readParameter(request, parameter)
+    const dot = parameter === undefined ? -1 : whole.lastIndexOf('.')
+    const names: [name: string, suffix: string | undefined][] = [[whole, extension]]
+    // A name may itself end like a suffix, so the whole text is tried first.
+    if (dot > 0) names.push([whole.slice(0, dot), whole.slice(dot + 1)])
+    return names.map(([name, suffix]) =>
+      ({ read, name, suffix, choice: chooser.find(kind, { ...requested, suffix }) }))
+  })
   // An unknown suffix is not a meaning of the path, but helps to explain a 404.
   const isUnknown = ({ choice, suffix }: typeof meanings[number]) => choice instanceof Problem && suffix !== undefined
   const hint = meanings.findLast(isUnknown)?.choice as Problem | undefined
@@ -104,17 +112,6 @@ export async function answerRead<Q> (
   if (only.explainMissing !== undefined) throw only.explainMissing(name, hint)
   const { code, message } = notFound(only.noun, name)
   throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
-}
-
-/** A name may itself end like a suffix, so the whole text is tried first. */
-function listNames (
-  { parameter }: Pick<Read<never>, 'parameter'>,
-  request: FastifyRequest,
-  extension: string | undefined
-): [name: string, suffix: string | undefined][] {
-  const whole = readParameter(request, parameter)
-  const dot = parameter === undefined ? -1 : whole.lastIndexOf('.')
-  return dot > 0 ? [[whole, extension], [whole.slice(0, dot), whole.slice(dot + 1)]] : [[whole, extension]]
 }
 
 /** Undefined where nothing can have this name. */
