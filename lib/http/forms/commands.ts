@@ -1,17 +1,16 @@
 import { Type } from '@sinclair/typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { compileParams, type Params, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
-import type { Outcome } from '../../core/service/execute.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, readJsonParams } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
+import type { Mount } from '../mount.js'
 import {
   commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
   describeRequestHeaders, describeResource, describeSharedRoute, describeWriteProblems, readConditions,
@@ -211,7 +210,7 @@ export function actionEndpoints (mount: Mount): Endpoint[] {
 }
 
 function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
-  const { family } = mount
+  const { family, urls } = mount
   const { description } = describeId(mount) as { description: string }
   const id = { ...family.idSchema, description }
   const body = isTargeted ? compileParams(Type.Object({ id, ...own.schema.properties })) : own
@@ -225,7 +224,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
         const target = isTargeted ? requireId(family, String(id)) : undefined
         return { action, target, params, key: readIdempotencyKey(request.headers) }
       },
-      answer: answerNothing
+      answer ({ request, reply }, { record }) {
+        // The client cannot know the address of a new item.
+        if (!isTargeted) reply.header('location', urls.item(request, readTarget(family, record)))
+        return reply.code(200).send()
+      }
     }),
     schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
@@ -238,11 +241,4 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
       }
     })
   }
-}
-
-// The client cannot know the address of a new item.
-function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
-  const isCreated = record.action === family.lifecycle?.createAction
-  if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))
-  return reply.code(200).send()
 }

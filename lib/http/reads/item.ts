@@ -99,11 +99,11 @@ async function loadItemPage (
   item: Stored
 ): Promise<ItemPage> {
   if (!family.writable) return { entries: [] }
-  const [entries, told] = await Promise.all([
+  const [entries, record] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, feedback: told && makeFeedback(family, told) }
+  return { entries, feedback: record && makeFeedback(family, record) }
 }
 
 /** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */
