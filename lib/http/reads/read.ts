@@ -4,7 +4,7 @@ import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
-import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
@@ -49,7 +49,7 @@ export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSche
 }
 
 /**
- * The pipeline of every read: negotiate, parse, authorize, load, represent. A client learns nothing before `authorize`
+ * The pipeline of every read: negotiate, authorize, parse, load, represent. A client learns nothing before `authorize`
  * has permitted the request. Where a path can mean several things, the first that exists answers.
  */
 export async function answerRead<Q> (
@@ -125,22 +125,28 @@ export function admit<Q> (
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
   const { mount } = read
-  let query: Q
-  try {
-    query = read.parse(search, representation)
-  } catch (error) {
-    return refuse(mount.caller(request), intent, error)
-  }
+  if (mount.isGuarded) return authorizeAndParse(read, request, intent, name, search, representation)
+  const query = read.parse(search, representation)
   const caller = mount.caller(request)
   const reader = authorizeReader(mount.family, caller, intent)
   const finish = (reader: Reader): Loading<Q> => ({ request, caller, reader, intent, name, query, representation })
   return reader instanceof Promise ? reader.then(finish) : finish(reader)
 }
 
-// An invalid query needs no storage, but must be authorized.
-async function refuse (caller: Caller, intent: Intent, error: unknown): Promise<never> {
-  await caller.authorize(intent)
-  throw error
+// Nothing is parsed for a client that is refused, and no storage is opened for an invalid query.
+async function authorizeAndParse<Q> (
+  { mount, parse }: Read<Q>,
+  request: FastifyRequest,
+  intent: Intent,
+  name: string,
+  search: string,
+  representation: Representation
+): Promise<Loading<Q>> {
+  const caller = mount.caller(request)
+  const grant = await caller.authorize(intent)
+  const query = parse(search, representation)
+  const reader = await openReader(mount.family, caller, grant)
+  return { request, caller, reader, intent, name, query, representation }
 }
 
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
