@@ -92,6 +92,10 @@ t.test('a tenant whose storage cannot be prepared is 503, and served when it can
   const answer = await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })
   t.equal(answer.statusCode, 503)
   t.notMatch(answer.body, secret)
+  t.equal((await app.inject(home)).statusCode, 503)
+  t.equal((await app.inject(`${home}?nothing=1`)).statusCode, 400, 'an invalid query needs no storage')
+  const guarded = await dealsApp(storage, { storage: () => storage, authorize: () => {} })
+  t.equal((await guarded.inject(`${home}?nothing=1`)).statusCode, 400, 'also with authorize')
   broken = false
   t.equal((await app.inject({ method: 'POST', url: home, payload: { name: 'a', price: 1 } })).statusCode, 201)
 })

@@ -27,14 +27,17 @@ export function html (options: HtmlOptions = {}): Representation {
   const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
   // Browsers read every line end as a line feed, and hash what they read.
   const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  const styles = { whole: finish(problemStyle + style), problem: finish(problemStyle) }
-  const renderPage = makeLayout(options, texts, styles)
+  const [whole, small] = [problemStyle + style, problemStyle].map(finish) as [string, string]
+  const [main, reduced, code] = [whole, small, script].map(text => createHash('sha256').update(text).digest('base64'))
+  const policy = `default-src 'none'; style-src 'sha256-${main}' 'sha256-${reduced}'; script-src 'sha256-${code}'; ` +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+  const renderPage = makeLayout(options, texts, whole, small)
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
-    headers: { 'content-security-policy': makePolicy(styles), 'referrer-policy': 'same-origin' },
+    headers: { 'content-security-policy': policy, 'referrer-policy': 'same-origin' },
     one: async view => {
       const { home } = view
       if (home !== undefined) {
@@ -68,14 +71,6 @@ export function html (options: HtmlOptions = {}): Representation {
   }
 }
 
-type Styles = Readonly<Record<'whole' | 'problem', string>>
-
-function makePolicy ({ whole, problem }: Styles): string {
-  const [main, small, code] = [whole, problem, script].map(text => createHash('sha256').update(text).digest('base64'))
-  return `default-src 'none'; style-src 'sha256-${main}' 'sha256-${small}'; script-src 'sha256-${code}'; ` +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}
-
 /** Options of the HTML pages. */
 export interface HtmlOptions {
   /** The name of the application. Default: `API`. */
@@ -106,7 +101,7 @@ interface PageParts
   readonly isProblem?: boolean
 }
 
-function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Styles): (parts: PageParts) => string {
+function makeLayout (options: HtmlOptions, texts: Texts, whole: string, small: string): (parts: PageParts) => string {
   const { title = texts.application, documentation } = options
   return parts => {
     const { heading, short = heading, state, content, site, trail = [], others = [], isProblem } = parts
@@ -120,7 +115,7 @@ function makeLayout (options: HtmlOptions, texts: Texts, { whole, problem }: Sty
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${pageTitle}</title>
-<style>${new Markup(isProblem === true ? problem : whole)}</style>
+<style>${new Markup(isProblem === true ? small : whole)}</style>
 </head>
 <body>
 <header><strong>${renderLink(home, title)}</strong>
@@ -152,12 +147,10 @@ ${families.map(({ name, version, href, isCurrent }) => markup`<li><a href="${hre
 
 function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Content {
   return trail.length > 0 && markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(crumb => markup`<li><a href="${crumb.href}"><bdi>${nameCrumb(texts, crumb)}</bdi></a></li>
-`)}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
+${trail.map(({ kind, href, name }) => {
+  const shown = kind === 'item' ? shorten(name, maxTitle) : kind === 'list' ? texts.label(name) : texts[kind]
+  return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
+`
+})}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
 </ol></nav>`
-}
-
-function nameCrumb (texts: Texts, { kind, name }: Crumb): string {
-  if (kind === 'log' || kind === 'home') return texts[kind]
-  return kind === 'list' ? texts.label(name) : shorten(name, maxTitle)
 }

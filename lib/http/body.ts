@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { declaresNull } from '../core/family/fields.js'
 import { type Params, readParams } from '../core/family/params.js'
 import { invalidBody, Problem } from '../core/problems.js'
@@ -36,7 +36,7 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
 export class FormBody {
   /** With line feeds as line ends, without fields that are as the form showed them. */
   readonly entries: ReadonlyMap<string, string>
-  /** The revision that the form was shown with, as an entity tag. */
+  /** That the form was shown with. */
   readonly revision: string | undefined
   /** Depends on the form and its content; undefined where the form is not ours. */
   readonly key: string | undefined
@@ -59,10 +59,9 @@ export class FormBody {
       return text
     }
     const key = take('_key')
-    const revision = take('_revision')
+    this.revision = take('_revision')
     this.asksFirst = take('_confirm') !== undefined
     dropUntouched(entries)
-    this.revision = revision === undefined ? undefined : `"${revision}"`
     this.entries = entries
     this.formKey = key
     // With the content, so that a corrected form is a different request.
@@ -101,10 +100,8 @@ function dropUntouched (entries: Map<string, string>): void {
   }
 }
 
-type ErrorHandler = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
-
-/** Ignores the host's body parsers, error handler and compilers: route schemas are only documentation here. */
-export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleError: ErrorHandler): void {
+/** Ignores the host's body parsers and compilers: route schemas are only documentation here. */
+export function isolateScope (app: FastifyInstance, limits: BodyLimits): void {
   // Without a validator, Fastify skips validation.
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
@@ -124,7 +121,6 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits, handleEr
   }
   add(['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
   add(['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
-  app.setErrorHandler(handleError)
 }
 
 export function getJsonBody ({ body = {} }: FastifyRequest): Members {
@@ -133,10 +129,6 @@ export function getJsonBody ({ body = {} }: FastifyRequest): Members {
   }
   if (isObject(body)) return body
   throw invalidBody([{ pointer: '', detail: 'must be an object' }])
-}
-
-export function hasMember (body: unknown, name: string): boolean {
-  return isObject(body) && Object.hasOwn(body, name)
 }
 
 export function readJsonParams (params: Params, request: FastifyRequest): Members {

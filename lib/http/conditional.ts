@@ -116,19 +116,18 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
   for (const form of forms) {
     const parts = form.exec(text)?.groups
     if (parts === undefined) continue
-    const year = parts.year?.length === 2 ? fullYear(Number(parts.year), now) : Number(parts.year)
+    let year = Number(parts.year)
+    if (parts.year?.length === 2) {
+      const current = new Date(now).getUTCFullYear()
+      year += current - current % 100
+      // A year of two digits that would be more than 50 years ahead is in the past.
+      if (year > current + 50) year -= 100
+    }
     const date = new Date(`${parts.day} ${parts.month} ${year} ${parts.time} GMT`)
     // Date reads 31 April as 1 May, and maps years below 100.
     return date.getUTCDate() === Number(parts.day) && year >= 100 ? date.getTime() / 1000 : undefined
   }
   return undefined
-}
-
-// A year of two digits that would be more than 50 years ahead is in the past.
-function fullYear (short: number, now: number): number {
-  const current = new Date(now).getUTCFullYear()
-  const year = current - current % 100 + short
-  return year > current + 50 ? year - 100 : year
 }
 
 // The same items are read repeatedly, and formatting a date takes longer than a lookup.

@@ -18,28 +18,23 @@ export interface RequestedFormat {
   readonly accept?: string | undefined
 }
 
-export interface Chooser {
-  /** By path suffix, then `format`, then Accept; a problem where nothing fits. */
-  find (kind: 'one' | 'page', requested: RequestedFormat, suffix?: string): Choice | Problem
-  /** Throws the problem. */
-  choose (kind: 'one' | 'page', requested: RequestedFormat): Choice
-  /** Never fails: a problem is shown as JSON rather than not at all. */
-  chooseForProblem (requested: RequestedFormat): Choice
-}
+export type Chooser = ReturnType<typeof makeChooser>
 
-export function makeChooser (representations: readonly Representation[]): Chooser {
+export function makeChooser (representations: readonly Representation[]) {
   const able = { one: prepare('one'), page: prepare('page'), problem: prepare('problem') }
 
   return {
     find,
 
-    choose (kind, requested) {
+    /** Throws the problem. */
+    choose (kind: 'one' | 'page', requested: RequestedFormat): Choice {
       const choice = find(kind, requested)
       if (choice instanceof Problem) throw choice
       return choice
     },
 
-    chooseForProblem ({ suffix, format, accept }) {
+    /** Never fails: a problem is shown as JSON rather than not at all. */
+    chooseForProblem ({ suffix, format, accept }: RequestedFormat): Choice {
       const { list, byAccept } = able.problem
       const asked = list.find(({ extension }) => extension === suffix) ?? list.find(({ name }) => name === format)
       const choice = asked === undefined ? byAccept(accept) : undefined
@@ -47,28 +42,23 @@ export function makeChooser (representations: readonly Representation[]): Choose
     }
   }
 
-  function find (
-    kind: 'one' | 'page',
-    { suffix: ownSuffix, format, accept }: RequestedFormat,
-    suffix = ownSuffix
-  ): Choice | Problem {
+  /** By path suffix, then `format`, then Accept; a problem where nothing fits. */
+  function find (kind: 'one' | 'page', { suffix, format, accept }: RequestedFormat): Choice | Problem {
     const { list, byAccept } = able[kind]
+    if (suffix === undefined && format === undefined) {
+      const choice = byAccept(accept)
+      if (choice !== undefined) return choice
+      const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
+      return new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
+    }
+    const found = list.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
+    if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
     if (suffix !== undefined) {
-      const found = list.find(({ extension }) => extension === suffix)
-      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
       const known = list.map(({ extension }) => `.${extension}`).join(', ')
       return new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
     }
-    if (format !== undefined) {
-      const found = list.find(({ name }) => name === format)
-      if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
-      const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
-      return new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
-    }
-    const choice = byAccept(accept)
-    if (choice !== undefined) return choice
-    const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
-    return new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
+    const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
+    return new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
   }
 
   function prepare (kind: View['kind']) {

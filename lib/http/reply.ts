@@ -89,11 +89,7 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
     // A hook of the host may have set a serializer, which would encode the text again.
-    .serializer(takeAsIs)
-}
-
-function takeAsIs (text: string): string {
-  return text
+    .serializer(String)
 }
 
 // A longer path is left out, as a part of it would be a different address.
@@ -110,11 +106,11 @@ export function sendProblem (
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
-  const { path } = splitUrl(request)
+  const { path, search } = splitUrl(request)
   // Only reads have a suffix: a command id may contain a dot.
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
-  const choice = chooser.chooseForProblem(readRequestedFormat(request, suffix))
+  const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const write = choice.representation.problem as NonNullable<Representation['problem']>
   return setRepresentation(reply, choice)
     .code(problem.statusCode)

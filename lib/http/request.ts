@@ -8,40 +8,29 @@ import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../c
 import { shorten } from '../core/values/words.js'
 import type { RequestedFormat } from './negotiate.js'
 
-// Only the last one: a request needs it several times.
-let lastUrl = ''
-let lastSplit = { path: '/', search: '' }
-
 /** As sent, but never with a host that the client chose. */
 export function splitUrl (request: FastifyRequest): { readonly path: string, readonly search: string } {
-  const sent = request.raw.url as string
-  if (sent === lastUrl) return lastSplit
-  const url = removeHost(sent)
+  let url = request.raw.url as string
+  // A target may name a host (RFC 9112, 3.2.2), which the router skips. In a link, leading slashes would name one too.
+  if (!url.startsWith('/') || url[1] === '/' || url[1] === '\\') {
+    url = `/${url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
+  }
   let mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
   // The host's router may be set to begin the query at a semicolon too.
   const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
   if (isFirst && isRouterSet(request.server, 'useSemicolonDelimiter')) mark = semicolon
-  const split = mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
-  // Not cached: servers may differ in what a semicolon means.
-  if (semicolon !== -1) return split
-  lastUrl = sent
-  lastSplit = split
-  return split
+  return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
 }
 
-// A target may name a host (RFC 9112, 3.2.2), which the router skips. In a link, leading slashes would name one too.
-function removeHost (target: string): string {
-  if (target.startsWith('/') && target[1] !== '/' && target[1] !== '\\') return target
-  return `/${target.replace(/^https?:\/\/[^/?]*/i, '').replace(/^[/\\]+/, '')}`
-}
-
-export function readRequestedFormat (request: FastifyRequest, suffix?: string): RequestedFormat {
-  const { search } = splitUrl(request)
+export function readRequestedFormat (
+  { accept }: IncomingHttpHeaders,
+  search: string,
+  suffix?: string
+): RequestedFormat {
   // The name of the parameter may be encoded.
   const mayHave = search.includes('format') || search.includes('%')
-  const format = mayHave ? readTextParameter(search, 'format') : undefined
-  return { suffix, format, accept: request.headers.accept }
+  return { suffix, format: mayHave ? readTextParameter(search, 'format') : undefined, accept }
 }
 
 export function refuseParameters (search: string): undefined {
@@ -107,7 +96,13 @@ export function makeUrls (prefix: string, home: string, publicUrl = '') {
   const origin = publicUrl.replace(/\/+$/, '')
   // The prefix may have parameters, such as /:tenant; the request has their values.
   const isParametric = /[:*]/.test(prefix)
-  const base = (request: FastifyRequest): string => origin + (isParametric ? fillIn(prefix, request) : prefix)
+  const base = ({ params }: FastifyRequest): string => {
+    if (!isParametric) return origin + prefix
+    const path = prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) =>
+      encodeURIComponent((params as Record<string, string>)[name] ?? ''))
+    // An empty value leaves two slashes, and a link would take the next word for a host.
+    return origin + `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
+  }
   const item = (request: FastifyRequest, id: Id): string => `${base(request)}${home}/${encodeURIComponent(id)}`
   return {
     home: (request: FastifyRequest): string => `${base(request)}/`,
@@ -119,13 +114,6 @@ export function makeUrls (prefix: string, home: string, publicUrl = '') {
     /** The requested URL without its query. */
     self: (request: FastifyRequest): string => origin + splitUrl(request).path
   }
-}
-
-function fillIn (prefix: string, request: FastifyRequest): string {
-  const params = request.params as Record<string, string>
-  const path = prefix.replace(/:([A-Za-z0-9_]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  // An empty value leaves two slashes, and a link would take the next word for a host.
-  return `/${path.replace(/^\/+/, '')}`.replace(/\/$/, '')
 }
 
 export function readParameter ({ params }: FastifyRequest, name: 'id' | 'command' | 'parameter' = 'id'): string {

@@ -86,7 +86,6 @@ export interface PageAffordances extends Affordances {
   readonly page?: number | undefined
   readonly prev?: string | undefined
   readonly next?: string | undefined
-  /** The number of items per page, and the numbers on offer. */
   readonly pageSize: number
   readonly pageSizes: readonly number[]
   /** Whether `count=exact` is available. */
@@ -126,7 +125,6 @@ export interface ActiveFilter {
 /** Why a form was refused. */
 export interface Refusal {
   readonly problem: Members
-  /** Set where only the state of the item is the reason. */
   readonly wrongState?: WrongState | undefined
   /** What was entered, if the page no longer has the form. */
   readonly entered: Entries
@@ -143,7 +141,6 @@ export interface FormAffordance {
   readonly danger?: boolean | undefined
   readonly final?: boolean | undefined
   readonly isRefused: boolean
-  /** The equivalent API request. */
   readonly request?: SampleRequest | undefined
   readonly action: string
   readonly fields: readonly FormField[]
@@ -189,7 +186,7 @@ export interface ShownChange extends Omit<ShownMember, 'value'> {
   readonly to?: unknown
 }
 
-/** An operation that only the state of an item forbids. */
+/** An operation that only the state of an item forbids; a refusal for a different reason has none. */
 export interface WrongState {
   readonly operation: string
   readonly singular: string
@@ -222,7 +219,6 @@ export interface LogEntry extends Feedback {
   readonly changes: readonly ShownChange[]
   /** Why it was refused, as in the problem. */
   readonly reason?: string | undefined
-  /** Set where only the state was the reason. */
   readonly wrongState?: WrongState | undefined
 }
 

@@ -39,7 +39,6 @@ export interface PageView {
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
-  /** Set where only the state of the item is the reason. */
   readonly wrongState?: WrongState | undefined
   /** The URL of the log, if the item was deleted. */
   readonly log?: string | undefined

@@ -134,3 +134,16 @@ t.test('a name that ends like a suffix is the name first, and authorize is asked
   t.match(await miss('/query/customers-by-age/30.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
   t.match(await miss('/query/deals-by-name/a.b'), { status: 404, detail: 'There are no deals whose name is "a.b"' })
 })
+
+t.test('two meanings of a path with one intent are authorized once', async t => {
+  const asked: string[] = []
+  const { app } = await makeApp(t, { authorize: (_request, { action }) => { asked.push(action) } })
+  const made = await app.inject({ method: 'POST', url: home, payload: { name: 'Tea', price: 1 } })
+  const url = made.headers.location as string
+  await app.inject({ method: 'PUT', url: `${url}/commands/c-1`, payload: { action: 'UnholdDeal' } })
+  asked.splice(0)
+  t.match((await app.inject(`${url}/commands/c-1.json`)).json(), { id: 'c-1' })
+  t.strictSame(asked.splice(0), ['read'])
+  t.equal((await app.inject(`${url}/commands/c-2.json`)).statusCode, 404)
+  t.strictSame(asked.splice(0), ['read'])
+})

@@ -132,7 +132,7 @@ export function authorizeReader (family: Family, caller: Caller, intent: Intent)
   return openReader(family, caller, grant)
 }
 
-function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {
+export function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {
   const storage = caller.storage()
   if (storage instanceof Promise) return storage.then(storage => new Reader(family, storage, grant, caller.signal))
   return new Reader(family, storage, grant, caller.signal)

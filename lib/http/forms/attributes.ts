@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
@@ -19,11 +19,14 @@ import { type Form, makeItemEndpoint } from './write.js'
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
-    if (mount.family.operations.size === 0) return []
-    const { singular, attributes, edit } = mount.family
+    const { singular, schema, attributes, edit } = mount.family
     const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
     const common = { path: '/:id', read: compileReader(mount) }
-    const body = describeChanges(mount)
+    // Absent members stay: defaults are only for new items.
+    const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
+    const edited = edit?.params.schema.properties ?? {}
+    const changes = Type.Object({ ...Object.fromEntries(members), ...edited, links: describeItemLinks(mount) })
+    const body = nameSchema(mount, `${nameItem(mount)}Changes`, Type.Partial(changes))
     return [
       makeItemEndpoint(mount, `update-${singular}`, { ...common, method: 'PUT' }, {
         summary: `Change ${addArticle(singular)}`,
@@ -39,16 +42,6 @@ export const attributes: Form<'attributes'> = {
       })
     ]
   }
-}
-
-function describeChanges (mount: Mount): TSchema {
-  const { schema, edit } = mount.family
-  const links = describeItemLinks(mount)
-  // Absent members stay: defaults are only for new items.
-  const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
-  const edited = edit?.params.schema.properties ?? {}
-  const changes = Type.Partial(Type.Object({ ...Object.fromEntries(members), ...edited, links }))
-  return nameSchema(mount, `${nameItem(mount)}Changes`, changes)
 }
 
 function compileReader (mount: Mount): (request: FastifyRequest) => Command {

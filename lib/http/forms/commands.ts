@@ -1,24 +1,21 @@
-import { type TObject, Type } from '@sinclair/typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
-import { compileParams, readParams } from '../../core/family/params.js'
+import { compileParams, type Params, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
-import type { Outcome } from '../../core/service/execute.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
-import type { Members } from '../../core/values/json.js'
+import { isObject, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
-import { getJsonBody, hasMember, readJsonParams } from '../body.js'
-import type { Exchange, Mount, Neighbours } from '../mount.js'
+import { getJsonBody, readJsonParams } from '../body.js'
+import type { Mount } from '../mount.js'
 import {
-  describeCommandAnswers, describeNothing, describeResource, describeWriteProblems
-} from '../openapi/answers.js'
-import {
-  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions, writeConditions
-} from '../openapi/parameters.js'
-import { describeItemRoute, describeSharedRoute } from '../openapi/route.js'
+  commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
+  describeRequestHeaders, describeResource, describeSharedRoute, describeWriteProblems, readConditions,
+  writeConditions
+} from '../openapi/routes.js'
 import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
 import { sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
@@ -26,7 +23,7 @@ import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
 import {
-  answerCommand, type Form, type FormEndpoint, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
+  answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
 } from './write.js'
 
 /** Reads `{ "action": "HoldDeal", "params": { … } }`. If `isNamed`, the body names the item, by the singular. */
@@ -59,11 +56,10 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    if (family.operations.size === 0) return []
     return [makeItemEndpoint(mount, `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
-      accepts: body => hasMember(body, 'action'),
+      accepts: body => isObject(body) && Object.hasOwn(body, 'action'),
       read: compileEnvelope(family)
     }, {
       summary: `Change ${addArticle(family.singular)}`,
@@ -78,13 +74,12 @@ export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {
     const { family } = mount
-    if (family.operations.size === 0) return []
     const readEnvelope = compileEnvelope(family)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id/commands/:command',
       read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
-      answer: answerCommand,
+      answer: answerEntry,
       schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
@@ -107,75 +102,70 @@ export const commands: Form<'commands'> = {
   name: 'commands',
   endpoints (mount) {
     const { family, neighbours, unversioned } = mount
-    if (family.operations.size === 0 || unversioned === false) return []
+    if (unversioned === false) return []
     const { commands, commandSchemas: { bodies, answers } } = neighbours
     const isFirst = commands.size === 0
     const readEnvelope = compileEnvelope(family, true)
     const put = writeHandler(mount, {
       read: request => ({ id: readCommandId(request), ...readEnvelope(request) }),
-      answer: answerCommand
+      answer: answerEntry
     })
     if (neighbours.addCommands(mount, put)) {
       bodies.push(...describeActions(mount, 'Command', { [family.singular]: describeId(mount) }))
       answers.push(describeCommand(mount))
     }
-    return isFirst ? makeEndpoints(mount, neighbours) : []
+    // The first mount at a prefix declares the routes for all families there.
+    if (!isFirst) return []
+    const parameters = { command: commandIdParameter }
+    // Later families add theirs.
+    const answer = Type.Unsafe({ anyOf: answers })
+    return [
+      {
+        method: 'PUT',
+        path,
+        sharedBy: 'families',
+        handler: async (request, reply) => {
+          const body = getJsonBody(request)
+          const [family, ...others] = [...commands.keys()].filter(singular => Object.hasOwn(body, singular))
+          const found = commands.get(family ?? '')
+          if (found === undefined || others.length > 0) {
+            const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`
+            throw invalidBody([{ pointer: '', detail }])
+          }
+          retire(reply, found.mount.retirement)
+          return await found.put(request, reply)
+        },
+        schema: describeSharedRoute(mount, 'all commands', 'put-command', {
+          summary: 'Command an item, under an id that the client chooses',
+          description: `The member named like the family says what the command is for. ${commandRule}`,
+          path: parameters,
+          headers: describeRequestHeaders(...writeConditions, 'prefer'),
+          body: { anyOf: bodies },
+          response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
+        })
+      },
+      {
+        method: 'GET',
+        path,
+        sharedBy: 'families',
+        handler: async (request, reply) => {
+          const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
+          return await answerRead([first as Read<OneQuery>, ...others], request, reply)
+        },
+        schema: describeSharedRoute(mount, 'all commands', 'read-command', {
+          summary: 'Read a command',
+          description: 'Of whichever family: what was asked for, and what became of it.',
+          path: parameters,
+          querystring: describeQuerystring(mount, 'log', 'one'),
+          headers: describeRequestHeaders(...readConditions),
+          response: describeResource(mount, 'one', 'The command', answer, 'gone')
+        })
+      }
+    ]
   }
 }
 
-/** Made by the first mount at a prefix for all families there, regardless of its options. */
-function makeEndpoints (mount: Mount, { commands, commandSchemas: { bodies, answers } }: Neighbours): FormEndpoint[] {
-  const parameters = { command: commandIdParameter }
-  // Later families add theirs.
-  const answer = Type.Unsafe({ anyOf: answers })
-  return [
-    {
-      method: 'PUT',
-      path,
-      sharedBy: 'families',
-      handler: async (request, reply) => {
-        const { mount, put } = findFamily(commands, request)
-        retire(reply, mount.retirement)
-        return await put(request, reply)
-      },
-      schema: describeSharedRoute(mount, 'all commands', 'put-command', {
-        summary: 'Command an item, under an id that the client chooses',
-        description: `The member named like the family says what the command is for. ${commandRule}`,
-        path: parameters,
-        headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: { anyOf: bodies },
-        response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
-      })
-    },
-    {
-      method: 'GET',
-      path,
-      sharedBy: 'families',
-      handler: async (request, reply) => {
-        const [first, ...others] = [...commands.values()].map(({ mount }) => makeRead(mount))
-        return await answerRead([first as Read<OneQuery>, ...others], request, reply)
-      },
-      schema: describeSharedRoute(mount, 'all commands', 'read-command', {
-        summary: 'Read a command',
-        description: 'Of whichever family: what was asked for, and what became of it.',
-        path: parameters,
-        querystring: describeQuerystring(mount, 'log', 'one'),
-        headers: describeRequestHeaders(...readConditions),
-        response: describeResource(mount, 'one', 'The command', answer, 'gone')
-      })
-    }
-  ]
-}
-
-function findFamily<T> (families: ReadonlyMap<string, T>, request: FastifyRequest): T {
-  const body = getJsonBody(request)
-  const [family, ...others] = [...families].filter(([singular]) => hasMember(body, singular))
-  if (family !== undefined && others.length === 0) return family[1]
-  const detail = `must have one of these, to say what the command is for: ${[...families.keys()].join(', ')}`
-  throw invalidBody([{ pointer: '', detail }])
-}
-
-function makeRead (mount: Mount): Read<OneQuery> {
+function commandRead (mount: Mount): Read<OneQuery> {
   const { family } = mount
   return {
     mount,
@@ -209,22 +199,21 @@ function makeRead (mount: Mount): Read<OneQuery> {
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { singular, operations, lifecycle } = mount.family
   const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
-    makeEndpoint(mount, action, summary ?? name, addId(mount, params.schema), true))
+    makeEndpoint(mount, action, summary ?? name, params, true))
   if (lifecycle === undefined) return endpoints
   const { createAction, deletion, params } = lifecycle
   return [
     ...endpoints,
-    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params.schema, false),
-    makeEndpoint(
-      mount, deletion.operation.action, `Delete ${addArticle(singular)}`, addId(mount, deletion.params.schema), true
-    )
+    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params, false),
+    makeEndpoint(mount, deletion.operation.action, `Delete ${addArticle(singular)}`, deletion.params, true)
   ]
 }
 
-function makeEndpoint (mount: Mount, action: string, summary: string, schema: TObject, isTargeted: boolean): Endpoint {
-  const { family } = mount
-  const body = compileParams(schema)
-  const headers = isTargeted ? ['idempotent-replayed'] as const : ['location', 'idempotent-replayed'] as const
+function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
+  const { family, urls } = mount
+  const { description } = describeId(mount) as { description: string }
+  const id = { ...family.idSchema, description }
+  const body = isTargeted ? compileParams(Type.Object({ id, ...own.schema.properties })) : own
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -235,7 +224,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, schema: TO
         const target = isTargeted ? requireId(family, String(id)) : undefined
         return { action, target, params, key: readIdempotencyKey(request.headers) }
       },
-      answer: answerNothing
+      answer ({ request, reply }, { record }) {
+        // The client cannot know the address of a new item.
+        if (!isTargeted) reply.header('location', urls.item(request, readTarget(family, record)))
+        return reply.code(200).send()
+      }
     }),
     schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
@@ -243,21 +236,9 @@ function makeEndpoint (mount: Mount, action: string, summary: string, schema: TO
       headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: describeNothing('Done; there is no body', ...headers),
+        200: describeNothing('Done; there is no body', ...isTargeted ? [] : ['location'], 'idempotent-replayed'),
         ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
       }
     })
   }
-}
-
-function addId (mount: Mount, { properties }: TObject): TObject {
-  const { description } = describeId(mount) as { description: string }
-  return Type.Object({ id: { ...mount.family.idSchema, description }, ...properties })
-}
-
-// The client cannot know the address of a new item.
-function answerNothing ({ mount: { family, urls }, request, reply }: Exchange, { record }: Outcome): FastifyReply {
-  const isCreated = record.action === family.lifecycle?.createAction
-  if (isCreated) reply.header('location', urls.item(request, readTarget(family, record)))
-  return reply.code(200).send()
 }

@@ -15,7 +15,8 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
   const reads: Endpoint[] = []
   const writes = new Map<string, FormEndpoint>()
   for (const { name, endpoints } of forms) {
-    if (!mount.forms.has(name)) continue
+    // The deletion has a noun and no other form.
+    if (!mount.forms.has(name) || (mount.family.operations.size === 0 && name !== 'noun')) continue
     for (const endpoint of endpoints(mount)) {
       const route = `${endpoint.method} ${endpoint.path}`
       // Reads have no body by which two forms on one path could be told apart.

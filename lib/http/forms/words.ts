@@ -6,10 +6,9 @@ import { readJsonParams, readKey, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import {
-  describeAnswer, describeNothing, describeWriteProblems, minimal, redirected
-} from '../openapi/answers.js'
-import { describeRequestHeaders, jsonOrForm, writeConditions } from '../openapi/parameters.js'
-import { describeItemRoute, describeRoute } from '../openapi/route.js'
+  describeAnswer, describeItemRoute, describeNothing, describeRequestHeaders, describeRoute, describeWriteProblems,
+  jsonOrForm, minimal, redirected, writeConditions
+} from '../openapi/routes.js'
 import {
   describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
 } from '../openapi/schemas.js'

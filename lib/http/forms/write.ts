@@ -11,9 +11,9 @@ import type { Members } from '../../core/values/json.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
-import { describeItemAnswers } from '../openapi/answers.js'
-import { describeRequestHeaders, writeConditions } from '../openapi/parameters.js'
-import { describeItemRoute, type Description } from '../openapi/route.js'
+import {
+  describeItemAnswers, describeItemRoute, describeRequestHeaders, type Description, writeConditions
+} from '../openapi/routes.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
@@ -31,8 +31,9 @@ export interface Write {
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
     refuseCrossSite(request, mount.trustedOrigins)
-    refuseParameters(splitUrl(request).search)
-    const choice = mount.chooser.choose('one', readRequestedFormat(request))
+    const { search } = splitUrl(request)
+    refuseParameters(search)
+    const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
     const exchange: Exchange = { mount, request, reply, choice }
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
@@ -41,7 +42,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     try {
       const { action, target, params, id, key, interpret } = write.read(request)
       // Our forms have the revision that they were shown with.
-      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': form.revision }
+      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': `"${form.revision}"` }
       const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
         conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
       const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
@@ -125,21 +126,15 @@ export function makeItemEndpoint (
 }
 
 function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount, request, reply } = exchange
-  const document = showItem(mount, request, outcome.item as Stored)
-  reply.header('content-location', document.links.self)
-  if (mount.isGuarded) return sendItem(exchange, 200, outcome, document)
-  return sendPreferred(exchange, 200, mount.family.singular, document)
-}
-
-export function answerCommand (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  return answerEntry(exchange, outcome, !outcome.replayed)
+  const document = showItem(exchange.mount, exchange.request, outcome.item as Stored)
+  exchange.reply.header('content-location', document.links.self)
+  return sendItem(exchange, 200, outcome, document)
 }
 
 export function answerEntry (
   exchange: Exchange,
   outcome: Outcome,
-  isNew: boolean,
+  isNew = !outcome.replayed,
   noun?: string
 ): FastifyReply | Promise<FastifyReply> {
   const document = linkCommand(exchange, outcome, noun)
@@ -153,10 +148,12 @@ export function sendItem (
   outcome: Outcome,
   document: Members
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family, isGuarded }, request } = exchange
-  const send = (isShown: boolean) => sendPreferred(exchange, status, family.singular, isShown ? document : undefined)
-  const isAsked = isGuarded && readPreference(request.headers) !== 'minimal'
-  return isAsked ? mayRead(exchange, outcome).then(send) : send(true)
+  const { mount: { family: { singular }, isGuarded }, request } = exchange
+  if (!isGuarded || readPreference(request.headers) === 'minimal') {
+    return sendPreferred(exchange, status, singular, document)
+  }
+  return mayRead(exchange, outcome)
+    .then(isShown => sendPreferred(exchange, status, singular, isShown ? document : undefined))
 }
 
 // Permission to write does not include reading. The command is done, so a failure only hides the item.

@@ -10,7 +10,6 @@ import { measureAll, type Members } from '../../core/values/json.js'
 import type { FormAffordance, FormField, Refusal, SampleRequest } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
-import type { OperationAddress } from './offers.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
@@ -114,7 +113,7 @@ const maxSample = 5000
 /** With the values of the item where it is edited, else with examples; undefined where no valid ones are found. */
 export function makeSampleRequest (
   { preconditions }: Mount,
-  { method, href: url }: OperationAddress,
+  { method, href: url }: { readonly method: string, readonly href: string },
   { schema, fields, isPartial, read }: Params,
   item?: Stored
 ): SampleRequest | undefined {

@@ -14,8 +14,9 @@ import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, isText, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
-import { findAddress, findOffers, isGranted, type Offer } from './offers.js'
-import { findSite, linkList, linkOthers, trailToItem } from './site.js'
+import {
+  findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
+} from './offers.js'
 
 export interface ItemPage {
   readonly entries: readonly CommandRecord[]
@@ -129,9 +130,12 @@ export async function affordConfirmation (
   const action = command.action as string
   const { name, noun, summary: title, final } =
     family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
-  const shown = others.map(other => showOther(exchange, other, changed.get(other.name)))
+  const [page, ...shown] = await Promise.all([
+    startPage(exchange, self),
+    ...others.map(other => showOther(exchange, other, changed.get(other.name)))
+  ])
   return {
-    ...await startPage(exchange, self),
+    ...page,
     trail: trailToItem(exchange, item.id, item),
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
@@ -139,12 +143,12 @@ export async function affordConfirmation (
       // As the page had them, so that a request from before the confirmation is recognized.
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
-        ...(sent.revision === undefined ? [] : [['_revision', sent.revision.slice(1, -1)] as const]),
+        ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
         ...sent.entries
       ],
       params: showParams(family, action, command.params),
       changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
-      others: (await Promise.all(shown)).flat()
+      others: shown.flat()
     }
   }
 }

@@ -1,13 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
+import type { Problem } from '../../core/problems.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
 import { explainNow } from '../../core/service/refusal.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { Exchange } from '../mount.js'
+import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
+import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
+import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
+import { readWrongState } from './log-entries.js'
 
 /** An operation of the family, or the deletion, which has only a noun. */
 export interface Offer {
@@ -64,21 +68,64 @@ export async function isGranted (
 }
 
 /** The deletion has no form. */
-export interface OperationAddress {
-  readonly method: string
-  readonly href: string
-  readonly form?: string
-}
-
 export function findAddress (
   { mount: { forms, urls }, request }: Exchange,
   id: Id,
   { verb, participle, noun }: Offer['operation']
-): OperationAddress | undefined {
+): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const self = urls.item(request, id)
   if (verb === undefined) return { method: 'DELETE', href: self }
   if (forms.has('verb')) return { method: 'PUT', href: `${self}/${verb}`, form: 'verb' }
   if (forms.has('participle')) return { method: 'PUT', href: `${self}/${participle}`, form: 'participle' }
   if (forms.has('noun')) return { method: 'POST', href: `${self}/${noun}`, form: 'noun' }
   return forms.has('update') ? { method: 'PUT', href: self, form: 'update' } : undefined
+}
+
+/** Only lists families that the reader may list. */
+export async function findSite ({ mount, request }: Exchange): Promise<Site> {
+  const neighbours = mount.neighbours.list()
+  const isListed = await Promise.all(neighbours.map(each =>
+    each === mount || mayOffer({ mount: each, request }, 'list')))
+  const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>
+    ({ name, version, href: urls.collection(request) }))
+  const home = mount.neighbours.hasHome ? mount.urls.home(request) : undefined
+  return { home, families: listLinks(families, mount.urls.collection(request)) }
+}
+
+/** Versions are shown where a family has several. `current` is the URL of the page's list. */
+export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], current?: string): SiteFamily[] {
+  const isAlone = (name: string) => families.filter(family => family.name === name).length === 1
+  return families.map(({ name, version, href }) =>
+    ({ name, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
+}
+
+/** What the page of a problem shows besides: the wrong state, and links to the home and to the list. */
+export function guideOn (
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
+  { code, message, members }: Problem
+): Pick<ProblemView, 'onward' | 'wrongState'> {
+  const { family, neighbours, urls } = mount
+  const list = linkList(mount, request)
+  const onward: Crumb[] = neighbours.hasHome ? [{ kind: 'home', href: urls.home(request), name: '' }] : []
+  if (urls.self(request).replace(/\/$/, '') !== list.href) onward.push(list)
+  return { onward, wrongState: readWrongState(family, code, message, members) }
+}
+
+export function linkList ({ family, urls }: Mount, request: FastifyRequest): Crumb {
+  return { kind: 'list', href: urls.collection(request), name: family.name }
+}
+
+/** `item` is undefined where it is gone or unknown. */
+export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
+  const name = String(item?.[mount.family.presentation.title] ?? id)
+  return [linkList(mount, request), { kind: 'item', href: mount.urls.item(request, id), name }]
+}
+
+export function linkOthers (
+  { representations }: Mount,
+  kind: 'one' | 'page',
+  address: (other: Representation) => string
+): Link[] {
+  return representations.filter(other => other.interactive !== true && canShow(other, kind))
+    .map(other => ({ href: address(other), title: other.name }))
 }

@@ -8,8 +8,7 @@ import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
 import { listKinds, showKind } from './log-entries.js'
-import { mayOffer } from './offers.js'
-import { findSite, linkOthers } from './site.js'
+import { findSite, linkOthers, mayOffer } from './offers.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> & {
   readonly grammar: Grammar
@@ -83,7 +82,12 @@ export async function affordRows (
     sortable: fields.filter(isText).map(({ name }) => name),
     sort: entered.get('sort'),
     // Pages are counted from the first, not from a cursor.
-    url: changes => makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], writeChanges(changes)),
+    url (changes) {
+      const set = Object.entries(changes).flatMap(([name, value]) =>
+        value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])
+      const added = set.length === 0 ? undefined : set.join('&')
+      return makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], added)
+    },
     refused: refused && explainRefusal(mount.family, refused, true),
     ...rows
   }
@@ -96,12 +100,6 @@ const places: readonly string[] = ['page', 'after', 'before']
 const notExported = [...places, 'format', 'maxpagesize', 'sort']
 
 const usualSizes = [20, 50, 100, 200]
-
-function writeChanges (changes: Readonly<Record<string, string | undefined>>): string | undefined {
-  const set = Object.entries(changes).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`])
-  return set.length === 0 ? undefined : set.join('&')
-}
 
 function listActiveFilters ({ filters }: Grammar, { parameters }: ParsedQuery, path: string) {
   const uses = parameters.map(parameter => findFilter(filters, parameter))

@@ -1,32 +1,36 @@
 import type { TProperties } from '@sinclair/typebox'
 import type {
-  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyTypeProvider, RawServerBase, RawServerDefault,
-  RegisterOptions
+  FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyRequest, FastifyTypeProvider, RawServerBase,
+  RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
+import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
   EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import { type AnyFamily, type Family, keepFamily } from '../../core/family/family.js'
+import { compileGrammar } from '../../core/query/grammar.js'
+import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { makeService } from '../../core/service/make-service.js'
+import { logList } from '../../core/service/record.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
-import { writeEndpoints } from '../forms/forms.js'
-import { findNeighbours, type Mount } from '../mount.js'
+import { forms, writeEndpoints } from '../forms/forms.js'
+import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
+import { makeChooser } from '../negotiate.js'
 import { addSchemas } from '../openapi/schemas.js'
-import { guideOn } from '../pages/site.js'
+import { guideOn } from '../pages/offers.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
-import { itemEndpoints } from '../reads/item.js'
+import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
-import { operationsEndpoints } from '../reads/operations.js'
 import { sendProblem } from '../reply.js'
-import { announceRetirement, type Endpoint, mountEndpoints, type RouteSettings } from '../routes.js'
-import { checkNeighbours, makeMount } from './make-mount.js'
-import type { FamilyOptions } from './options.js'
+import { makeUrls } from '../request.js'
+import { announceRetirement, mountEndpoints, type RouteSettings } from '../routes.js'
+import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin; you can register it any number of times. */
@@ -98,6 +102,16 @@ export function defineFamily<
   return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
 }
 
+/**
+ * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
+ *
+ * @example
+ * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
+ */
+export function defineQuery (definition: QueryDefinition): QueryDefinition {
+  return definition
+}
+
 function makeFamily (definition: FamilyDefinition): AnyFamily {
   const family = compileFamily(definition)
   // Called in the host's scope, by which families registered there find each other.
@@ -134,9 +148,20 @@ async function mountFamily (
   })
   const { bodyLimit = mebibyte } = options
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
-  isolateScope(app, { maxMembers, maxDepth: 20 }, (error, request, reply) =>
+  isolateScope(app, { maxMembers, maxDepth: 20 })
+  app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
-  const endpoints = listEndpoints(mount).flatMap(endpoint => {
+  const all = [
+    ...collectionEndpoints(mount),
+    ...itemEndpoints(mount),
+    ...writeEndpoints(mount),
+    ...(family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
+    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
+  ]
+  const paths = all.map(({ path }) => path)
+  // Documents keep the routes of one path together.
+  const sorted = all.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
+  const endpoints = sorted.flatMap(endpoint => {
     if (endpoint.sharedBy === 'families') return [endpoint]
     if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
     return [announceRetirement(endpoint, mount.retirement)]
@@ -149,25 +174,73 @@ async function mountFamily (
   mountUnknown(app, mount)
 }
 
-function listEndpoints (mount: Mount): Endpoint[] {
-  const endpoints = [
-    ...collectionEndpoints(mount),
-    ...itemEndpoints(mount),
-    ...writeEndpoints(mount),
-    ...(mount.family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
-    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
-  ]
-  const paths = endpoints.map(({ path }) => path)
-  // Documents keep the routes of one path together.
-  return endpoints.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
+// Limits of one query: values of a parameter, patterns, their length, and their size.
+const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, maxPatternSize: 200 }
+
+/** Fails at boot rather than at a request. */
+async function makeMount (
+  family: Family,
+  prefix: string,
+  neighbours: Neighbours,
+  options: FamilyOptions
+): Promise<Mount> {
+  checkOptions(family, prefix, options)
+  const { version, representations = allRepresentations } = options
+  const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
+  const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
+  const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
+  const makers = readMakers(family, options)
+  const caller = await makeCallers(family, options, makers, timeout, (other, request: FastifyRequest) => {
+    const found = neighbours.find(other.name, mount)
+    return found && { family: found.family, caller: found.caller(request) }
+  })
+  const mount: Mount = {
+    family,
+    prefix,
+    neighbours,
+    storage: options.storage,
+    version,
+    home,
+    urls: makeUrls(prefix, home, options.publicUrl),
+    grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
+    logGrammar: compileGrammar(logList, limits),
+    representations,
+    chooser: makeChooser(representations),
+    emptyList: options.emptyList ?? 'page',
+    exportTimeout: 3 * timeout,
+    preconditions: options.preconditions ?? 'optional',
+    forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    schemas: new Map(),
+    trustedOrigins: options.trustedOrigins ?? [],
+    unversioned: options.unversioned,
+    retirement: {
+      deprecation: options.deprecation === undefined ? undefined : new Date(options.deprecation),
+      sunset: options.sunset === undefined ? undefined : new Date(options.sunset),
+      successor: options.successor,
+      clock: makers.clock
+    },
+    isGuarded: options.authorize !== undefined,
+    makers,
+    caller
+  }
+  return mount
 }
 
-/**
- * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
- *
- * @example
- * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
- */
-export function defineQuery (definition: QueryDefinition): QueryDefinition {
-  return definition
+/** Throws where an operation needs a family that is not mounted beside this one, or is in a different storage. */
+function checkNeighbours (mount: Mount): void {
+  const { family, neighbours, storage } = mount
+  for (const { operation, others } of family.operations.values()) {
+    for (const { family: needed } of others) {
+      if (needed === undefined) continue
+      const found = neighbours.find(needed.name, mount)
+      if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(family.name, needed.name)
+      if (found.storage === storage) continue
+      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, operation.name, needed.name)
+    }
+  }
+  for (const [field, { name }] of family.references) {
+    const found = neighbours.find(name, mount)
+    if (found === undefined || found.storage === storage) continue
+    throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
+  }
 }

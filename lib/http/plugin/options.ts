@@ -153,10 +153,10 @@ function findFlawInRepresentations (list: readonly Representation[]): string | u
     }
     if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `${option} is wrong: "${name}" needs a media type`
     const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
-    const rule = 'which must be like application/xml'
-    if (odd !== undefined) return `${option} is wrong: "${name}" has the media type "${odd}", ${rule}`
-    const isEmpty = one === undefined && page === undefined && rows === undefined
-    if (isEmpty) return `${option} is wrong: "${name}" shows nothing`
+    if (odd !== undefined) {
+      return `${option} is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+    }
+    if ((one ?? page ?? rows) === undefined) return `${option} is wrong: "${name}" shows nothing`
   }
   return undefined
 }

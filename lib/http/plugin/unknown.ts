@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../core/problems.js'
 import { decodeText } from '../../core/query/query-string.js'
-import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
+import { intendToList, intendToRead } from '../../core/service/caller.js'
 import { didYouMean, shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import { listAccepted } from '../negotiate.js'
@@ -59,12 +59,23 @@ export async function answerUnknown (
   const depth = Math.max(...known.map(({ depth }) => depth))
   const near = known.filter(each => each.depth === depth)
   const here = near.filter(({ parts }) => depth === segments.length && parts.length === depth)
-  if (here.length > 0) return answerMethod(here.map(({ endpoint }) => endpoint), request, reply)
+  if (here.length > 0) {
+    here[0]?.endpoint.before?.(reply)
+    const methods = here.flatMap(({ endpoint: { method } }) => method === 'GET' ? [method, 'HEAD'] : [method])
+    const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ')
+    if (request.method === 'OPTIONS') {
+      return reply.code(204).headers({ allow, ...listAccepted(here.map(({ endpoint }) => endpoint)) }).send()
+    }
+    const detail = `${request.method} is not allowed here; allowed: ${allow}`
+    throw new Problem('method-not-allowed', detail, { headers: { allow } })
+  }
   if (isBelow(mount, segments)) retire(reply, mount.retirement)
   const mounts = [...new Set(near.map(({ mount }) => mount))]
   // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
-    await each.caller(request).authorize(intendToLook(each, segments))
+    const { family, home } = each
+    const id = isBelow(each, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
+    await each.caller(request).authorize(id === undefined ? intendToList(family) : intendToRead(family, id))
     return each
   })
   throw explain(near.filter(({ mount }) => open.includes(mount)), segments[depth], depth)
@@ -82,20 +93,6 @@ function fits (part: string, segment: string | undefined): boolean {
 
 function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
   return splitPath(home).every((part, index) => fits(part, segments[index]))
-}
-
-function answerMethod (here: readonly Endpoint[], { method }: FastifyRequest, reply: FastifyReply): FastifyReply {
-  here[0]?.before?.(reply)
-  const methods = here.flatMap(({ method }) => method === 'GET' ? [method, 'HEAD'] : [method])
-  const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ')
-  if (method === 'OPTIONS') return reply.code(204).headers({ allow, ...listAccepted(here) }).send()
-  throw new Problem('method-not-allowed', `${method} is not allowed here; allowed: ${allow}`, { headers: { allow } })
-}
-
-function intendToLook (mount: Mount, segments: readonly string[]): Intent {
-  const { family, home } = mount
-  const id = isBelow(mount, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
-  return id === undefined ? intendToList(family) : intendToRead(family, id)
 }
 
 function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {

@@ -5,23 +5,21 @@ import type { ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
-import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
-import type { Feedback } from '../../representations/affordances.js'
-import type { Representation } from '../../representations/representation.js'
-import type { Exchange, Mount } from '../mount.js'
-import { describeAnswer, describePage, describeProblems } from '../openapi/answers.js'
-import { describeQuerystring, describeValue } from '../openapi/parameters.js'
-import { describeRoute, describeSharedRoute } from '../openapi/route.js'
+import type { Mount } from '../mount.js'
+import {
+  describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
+  describeValue
+} from '../openapi/routes.js'
 import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
+import { linkList } from '../pages/offers.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
-import { linkList } from '../pages/site.js'
 import type { Endpoint } from '../routes.js'
-import { hasLongItems, makeExpand } from './expand.js'
+import { makeExpand } from './expand.js'
 import { type Listing, loadPage } from './page.js'
 import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
 
@@ -49,25 +47,36 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
-  const { family, grammar, emptyList } = mount
+  const { family, grammar, urls } = mount
   const intent = intendToList(family)
   return {
     mount,
     kind: 'page',
     noun: 'list',
     intend: () => intent,
-    parse: (search, representation) => representation.interactive === true
-      ? parseForPeople(mount, search, representation)
-      : { parsed: parsePageQuery(grammar, search, representation) },
+    parse (whole, representation) {
+      if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
+      const { rest, command } = splitFeedback(whole)
+      const parse = (search: string) => parsePageQuery(grammar, orderForPeople(mount, search), representation)
+      try {
+        return { parsed: parse(rest), command }
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        // A wrong query is explained on the page without filters.
+        const refused = { action: undefined, entered: new Map(new URLSearchParams(rest)), problem: error }
+        return { parsed: parse(''), refused }
+      }
+    },
     async load (loading) {
-      const { reader, query: { parsed, refused, command } } = loading
-      const answer = await loadItems(mount, loading, parsed, {
-        emptyList,
-        isBare: false,
-        async afford (exchange, { items }, links) {
-          const feedback = command === undefined ? undefined : await findFeedback(exchange, reader, command)
-          return await affordCollection(exchange, parsed, { items, offers: reader.offers, links }, refused, feedback)
-        }
+      const { reader, request, query: { parsed, refused, command } } = loading
+      const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items }, links) => {
+        const record = command === undefined ? undefined : await reader.getOwnCommand(command)
+        const feedback = record && makeFeedback(family, record)
+        // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
+        const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
+        const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
+        const shown = { items, offers: reader.offers, links }
+        return await affordCollection(exchange, parsed, shown, refused, feedback && { ...feedback, log })
       })
       if (refused === undefined) return answer
       return exchange => {
@@ -78,60 +87,37 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
   }
 }
 
-/** A wrong query is explained on the page without filters. */
-function parseForPeople (mount: Mount, whole: string, representation: Representation): CollectionQuery {
-  const { rest: search, command } = splitFeedback(whole)
-  try {
-    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, search), representation), command }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    const refused = { action: undefined, entered: new Map(new URLSearchParams(search)), problem: error }
-    return { parsed: parsePageQuery(mount.grammar, orderForPeople(mount, ''), representation), refused }
-  }
-}
-
-// A cursor belongs to one order.
-const ordering = ['sort', 'after', 'before']
-
 /** People see the newest first, where ids grow with time; the links of the page keep this order. */
 function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
   if (lifecycle === undefined || order.length > 0 || makers.makeId !== undefined) return search
-  const isOrdered = splitQuery(search).some(({ name }) => name !== undefined && ordering.includes(name))
+  // A cursor belongs to one order.
+  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
 async function loadItems (
-  { family }: Mount,
+  mount: Mount,
   { caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
-  { emptyList, isBare, afford }: Pick<Listing, 'emptyList' | 'isBare' | 'afford'>
+  isBare: boolean,
+  afford: Listing['afford']
 ): Promise<Answer> {
-  const { name, singular, members: all } = family
+  const { family, family: { name, singular, members: all, references } } = mount
   const { expand, fields: members = all } = parsed
   return await loadPage({
+    mount,
     parsed,
     name,
     singular,
     members,
-    emptyList,
     isBare,
     reader,
-    hasLongItems: hasLongItems(family, expand),
+    hasLongItems: family.hasLongItems || expand?.some(field => references.get(field)?.hasLongItems) === true,
     expand: expand && await makeExpand(family, caller, expand),
     find: query => reader.find(query),
     findText: query => reader.findText?.(query, members),
     afford
   }, representation)
-}
-
-async function findFeedback (exchange: Exchange, reader: Reader, command: string): Promise<Feedback | undefined> {
-  const { mount: { family, urls }, request } = exchange
-  const record = await reader.getOwnCommand(command)
-  if (record === undefined) return undefined
-  const feedback = makeFeedback(family, record)
-  // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
-  const hasLog = feedback.name === 'delete' && !reader.isNarrowed
-  return { ...feedback, log: hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined }
 }
 
 /** `GET /query/{result_name}/{parameter}` for every named query: a list, 404 when it is empty. */
@@ -178,10 +164,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
       const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
       if (one === undefined) return undefined
       const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
-      return await loadItems(mount, loading, narrowed, {
-        emptyList: 'not-found',
-        isBare: true,
-        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+      return await loadItems(mount, loading, narrowed, true, (exchange, { items }, links) =>
+        affordRows(exchange, parsed, {
           grammar,
           columns: family.presentation.list,
           title: family.presentation.title,
@@ -189,20 +173,17 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
           links,
           trail: [linkList(mount, exchange.request)],
           address: index => urls.item(exchange.request, items[index]?.id as Id)
-        })
-      })
+        }))
     },
-    explainMissing: (name, hint) => explainNothing(mount, field, name, hint)
+    // A value that does not fit the field is an invalid query; for all others there is no list.
+    explainMissing (name, hint) {
+      const read = readValue(field, name)
+      const isSuffixed = 'value' in readValue(field, name.replace(/\.[^.]*$/, ''))
+      if (hint !== undefined && 'expected' in read && isSuffixed) return hint
+      if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
+        return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
+      }
+      return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(name)}"`)
+    }
   }
-}
-
-// A value that does not fit the field is an invalid query; for all others there is no list.
-function explainNothing ({ family }: Mount, field: Field, parameter: string, hint: Problem | undefined): Problem {
-  const read = readValue(field, parameter)
-  const isSuffixed = 'value' in readValue(field, parameter.replace(/\.[^.]*$/, ''))
-  if (hint !== undefined && 'expected' in read && isSuffixed) return hint
-  if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
-    return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
-  }
-  return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(parameter)}"`)
 }

@@ -7,14 +7,6 @@ import { makePicker, type Members } from '../../core/values/json.js'
 import { toProblem } from '../reply.js'
 import { type Listing, partSize } from './page.js'
 
-type Expand = NonNullable<Listing['expand']>
-
-interface Expanded {
-  readonly field: string
-  readonly family: Family
-  readonly reader: Reader
-}
-
 // Characters of all items that are put into a page; one may be in it many times.
 const maxLength = 10_000_000
 
@@ -24,8 +16,19 @@ export async function makeExpand (
   caller: Caller,
   fields: readonly string[],
   one?: Stored
-): Promise<Expand> {
-  const opened = await Promise.all(fields.map(field => openField(family, caller, field, one)))
+): Promise<NonNullable<Listing['expand']>> {
+  const opened = await Promise.all(fields.map(async field => {
+    const other = caller.other(family.references.get(field) as Family)
+    if (other === undefined) return undefined
+    const { family: its } = other
+    const intent = one === undefined ? intendToList(its) : intendToRead(its, one[field] as Id | undefined)
+    try {
+      return { field, family: its, reader: await authorizeReader(its, other.caller, intent) }
+    } catch (error) {
+      if (toProblem(error).statusCode >= 500) throw error
+      return undefined
+    }
+  }))
   const expanded = opened.filter(each => each !== undefined)
   return async items => {
     const referred = await Promise.all(expanded.map(each => findReferred(each, items)))
@@ -44,27 +47,9 @@ export async function makeExpand (
   }
 }
 
-async function openField (
-  { references }: Family,
-  caller: Caller,
-  field: string,
-  one: Stored | undefined
-): Promise<Expanded | undefined> {
-  const other = caller.other(references.get(field) as Family)
-  if (other === undefined) return undefined
-  const { family } = other
-  const intent = one === undefined ? intendToList(family) : intendToRead(family, one[field] as Id | undefined)
-  try {
-    return { field, family, reader: await authorizeReader(family, other.caller, intent) }
-  } catch (error) {
-    if (toProblem(error).statusCode >= 500) throw error
-    return undefined
-  }
-}
-
 /** One query; where items may be long, one for each part of them. */
 async function findReferred (
-  { field, family, reader }: Expanded,
+  { field, family, reader }: { readonly field: string, readonly family: Family, readonly reader: Reader },
   items: readonly Stored[]
 ): Promise<ReadonlyMap<Id, { document: Members, length: number }>> {
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
@@ -87,11 +72,6 @@ async function findReferred (
     if (all > maxLength) throw refuseLong(field)
   }
   return referred
-}
-
-/** Whether items, with those expanded in them, can be so long that few fit on a page. */
-export function hasLongItems (family: Family, fields: readonly string[] = []): boolean {
-  return family.hasLongItems || fields.some(field => family.references.get(field)?.hasLongItems)
 }
 
 function refuseLong (field: string): Error {

@@ -3,14 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { intendToList } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
-import type { Condition, Field } from '../../core/storage/storage.js'
+import type { Condition } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
-import { describeAnswer, describeProblems } from '../openapi/answers.js'
-import { describeQuerystring } from '../openapi/parameters.js'
-import { describeSharedRoute } from '../openapi/route.js'
+import { describeAnswer, describeProblems, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
 import { describeLink, nameSchema } from '../openapi/schemas.js'
-import { listLinks } from '../pages/site.js'
+import { listLinks } from '../pages/offers.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
@@ -32,30 +30,29 @@ export function mountHome (
 }
 
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const choice = mount.chooser.choose('one', readRequestedFormat(request))
+  const { search } = splitUrl(request)
+  const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
-  const families = await tryEach(here, mount => describeFamily(mount, request))
-  refuseParameters(splitUrl(request).search)
+  const families = await tryEach(here, async ({ family, version, urls, caller }): Promise<HomeFamily> => {
+    const reader = await authorizeReader(family, caller(request), intendToList(family))
+    const href = urls.collection(request)
+    const counted = await countItems(family, reader, href)
+    return { name: family.name, ...(version === undefined ? {} : { version }), href, ...counted }
+  })
+  refuseParameters(search)
+  const written = families.map(({ href, states, ...family }) => ({
+    ...family,
+    ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
+    links: { list: href }
+  }))
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',
-    document: { families: families.map(writeFamily), links: { self: mount.urls.home(request) } },
+    document: { families: written, links: { self: mount.urls.home(request) } },
     home: { families, site: { families: listLinks(families, undefined) } }
   })
-}
-
-async function describeFamily (mount: Mount, request: FastifyRequest): Promise<HomeFamily> {
-  const { family, version, urls } = mount
-  const reader = await authorizeReader(family, mount.caller(request), intendToList(family))
-  const href = urls.collection(request)
-  return {
-    name: family.name,
-    ...(version === undefined ? {} : { version }),
-    href,
-    ...await countItems(family, reader, href)
-  }
 }
 
 /** The maximum to count; no more items are read. */
@@ -69,7 +66,11 @@ async function countItems (
   // With conditions of a grant, many items may be read to find so many that match.
   if (reader.isNarrowed) return {}
   const total = await count(reader, [])
-  const field = findState(family)
+  const { ownFields, lifecycle, edit } = family
+  const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
+  const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)
+  // Preferably one that clients do not send.
+  const field = choices.find(({ name }) => !sent.includes(name)) ?? choices[0]
   if (field === undefined) return total
   const states = await Promise.all((field.values as readonly string[]).map(async state => ({
     state,
@@ -79,27 +80,12 @@ async function countItems (
   return { ...total, states }
 }
 
-/** The first required field with few values, preferably one that clients do not send. */
-function findState ({ ownFields, lifecycle, edit }: Family): Field | undefined {
-  const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
-  const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)
-  return choices.find(({ name }) => !sent.includes(name)) ?? choices[0]
-}
-
 async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {
   const query = { where, order: [{ field: 'id', descending: false }] }
   const { items: [oneMore] } = await reader.find({ ...query, offset: enough, limit: 1, count: false })
   if (oneMore !== undefined) return { atLeast: enough }
   const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
   return { total: total as number }
-}
-
-function writeFamily ({ href, states, ...family }: HomeFamily): object {
-  return {
-    ...family,
-    ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
-    links: { list: href }
-  }
 }
 
 function describeHome (mount: Mount): RouteSchema {

@@ -1,20 +1,26 @@
+import { Type } from '@sinclair/typebox'
+import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import { makePicker, type Members } from '../../core/values/json.js'
+import { makePicker } from '../../core/values/json.js'
+import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
 import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
-import { describeResource } from '../openapi/answers.js'
-import { describeQuerystring, describeRequestHeaders, readConditions } from '../openapi/parameters.js'
-import { describeItemRoute } from '../openapi/route.js'
-import { describeReadItem } from '../openapi/schemas.js'
+import {
+  describeItemRoute, describeQuerystring, describeRequestHeaders, describeResource, readConditions
+} from '../openapi/routes.js'
+import { describeLink, describeReadItem, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { affordConfirmation, affordItem, type ItemPage, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { send, sendOne } from '../reply.js'
+import { findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
+import { send, sendOne, sendText } from '../reply.js'
+import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
+import { writeRows } from './page.js'
 import { type Loading, type OneQuery, parseOne, type Read, readEndpoints, splitFeedback } from './read.js'
 
 interface ItemQuery extends OneQuery {
@@ -65,11 +71,16 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       const expandOne = expand && await makeExpand(family, caller, expand, item)
       const expanded = expandOne && (await expandOne([item]))[0]
       const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
+      const document = fields === undefined && interactive !== true
+        ? showItem(mount, request, item, expanded)
+        : makePicker(fields ?? family.members)(expanded ?? item)
+      // Pages have navigation, so they only get links to the items referred to.
+      const links = interactive === true ? linkReferred(mount, request, item) : undefined
       return exchange => {
         const view: OneView = {
           kind: 'one',
           name: family.singular,
-          document: chooseMembers(exchange, fields, item, expanded),
+          document: links === undefined || Object.keys(links).length === 0 ? document : { ...document, links },
           affordances: async () => question === undefined
             ? await affordItem(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
             : affordConfirmation(exchange, item, question)
@@ -88,23 +99,82 @@ async function loadItemPage (
   item: Stored
 ): Promise<ItemPage> {
   if (!family.writable) return { entries: [] }
-  const [entries, told] = await Promise.all([
+  const [entries, record] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, feedback: told && makeFeedback(family, told) }
+  return { entries, feedback: record && makeFeedback(family, record) }
 }
 
-// Pages have navigation, so they only get links to the items referred to.
-function chooseMembers (
-  { mount, request, choice }: Exchange,
-  fields: ItemQuery['fields'],
+/** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */
+export function operationsEndpoints (mount: Mount): Endpoint[] {
+  const { family, home } = mount
+  const read: Read<undefined> = {
+    mount,
+    kind: 'page',
+    noun: family.singular,
+    intend: request => intendToRead(family, readItemId(family, request)),
+    parse: refuseParameters,
+    async load ({ reader, intent }) {
+      const item = await reader.get(intent.id as Id)
+      return item && (exchange => sendOperations(exchange, item, reader.offers))
+    }
+  }
+  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
+}
+
+async function sendOperations (
+  exchange: Exchange,
   item: Stored,
-  expanded: Members | undefined
-): Members {
-  const isForPeople = choice.representation.interactive === true
-  if (fields === undefined && !isForPeople) return showItem(mount, request, item, expanded)
-  const members = makePicker(fields ?? mount.family.members)(expanded ?? item)
-  const links = isForPeople ? linkReferred(mount, request, item) : {}
-  return Object.keys(links).length === 0 ? members : { ...members, links }
+  named: readonly string[] | undefined
+): Promise<FastifyReply> {
+  const { mount: { family, urls }, request, choice: { representation } } = exchange
+  const offers = await findOffers(exchange, item, named)
+  const self = urls.item(request, item.id)
+  const items = offers.map(({ operation, params, reason }) => ({
+    name: operation.name,
+    action: operation.action,
+    summary: operation.summary ?? operation.name,
+    ...findAddress(exchange, item.id, operation),
+    params: params.schema,
+    allowed: reason === undefined,
+    ...(reason === undefined ? {} : { reason })
+  }))
+  const links = { self: `${self}/operations`, [family.singular]: self }
+  const { rows } = representation
+  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
+  const document = { items, links }
+  const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
+  const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
+  return await sendOne(exchange, item, view, { isPersonal: true })
+}
+
+const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
+
+function describeOperations (mount: Mount): Endpoint['schema'] {
+  const { singular } = mount.family
+  const said = (description: string) => Type.Optional(Type.String({ description }))
+  const self = makeItemPath(mount)
+  const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
+    name: Type.String(),
+    action: Type.String({ description: 'As update and the commands say it' }),
+    summary: Type.String(),
+    method: said('By which it is done'),
+    href: said('Where it is done'),
+    form: said('The form that is sent there: of update { action, params }, of the others the params alone'),
+    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
+    allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
+    reason: said('Why it does not')
+  }))
+  const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
+    items: Type.Array(operation),
+    links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+  }))
+  return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
+    summary: `Read what can be done with ${addArticle(singular)}`,
+    description: 'Every operation that the caller may do, and whether the state allows it now.',
+    querystring: describeQuerystring(mount, 'items', 'format'),
+    headers: describeRequestHeaders(...readConditions),
+    response: describeResource(mount, 'page', 'The operations', operations)
+  })
 }

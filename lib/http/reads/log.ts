@@ -10,16 +10,15 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
-import { describePage, describeProblems, describeResource } from '../openapi/answers.js'
 import {
-  commandIdParameter, describeQuerystring, describeRequestHeaders, readConditions
-} from '../openapi/parameters.js'
-import { describeItemRoute } from '../openapi/route.js'
+  commandIdParameter, describeItemRoute, describePage, describeProblems, describeQuerystring, describeRequestHeaders,
+  describeResource, readConditions
+} from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { showEntry } from '../pages/log-entries.js'
+import { trailToItem } from '../pages/offers.js'
 import { affordRows } from '../pages/page-affordances.js'
-import { trailToItem } from '../pages/site.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -61,7 +60,7 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
 function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
-  const { family, urls, logGrammar: grammar, emptyList } = mount
+  const { family, urls, logGrammar: grammar } = mount
   const noun = operation?.noun
   return {
     mount,
@@ -76,17 +75,17 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
       return await loadPage({
+        mount,
         parsed,
         name: noun ?? 'commands',
         singular: 'command',
         members,
-        emptyList,
         isBare: false,
         hasLongItems: family.hasLongCommands,
         find: query => reader.findLog(id, query, operation),
         reader,
         show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+        afford: (exchange, { items }, links) => affordRows(exchange, parsed, {
           grammar,
           columns: members,
           title: 'id',
@@ -124,7 +123,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
 export function sendEntry (
   exchange: Exchange,
   { fields }: OneQuery,
-  found: FoundCommand,
+  found: Pick<Outcome, 'record' | 'id'>,
   noun?: string,
   item?: Stored
 ): FastifyReply | Promise<FastifyReply> {
@@ -137,13 +136,10 @@ export function sendEntry (
   })
 }
 
-/** A command that is not in the log has no id. */
-type FoundCommand = Pick<Outcome, 'record' | 'id'>
-
-/** `noun` names the part of the log that shows the command. */
+/** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
 export function linkCommand (
   { mount: { family, urls }, request }: Exchange,
-  { record, id }: FoundCommand,
+  { record, id }: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): Members & { readonly links: { readonly self?: string } } {
   const target = readTarget(family, record)

@@ -9,18 +9,18 @@ import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, measureAll, type Members } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
-import type { Exchange } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import type { Answer } from './read.js'
 
 export interface Listing {
+  readonly mount: Mount
   readonly parsed: ParsedQuery
   readonly name: string
   readonly singular: string
   readonly members: readonly string[]
-  readonly emptyList: 'page' | 'not-found'
   readonly hasLongItems: boolean
-  /** A bare list has nothing but its items. */
+  /** A bare list has nothing but its items, and is 404 where it has none. */
   readonly isBare: boolean
   readonly reader: Reader
   readonly find: Find
@@ -32,8 +32,8 @@ export interface Listing {
   afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
 }
 
-function refuseEmpty ({ emptyList, name }: Listing): void {
-  if (emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
+  if (isBare || emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
 /** The maximum of items to read at once where each may be long. */
@@ -41,9 +41,6 @@ export const partSize = 50
 
 // Their length is unknown before the first are read.
 const firstPartSize = 10
-
-// The first that is not too long is used: with few sizes, a storage gets the same queries repeatedly.
-const partSizes = [partSize, firstPartSize, 1]
 
 // In characters.
 const maxPartLength = 1_000_000
@@ -71,13 +68,16 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
-      const isNumbered = parsed.parameters.some(({ name }) => name === 'page')
-      if (isNumbered) throw refuseNumbered(query.limit - left)
-      break
+      if (!parsed.parameters.some(({ name }) => name === 'page')) break
+      // The page with the next number would begin after items that were not shown.
+      const detail = `The items are so long that ${query.limit - left} of them fill this page: ask for fewer by ` +
+        'maxpagesize, or leave out page and follow links.next'
+      throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
-    // Estimated from the last part; but short items may be followed by long ones.
-    const average = partLength / count
-    size = Math.min(10 * size, partSizes.find(size => size * average <= maxPartLength) ?? 1)
+    // Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the
+    // same queries repeatedly.
+    const fitting = [partSize, firstPartSize].find(size => size * partLength / count <= maxPartLength)
+    size = Math.min(10 * size, fitting ?? 1)
     query = { ...query, offset: 0, count: false }
     start = { place: rest, backwards }
   }
@@ -90,42 +90,34 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
   }
 }
 
-// The page with the next number would begin after items that were not shown.
-function refuseNumbered (fitting: number): Problem {
-  const detail = `The items are so long that ${fitting} of them fill this page: ask for fewer by maxpagesize, ` +
-    'or leave out page and follow links.next'
-  return invalidQuery([{ parameter: 'maxpagesize', detail }])
-}
-
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, expand } = listing
+  const { parsed, hasLongItems, find, findText, expand } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
     const batches = writeBatches(listing, rows)
     // Before the status is sent, so that an early failure is answered as a problem.
     const first = await batches.next()
-    return exchange => sendBatches(exchange, first, batches)
+    return ({ mount: { exportTimeout }, request, reply, choice }) => {
+      setRepresentation(reply, choice)
+      if (request.method === 'HEAD') return reply.send()
+      return reply.send(Readable.from(watch(first, batches, reply, exportTimeout)))
+    }
   }
   const { query: { limit } } = parsed
   const isInParts = hasLongItems && limit > firstPartSize
   const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const text = canBeText ? await findShortText(listing, isInParts) : undefined
-  if (text !== undefined) {
-    if (text.count === 0) refuseEmpty(listing)
-    return exchange => sendPageText(exchange, listing, text)
+  const single = canBeText ? findSingle(parsed) : undefined
+  const found = single && await findText?.(single)
+  // A text that is too long is read again in parts.
+  if (found !== undefined && !(isInParts && found.text.length > maxLength)) {
+    if (found.count === 0) refuseEmpty(listing)
+    return exchange => sendPageText(exchange, listing, found)
   }
   const page = await (isInParts ? findInParts : findPage)(find, parsed)
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
-}
-
-/** The page as text; undefined where it is too long, and is read again in parts. */
-async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
-  const single = findSingle(parsed)
-  const found = single && await findText?.(single)
-  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
@@ -146,9 +138,10 @@ function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: F
 }
 
 async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage): Promise<FastifyReply> {
-  const { mount: { urls }, request, reply, choice: { representation: { rows } } } = exchange
-  const { parsed, name, singular, members, expand, show = makePicker(members) } = listing
-  if (page.items.length === 0 && listing.emptyList === 'not-found' && reply.statusCode === 200) reply.code(404)
+  const { mount: { urls, emptyList }, request, reply, choice: { representation: { rows } } } = exchange
+  const { parsed, name, singular, members, isBare, expand, show = makePicker(members) } = listing
+  const isMissing = page.items.length === 0 && (isBare || emptyList === 'not-found')
+  if (isMissing && reply.statusCode === 200) reply.code(404)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
@@ -159,7 +152,7 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage)
     singular,
     items,
     members,
-    document: listing.isBare ? items : { items, ...others },
+    document: isBare ? items : { items, ...others },
     affordances: () => listing.afford(exchange, page, others.links)
   })
 }
@@ -173,15 +166,6 @@ const batchLength = 200_000
 // The width of rows is unknown before the first.
 const firstRows = 4
 const maxRows = 500
-
-function sendBatches (
-  { mount: { exportTimeout }, request, reply, choice }: Exchange,
-  first: IteratorResult<string>,
-  batches: AsyncGenerator<string>
-): FastifyReply {
-  setRepresentation(reply, choice)
-  return reply.send(request.method === 'HEAD' ? undefined : Readable.from(watch(first, batches, reply, exportTimeout)))
-}
 
 /** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
 async function * watch (

@@ -1,13 +1,13 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
-import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -41,14 +41,6 @@ export interface Loading<Q> {
   readonly representation: Representation
 }
 
-interface Meaning<Q> {
-  readonly read: Read<Q>
-  readonly name: string
-  readonly suffix: string | undefined
-  /** A problem is only thrown if the path has this meaning. */
-  readonly choice: Choice | Problem
-}
-
 export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
@@ -65,56 +57,61 @@ export async function answerRead<Q> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const requested = readRequestedFormat(request)
   const { search } = splitUrl(request)
+  const requested = readRequestedFormat(request.headers, search)
   const { extension } = request.params as { extension?: string }
   const [only] = reads
   const name = readParameter(request, only.parameter)
   if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !name.includes('.'))) {
     const choice = only.mount.chooser.choose(only.kind, requested)
-    const loading = await admit(only, request, name, search, choice.representation)
+    const admitted = admit(only, request, name, search, choice.representation)
+    const loading = admitted instanceof Promise ? await admitted : admitted
     const answer = loading && await only.load(loading)
     if (answer === undefined) throw only.explainMissing?.(name, undefined) ?? notFound(only.noun, name)
     // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
   }
-  const meanings: Meaning<Q>[] = []
-  let isShowable = false
-  // An unknown suffix is not a meaning of the path, but helps to explain a 404.
-  let hint: Problem | undefined
-  for (const read of reads) {
-    const whole = readParameter(request, read.parameter)
-    const dot = read.parameter === undefined ? -1 : whole.lastIndexOf('.')
+  const meanings = reads.flatMap(read => {
+    const { mount: { chooser }, kind, parameter } = read
+    const whole = readParameter(request, parameter)
+    const dot = parameter === undefined ? -1 : whole.lastIndexOf('.')
+    const names: [name: string, suffix: string | undefined][] = [[whole, extension]]
     // A name may itself end like a suffix, so the whole text is tried first.
-    for (const isWhole of dot > 0 ? [true, false] : [true]) {
-      const name = isWhole ? whole : whole.slice(0, dot)
-      const suffix = isWhole ? extension : whole.slice(dot + 1)
-      const choice = read.mount.chooser.find(read.kind, requested, suffix)
-      isShowable ||= !(choice instanceof Problem)
-      if (choice instanceof Problem && suffix !== undefined) hint = choice
-      else meanings.push({ read, name, suffix, choice })
-    }
-  }
-  if (!isShowable) throw hint ?? meanings[0]?.choice
+    if (dot > 0) names.push([whole.slice(0, dot), whole.slice(dot + 1)])
+    return names.map(([name, suffix]) =>
+      ({ read, name, suffix, choice: chooser.find(kind, { ...requested, suffix }) }))
+  })
+  // An unknown suffix is not a meaning of the path, but helps to explain a 404.
+  const isUnknown = ({ choice, suffix }: typeof meanings[number]) => choice instanceof Problem && suffix !== undefined
+  const hint = meanings.findLast(isUnknown)?.choice as Problem | undefined
+  if (meanings.every(({ choice }) => choice instanceof Problem)) throw hint ?? meanings[0]?.choice
   let refusal: unknown
-  for (const { read, name, suffix, choice } of meanings) {
-    let loading: Loading<Q> | undefined
+  let loading: Loading<Q> | undefined
+  for (const { read, name, suffix, choice } of meanings.filter(meaning => !isUnknown(meaning))) {
+    const isShown = !(choice instanceof Problem)
+    const query = isShown ? search : ''
+    const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
     try {
-      loading = choice instanceof Problem
-        ? await admit(read, request, name, '', read.mount.representations[0] as Representation)
-        : await admit(read, request, name, search, choice.representation)
+      // The names `a.json` and `a` in the log of one item have the same intent, which is authorized once.
+      loading = loading !== undefined && isDeepStrictEqual(loading.intent, read.intend(request, name))
+        ? { ...loading, name, query: read.parse(query, representation), representation }
+        : await admit(read, request, name, query, representation)
     } catch (error) {
       // A refusal counts only where no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
+      loading = undefined
     }
     const answer = loading && await read.load(loading)
     if (answer === undefined) continue
-    if (choice instanceof Problem) throw choice
+    // A problem of the choice is only thrown if the path has this meaning.
+    if (!isShown) throw choice
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
-  throw only.explainMissing?.(name, hint) ?? addHint(notFound(only.noun, name), hint)
+  if (only.explainMissing !== undefined) throw only.explainMissing(name, hint)
+  const { code, message } = notFound(only.noun, name)
+  throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
 /** Undefined where nothing can have this name. */
@@ -128,26 +125,36 @@ export function admit<Q> (
   const intent = read.intend(request, name)
   if (intent === undefined) return undefined
   const { mount } = read
+  if (mount.isGuarded) return authorizeAndParse(read, request, intent, name, search, representation)
+  const query = read.parse(search, representation)
   const caller = mount.caller(request)
-  const finish = (reader: Reader): Loading<Q> =>
-    ({ request, caller, reader, intent, name, query: read.parse(search, representation), representation })
   const reader = authorizeReader(mount.family, caller, intent)
+  const finish = (reader: Reader): Loading<Q> => ({ request, caller, reader, intent, name, query, representation })
   return reader instanceof Promise ? reader.then(finish) : finish(reader)
 }
 
-function addHint (problem: Problem, hint: Problem | undefined): Problem {
-  return hint === undefined ? problem : new Problem(problem.code, `${problem.message}. ${hint.message}`)
+// Nothing is parsed for a client that is refused, and no storage is opened for an invalid query.
+async function authorizeAndParse<Q> (
+  { mount, parse }: Read<Q>,
+  request: FastifyRequest,
+  intent: Intent,
+  name: string,
+  search: string,
+  representation: Representation
+): Promise<Loading<Q>> {
+  const caller = mount.caller(request)
+  const grant = await caller.authorize(intent)
+  const query = parse(search, representation)
+  const reader = await openReader(mount.family, caller, grant)
+  return { request, caller, reader, intent, name, query, representation }
 }
 
 export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
-  const parsed = grammar.parse(interactive === true ? dropEmpty(search) : search)
+  // A form sends its empty fields too.
+  const sent = interactive === true ? search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&') : search
+  const parsed = grammar.parse(sent)
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   return parsed
-}
-
-// A form sends its empty fields too.
-function dropEmpty (search: string): string {
-  return search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&')
 }
 
 export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>

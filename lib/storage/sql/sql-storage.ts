@@ -68,18 +68,15 @@ export function createSqlStorage<Write> (
     },
 
     async find (family, query, signal) {
-      signal?.throwIfAborted()
-      return await getTable(family).reader.find(query, signal)
+      return await getReader(family, signal).find(query, signal)
     },
 
     async findText (family, query, members, signal) {
-      signal?.throwIfAborted()
-      return await getTable(family).reader.findText(query, members, signal)
+      return await getReader(family, signal).findText(query, members, signal)
     },
 
     async get (family, id, signal) {
-      signal?.throwIfAborted()
-      const item = getTable(family).reader.get(id, signal)
+      const item = getReader(family, signal).get(id, signal)
       return item instanceof Promise ? await item : item
     },
 
@@ -169,6 +166,12 @@ export function createSqlStorage<Write> (
     const table = tables.get(family)
     if (table === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
     return table
+  }
+
+  function getReader (family: string, signal: AbortSignal | undefined): SqlTable<Write>['reader'] {
+    const { reader } = getTable(family)
+    signal?.throwIfAborted()
+    return reader
   }
 
   function checkNotShared ({ family, tableName }: Layout): void {
