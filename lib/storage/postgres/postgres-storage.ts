@@ -30,7 +30,7 @@ export interface PostgresOptions extends SqlOptions {
   readonly statementTimeout?: number
   /** Milliseconds that creating a table, a column or an index may take. Default: 600,000. */
   readonly migrationTimeout?: number
-  /** Milliseconds to wait for a connection. Default: 5000. Ignored with your own `pool`. */
+  /** Milliseconds to wait for a connection. Default: 5000. */
   readonly connectionTimeout?: number
   /** Maximum number of connections. Default: 10. Ignored with your own `pool`. */
   readonly poolSize?: number
@@ -95,8 +95,8 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
-  const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
-  const reads = new ReadQueue(connections, forReads, connectionTimeout)
+  const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
+  const reads = new ReadQueue(connections, forReads)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
   const limits = readQueueLimits(options)
   // Leaves some connections for short reads.

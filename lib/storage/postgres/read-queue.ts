@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { raceSignal } from '../../core/storage/deadline.js'
 import { BusyError } from '../../core/storage/storage.js'
-import type { Connection, Connections, Statement, TakePart } from './connections.js'
+import { type Connection, type Connections, type Statement, type TakePart, tooMany } from './connections.js'
 import { getCode, ignore, isRefusal, statementTimedOut } from './driver.js'
 
 // With more reads in one statement, little is saved, and the last waits for all.
@@ -74,7 +74,6 @@ interface TableReads {
 const maxWaiting = 1000
 const processTag = `dealbook ${randomUUID()}`
 let tags = 0
-const tooMany = 'Too many requests wait for the database'
 
 /** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
@@ -86,7 +85,7 @@ export class ReadQueue {
   /** Reads that had to wait for a connection. */
   waits = 0
 
-  constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
+  constructor (readonly connections: Connections, readonly maxHeld: number) {
     connections.onInterval(now => this.#check(now))
   }
 
@@ -247,7 +246,7 @@ export class ReadQueue {
     for (const table of this.#tables.values()) {
       table.waiting = table.waiting.filter(({ signal, since, reject }) => {
         if (signal?.aborted === true) reject(signal.reason)
-        else if (now - since > this.connectionTimeout) reject(new BusyError(tooMany))
+        else if (now - since > this.connections.settings.connectionTimeout) reject(new BusyError(tooMany))
         else return true
         return false
       })
