@@ -14,7 +14,7 @@ import { leaveAlone, listenTo, openPool, type PostgresPool } from './driver.js'
 import { Migration } from './migrate.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { listIndexed, readColumns, readUniqueColumns } from './tables.js'
+import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
 import { checkType, mappableTypes } from './types.js'
 import { TableWriter, type Write } from './writer.js'
 
@@ -111,13 +111,14 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
     listMissing: layout => migration.listMissing(layout),
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
-    async openTable (layout) {
+    async openTable (given) {
+      const { layout, indexes } = await readIndexed(connections.run, given)
       for (const column of layout.columns) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
       return {
         layout,
-        reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), heavyReads),
+        reader: new TableReader(reads, layout, indexes, heavyReads),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },

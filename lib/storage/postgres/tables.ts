@@ -32,17 +32,24 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
 interface PresentIndex {
   /** False for what an interrupted build leaves. */
   readonly isWhole: boolean
-  /** Null for an expression; empty for a partial index. */
-  readonly columns: readonly (string | null)[]
+  /** Columns and expressions; empty for a partial index. */
+  readonly terms: readonly { readonly column: string, readonly isPrefix: boolean }[]
 }
+
+// As PostgreSQL writes a column or the beginning of one. Other expressions match too, but no column has their name.
+const term = /^("left"\()?"?(.*?)"?(?:::text)?(?:, 200\))?$/
 
 async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, PresentIndex>> {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
-      SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
-      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
+      SELECT json_agg(pg_get_indexdef(i.indexrelid, n, true) ORDER BY n) FROM generate_series(1, i.indnkeyatts) n) END
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Map((rows as [string, string, string | null][]).map(([name, isValid, columns]) =>
-    [name, { isWhole: isValid === 't', columns: JSON.parse(columns ?? '[]') as (string | null)[] }]))
+  return new Map((rows as [string, string, string | null][]).map(([name, isValid, texts]) => {
+    const terms = (JSON.parse(texts ?? '[]') as string[]).map(text => {
+      const [, left, column = ''] = term.exec(text) ?? []
+      return { column: column.replaceAll('""', '"'), isPrefix: left !== undefined }
+    })
+    return [name, { isWhole: isValid === 't', terms }]
+  }))
 }
 
 /** Includes columns in expressions: unique as lower(email) is unique as it is. */
@@ -64,12 +71,19 @@ export async function readTable (run: Run, layout: Layout): Promise<PresentTable
   return { columns: await readColumns(run, layout.table), indexes: await readIndexes(run, layout) }
 }
 
-export async function listIndexed (run: Run, layout: Layout): Promise<(readonly string[])[]> {
-  const fields = new Map(layout.columns.map(({ name, field }) => [name ?? '', field.name]))
-  const present = [...(await readIndexes(run, layout)).values()].map(({ isWhole, columns }) => {
-    const names = columns.map(column => fields.get(column ?? ''))
-    const end = names.indexOf(undefined)
-    return isWhole ? names.slice(0, end === -1 ? names.length : end) as string[] : []
+/** The layout with the indexes that the table really has, and their fields. */
+export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: Layout, indexes: string[][] }> {
+  const present = [...(await readIndexes(run, layout)).values()].filter(({ isWhole }) => isWhole)
+  const terms = present.flatMap(({ terms }) => terms)
+  const columns = layout.columns.map(column => {
+    const isPrefixIndexed = !layout.mapped && terms.some(term => term.isPrefix && term.column === column.name)
+    return isPrefixIndexed === column.isPrefixIndexed ? column : { ...column, isPrefixIndexed }
   })
-  return [...layout.indexes, ...present]
+  const indexes = present.map(({ terms }) => {
+    const names = terms.map(term => columns.find(({ name, isPrefixIndexed }) =>
+      name === term.column && isPrefixIndexed === term.isPrefix)?.field.name)
+    const end = names.indexOf(undefined)
+    return names.slice(0, end === -1 ? names.length : end) as string[]
+  })
+  return { layout: { ...layout, columns }, indexes }
 }
