@@ -1,7 +1,6 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
-import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { type Dialect, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
@@ -78,38 +77,13 @@ function writeParameter (as: string): string {
   return as === 'number' ? 'CAST(? AS REAL)' : '?'
 }
 
-// These types mark the kind. Others may come from another program, and their values show the kind.
-const marked = new Set(Object.values(dialect.types).filter(type => !['INTEGER', 'REAL', 'TEXT'].includes(type)))
-
-const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
-  boolean: value => value === 0 || value === 1,
-  date: value => isDate(String(value)),
-  'date-time': value => readDateTime(String(value)) !== undefined,
-  json: value => isJson(String(value))
-}
-
-function isJson (text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function isColumnOf (type: string, { kind, equated }: Column, { database, layout: { table } }: PresentTable): boolean {
+function isColumnOf (type: string, kind: Kind): boolean {
   const expected = dialect.types[kind]
   const declared = type.toUpperCase()
-  if (declared === expected) return true
   // SQLite keeps integers and other numbers in one column.
-  if (kind === 'number' && declared === dialect.types.integer) return true
-  if (getAffinity(type) !== getAffinity(expected) || marked.has(declared)) return false
-  const isFitting = isOfKind[kind]
-  if (isFitting === undefined) return true
-  // If any value is of a different type, the least or the greatest is.
-  const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table})`
-  const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
-  return edges.every(value => value === null || isFitting(value))
+  if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return true
+  return ['integer', 'number', 'string'].includes(kind) && !Object.values(dialect.types).includes(declared) &&
+    getAffinity(type) === getAffinity(expected)
 }
 
 // SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
@@ -231,7 +205,7 @@ function listChanges (table: PresentTable, column: Column): string[] {
     return [writeAddColumn(layout, column, dialect)]
   }
   const { type, hasDefault } = present
-  if (!isColumnOf(type, column, table)) {
+  if (!isColumnOf(type, kind)) {
     const { family, tableName } = layout
     const expected = dialect.types[kind]
     throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
