@@ -5,10 +5,10 @@ import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
+import { canWriteJson, restoreNumbers, writeValue } from './json-text.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
@@ -131,7 +131,7 @@ export class TableReader {
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
-    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+    const numbered = `SELECT ${selectJson(members, this.layout.mapped, writeValue)}, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')

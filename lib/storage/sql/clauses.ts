@@ -1,5 +1,6 @@
 import type { Condition, Order } from '../../core/storage/storage.js'
-import type { Dialect } from './dialect.js'
+import { requiredFields } from './definitions.js'
+import { type Dialect, quoteText } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
 /** Writes the clauses of one statement, and numbers their parameters. */
@@ -118,6 +119,22 @@ export function makeStatementKey (
   let key = columns.map(({ field }) => field.name).join()
   for (const [where, order] of texts) key += `\n${makeTextKey(dialect, where, order)}`
   return key
+}
+
+type WriteJson = (column: Column, mapped: boolean) => string
+
+/** Writes a row as `JSON.stringify` would; absent members are left out. @param writeValue SQL for a value as JSON */
+export function selectJson (members: readonly Column[], mapped: boolean, writeValue: WriteJson): string {
+  const isIdFirst = members[0]?.field.name === 'id'
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const value = writeValue(column, mapped)
+    const member = quoteText(`${isIdFirst && index === 0 ? '{' : ','}${JSON.stringify(name)}:`) +
+      ` || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
+    // NULL || text is NULL.
+    return name === 'id' || (!mapped && requiredFields.includes(name)) ? member : `coalesce(${member}, '')`
+  }).join(' || ')
+  return `${isIdFirst ? parts : `'{' || ltrim(${parts}, ',')`} || '}' AS item`
 }
 
 export function listSelected (columns: readonly Column[]): string {

@@ -7,7 +7,8 @@ import {
 import { type Dialect, quoteName } from './dialect.js'
 import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
-const required = ['revision', 'createdAt', 'updatedAt']
+/** NOT NULL in our tables, like the id. */
+export const requiredFields = ['revision', 'createdAt', 'updatedAt']
 
 type Definer = Pick<Dialect, 'types' | 'literal'>
 
@@ -15,7 +16,7 @@ export function writeCreate ({ table, columns }: Layout, dialect: Definer): stri
   const definitions = columns.map(column => {
     const { name } = column.field
     if (name === 'id') return `${defineColumn(column, dialect)} PRIMARY KEY NOT NULL`
-    return defineColumn(column, dialect) + (required.includes(name) ? ' NOT NULL' : '')
+    return defineColumn(column, dialect) + (requiredFields.includes(name) ? ' NOT NULL' : '')
   })
   return `CREATE TABLE IF NOT EXISTS ${table} (${definitions.join(', ')})`
 }

@@ -1,8 +1,8 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
-import { quoteName, quoteText } from '../sql/dialect.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
+import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
@@ -136,7 +136,7 @@ export class TableStatements {
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
   #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
-    const items = writeItems(selectJson(members, this.layout.mapped))
+    const items = writeItems(selectJson(members, this.layout.mapped, writeValue))
     return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
   }
 
@@ -227,25 +227,6 @@ function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   const holds = matcher(where)
   running.holds = values => holds(decode(values))
   return `${searchFunction}(${listSelected(columns)})`
-}
-
-// NOT NULL in our tables.
-const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
-
-/** Writes a row exactly as `JSON.stringify` would; absent members are left out. */
-export function selectJson (members: readonly Column[], mapped: boolean): string {
-  const isFirst = members[0]?.field.name === 'id'
-  const parts = members.map((column, index) => {
-    const { name, nullable } = column.field
-    const opening = index === 0 && isFirst ? '{' : ','
-    const value = writeValue(column, mapped)
-    const member = `${quoteText(`${opening}${JSON.stringify(name)}:`)} || ` +
-      (nullable === true ? `coalesce(${value}, 'null')` : value)
-    // NULL || text is NULL.
-    return !mapped && requiredFields.includes(name) ? member : `coalesce(${member}, '')`
-  })
-  const all = parts.join(' || ')
-  return isFirst ? `${all} || '}' AS item` : `'{' || ltrim(${all}, ',') || '}' AS item`
 }
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {
