@@ -9,9 +9,7 @@ import type { PageText } from './paths.js'
 import { running, type TableStatements } from './statements.js'
 
 export interface HeavyQuestion {
-  readonly serial: number
-  /** Only where it is new to the worker. */
-  readonly layout: Layout | undefined
+  readonly layout: Layout
   readonly query: Query
   readonly members: readonly string[]
 }
@@ -29,7 +27,6 @@ export interface WorkerSettings {
 interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
-  readonly serials: Set<number>
   resolve: (answer: HeavyAnswer) => void
   reject: (error: Error) => void
 }
@@ -99,18 +96,15 @@ export class HeavyReads {
     if (this.#isClosed) throw makeClosed()
     signal?.throwIfAborted()
     const thread = this.#idle.pop() ?? this.#start(file)
-    const { worker, isEnded, serials } = thread
+    const { worker, isEnded } = thread
     Atomics.store(isEnded, 0, 0)
     const end = (): void => { Atomics.store(isEnded, 0, 1) }
     signal?.addEventListener('abort', end, { once: true })
     // Keeps the process alive until the answer.
     worker.ref()
-    const { serial } = layout
     const answering = new Promise<HeavyAnswer>((resolve, reject) => {
       Object.assign(thread, { resolve, reject })
-      const names = members.map(({ field }) => field.name)
-      worker.postMessage({ serial, layout: serials.has(serial) ? undefined : layout, query, members: names })
-      serials.add(serial)
+      worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
     })
     this.#answers.add(answering)
     try {
@@ -132,7 +126,7 @@ export class HeavyReads {
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
     const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
     const worker = new Worker(script, { workerData, execArgv })
-    const thread: Thread = { worker, isEnded, serials: new Set(), resolve: () => {}, reject: () => {} }
+    const thread: Thread = { worker, isEnded, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
     worker.on('message', (answer: HeavyAnswer) => { thread.resolve(answer) })
     // An error of an idle thread is ignored: the next read starts a new one.
