@@ -7,7 +7,7 @@ import {
   type Change, checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
   type Id, type Query, type Storage, type Stored
 } from '../../core/storage/storage.js'
-import { HeavyReadQueue, readQueueLimits, Turn } from '../../core/storage/turns.js'
+import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
@@ -29,7 +29,7 @@ export interface MemoryOptions {
 export function memoryStorage (options: MemoryOptions = {}): Storage {
   checkStorageOptions(options, queueRules)
   const families = new Map<string, MemoryFamily>()
-  const line = new HeavyReadQueue(readQueueLimits(options))
+  const line = new HeavyReadQueue(options)
   const rules = new KeyRules()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),

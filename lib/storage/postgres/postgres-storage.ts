@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
-import { HeavyReadQueue, readQueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
 import { qualifyName } from '../sql/dialect.js'
@@ -98,10 +98,9 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
-  const limits = readQueueLimits(options)
   // Leaves some connections for short reads.
-  const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
-  const heavyReads = new HeavyReadQueue({ ...limits, maxHeavyReads })
+  const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
+  const heavyReads = new HeavyReadQueue({ ...options, maxHeavyReads })
   const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
   return {
