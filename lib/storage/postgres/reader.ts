@@ -131,7 +131,7 @@ export class TableReader {
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
-    const numbered = `SELECT ${selectJson(members, this.layout.mapped, writeValue)}, ` +
+    const numbered = `SELECT ${selectJson(members, column => writeValue(column, this.layout.mapped))}, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')

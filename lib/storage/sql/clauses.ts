@@ -1,5 +1,4 @@
 import type { Condition, Order } from '../../core/storage/storage.js'
-import { requiredFields } from './definitions.js'
 import { type Dialect, quoteText } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
@@ -121,18 +120,18 @@ export function makeStatementKey (
   return key
 }
 
-type WriteJson = (column: Column, mapped: boolean) => string
-
-/** Writes a row as `JSON.stringify` would; absent members are left out. @param writeValue SQL for a value as JSON */
-export function selectJson (members: readonly Column[], mapped: boolean, writeValue: WriteJson): string {
+/** Writes a row as `JSON.stringify` would; absent members are left out. `required` are never NULL. */
+export function selectJson (
+  members: readonly Column[], writeValue: (column: Column) => string, required: readonly string[] = ['id']
+): string {
   const isIdFirst = members[0]?.field.name === 'id'
   const parts = members.map((column, index) => {
     const { name, nullable } = column.field
-    const value = writeValue(column, mapped)
+    const value = writeValue(column)
     const member = quoteText(`${isIdFirst && index === 0 ? '{' : ','}${JSON.stringify(name)}:`) +
       ` || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
     // NULL || text is NULL.
-    return name === 'id' || (!mapped && requiredFields.includes(name)) ? member : `coalesce(${member}, '')`
+    return required.includes(name) ? member : `coalesce(${member}, '')`
   }).join(' || ')
   return `${isIdFirst ? parts : `'{' || ltrim(${parts}, ',')`} || '}' AS item`
 }

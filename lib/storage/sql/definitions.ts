@@ -7,8 +7,7 @@ import {
 import { type Dialect, quoteName } from './dialect.js'
 import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
-/** NOT NULL in our tables, like the id. */
-export const requiredFields = ['revision', 'createdAt', 'updatedAt']
+const required = ['revision', 'createdAt', 'updatedAt']
 
 type Definer = Pick<Dialect, 'types' | 'literal'>
 
@@ -16,7 +15,7 @@ export function writeCreate ({ table, columns }: Layout, dialect: Definer): stri
   const definitions = columns.map(column => {
     const { name } = column.field
     if (name === 'id') return `${defineColumn(column, dialect)} PRIMARY KEY NOT NULL`
-    return defineColumn(column, dialect) + (requiredFields.includes(name) ? ' NOT NULL' : '')
+    return defineColumn(column, dialect) + (required.includes(name) ? ' NOT NULL' : '')
   })
   return `CREATE TABLE IF NOT EXISTS ${table} (${definitions.join(', ')})`
 }

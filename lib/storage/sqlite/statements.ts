@@ -136,7 +136,9 @@ export class TableStatements {
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
   #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
-    const items = writeItems(selectJson(members, this.layout.mapped, writeValue))
+    const { mapped } = this.layout
+    const required = mapped ? ['id'] : requiredFields
+    const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
     return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
   }
 
@@ -228,6 +230,9 @@ function prepareSearch (layout: Layout, where: readonly Condition[]): string {
   running.holds = values => holds(decode(values))
   return `${searchFunction}(${listSelected(columns)})`
 }
+
+// NOT NULL in our tables.
+const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const quoted = `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
