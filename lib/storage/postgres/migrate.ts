@@ -148,9 +148,8 @@ async function completeColumns (
 
 async function refuseClashes (run: Run, layout: Layout, present: PresentTable): Promise<void> {
   for (const fields of listMissingUnique(layout, present)) {
-    const clashes = writeClashes(layout, fields, ({ name }) => present.columns.has(name as string), dialect)
     try {
-      refuseFound(layout, fields, await run(clashes))
+      refuseFound(layout, fields, await run(writeClashes(layout, fields, present.columns, dialect)))
     } catch (error) {
       // A check may take no longer than a request; the build will find clashes.
       if (getCode(error) !== statementTimedOut) throw error

@@ -41,12 +41,6 @@ export class KeptText {
       this.#pausedUntil = performance.now() + pause
     } else if (count === this.#most) this.#most = Math.min(maxMerged, 2 * count)
   }
-
-  merge (reads: readonly { readonly values: readonly unknown[] }[]): Statement {
-    const { values } = reads[0] as { readonly values: readonly unknown[] }
-    const { text, name } = this.shared as Pick<Statement, 'text' | 'name'>
-    return { text, name, values: values.map((_, index) => reads.map(read => read.values[index])) }
-  }
 }
 
 interface Read {
@@ -189,9 +183,11 @@ export class ReadQueue {
   /** Undefined if the server refused something, which may be the data of one of them. */
   async #runMerged (reads: readonly Read[], connection: Connection): Promise<Outcome[] | undefined> {
     const { kept, values } = reads[0] as Read
+    const { text, name } = kept.shared as Pick<Statement, 'text' | 'name'>
+    const arrays = values.map((_, index) => reads.map(read => read.values[index]))
     const sent = performance.now()
     try {
-      const rows = await this.connections.read(connection, kept.merge(reads))
+      const rows = await this.connections.read(connection, { text, name, values: arrays })
       if (values.length === 0) return reads.map(() => ({ rows }))
       // One row at most for each read, with its number.
       const outcomes = reads.map(() => ({ rows: [] as unknown[][] }))

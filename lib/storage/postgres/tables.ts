@@ -1,4 +1,4 @@
-import type { PresentColumn } from '../sql/dialect.js'
+import { indexedLength, type PresentColumn } from '../sql/dialect.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
 
@@ -32,24 +32,19 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
 interface PresentIndex {
   /** False for what an interrupted build leaves. */
   readonly isWhole: boolean
-  /** Columns and expressions; empty for a partial index. */
-  readonly terms: readonly { readonly column: string, readonly isPrefix: boolean }[]
+  /** Columns (`left …` for the beginning of one) and expressions; empty for a partial index. */
+  readonly terms: readonly string[]
 }
 
-// As PostgreSQL writes a column or the beginning of one. Other expressions match too, but no column has their name.
-const term = /^("left"\()?"?(.*?)"?(?:::text)?(?:, 200\))?$/
-
-async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, PresentIndex>> {
+async function readIndexes (run: Run, table: string): Promise<Map<string, PresentIndex>> {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
-      SELECT json_agg(pg_get_indexdef(i.indexrelid, n, true) ORDER BY n) FROM generate_series(1, i.indnkeyatts) n) END
+      SELECT json_agg(coalesce(attname, regexp_replace(pg_get_indexdef(i.indexrelid, n::int, true),
+        '^"left"[(]"?(.*?)"?(::text)?, ${indexedLength}[)]$', E'left \\\\1')) ORDER BY n)
+      FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
+      LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Map((rows as [string, string, string | null][]).map(([name, isValid, texts]) => {
-    const terms = (JSON.parse(texts ?? '[]') as string[]).map(text => {
-      const [, left, column = ''] = term.exec(text) ?? []
-      return { column: column.replaceAll('""', '"'), isPrefix: left !== undefined }
-    })
-    return [name, { isWhole: isValid === 't', terms }]
-  }))
+  return new Map((rows as [string, string, string | null][]).map(([name, isValid, terms]) =>
+    [name, { isWhole: isValid === 't', terms: JSON.parse(terms ?? '[]') as string[] }]))
 }
 
 /** Includes columns in expressions: unique as lower(email) is unique as it is. */
@@ -67,23 +62,22 @@ export interface PresentTable {
   readonly indexes: ReadonlyMap<string, PresentIndex>
 }
 
-export async function readTable (run: Run, layout: Layout): Promise<PresentTable> {
-  return { columns: await readColumns(run, layout.table), indexes: await readIndexes(run, layout) }
+export async function readTable (run: Run, { table }: Layout): Promise<PresentTable> {
+  return { columns: await readColumns(run, table), indexes: await readIndexes(run, table) }
 }
 
 /** The layout with the indexes that the table really has, and their fields. */
 export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: Layout, indexes: string[][] }> {
-  const present = [...(await readIndexes(run, layout)).values()].filter(({ isWhole }) => isWhole)
-  const terms = present.flatMap(({ terms }) => terms)
+  const present = [...(await readIndexes(run, layout.table)).values()].filter(({ isWhole }) => isWhole)
   const columns = layout.columns.map(column => {
-    const isPrefixIndexed = !layout.mapped && terms.some(term => term.isPrefix && term.column === column.name)
+    const isPrefixIndexed = !layout.mapped && present.some(({ terms }) => terms.includes(`left ${column.name}`))
     return isPrefixIndexed === column.isPrefixIndexed ? column : { ...column, isPrefixIndexed }
   })
+  const fields = new Map(columns.map(({ name, isPrefixIndexed, field }) =>
+    [isPrefixIndexed ? `left ${name}` : name, field.name]))
   const indexes = present.map(({ terms }) => {
-    const names = terms.map(term => columns.find(({ name, isPrefixIndexed }) =>
-      name === term.column && isPrefixIndexed === term.isPrefix)?.field.name)
-    const end = names.indexOf(undefined)
-    return names.slice(0, end === -1 ? names.length : end) as string[]
+    const end = terms.findIndex(term => !fields.has(term))
+    return terms.slice(0, end === -1 ? terms.length : end).map(term => fields.get(term) as string)
   })
   return { layout: { ...layout, columns }, indexes }
 }

@@ -1,3 +1,4 @@
+import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
@@ -33,12 +34,7 @@ export function nameUnique (layout: Layout, fields: readonly string[]): string {
   return shortenName(`${layout.tableName}_${names.join('_')}_key`)
 }
 
-export function writeUnique (
-  layout: Layout,
-  fields: readonly string[],
-  dialect: Pick<Dialect, 'uniqueTerm'>,
-  concurrently = ''
-): string {
+export function writeUnique (layout: Layout, fields: readonly string[], dialect: Dialect, concurrently = ''): string {
   const terms = fields.map(field => {
     const { name, kind } = getColumn(layout, field)
     return dialect.uniqueTerm(quoteName(name as string), kind)
@@ -49,18 +45,15 @@ export function writeUnique (
 
 /** Finds the ids of some rows that clash. A column that is not `present` has its default in every row. */
 export function writeClashes (
-  layout: Layout,
-  fields: readonly string[],
-  present: (column: Column) => boolean,
-  dialect: Pick<Dialect, 'uniqueTerm' | 'literal'>
+  layout: Layout, fields: readonly string[], present: ReadonlyMap<string, unknown>, dialect: Dialect
 ): string {
   const keys = fields.map((_, index) => `k${index}`)
   const values = fields.map((field, index) => {
     const column = getColumn(layout, field)
     const { kind, field: { default: value } } = column
     const name = quoteName(column.name as string)
-    const written = value === undefined || value === null ? 'NULL' : dialect.literal(value, kind)
-    if (!present(column)) return `${written} AS k${index}`
+    const written = isAbsent(value) ? 'NULL' : dialect.literal(value, kind)
+    if (!present.has(column.name as string)) return `${written} AS k${index}`
     const filled = isFillable(column.field) ? `COALESCE(${name}, ${written})` : name
     return `${dialect.uniqueTerm(filled, kind)} AS k${index}`
   })

@@ -34,7 +34,7 @@ export const sqliteDialect: Dialect = {
     'date-time': 'DATETIME TEXT',
     json: 'JSON TEXT'
   },
-  parameter: (_, as) => writeParameter(as),
+  parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
   // A unary plus makes the column an expression, which no index covers.
@@ -71,10 +71,6 @@ export function isSpaced (kind: Kind, present: PresentColumn | undefined): boole
 function writeLiteral (value: unknown, kind: Kind): string {
   const encoded = encode(value, kind)
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
-}
-
-function writeParameter (as: string): string {
-  return as === 'number' ? 'CAST(? AS REAL)' : '?'
 }
 
 function isColumnOf (type: string, kind: Kind): boolean {
@@ -186,8 +182,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   for (const fields of layout.unique) {
     if (!isMissing(nameUnique(layout, fields))) continue
     if (!isNew) {
-      const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), dialect)
-      refuseFound(layout, fields, prepareRead(database, clashes).all([]))
+      refuseFound(layout, fields, prepareRead(database, writeClashes(layout, fields, present, dialect)).all([]))
     }
     statements.push(writeUnique(layout, fields, dialect))
   }
