@@ -34,8 +34,6 @@ export const postgresDialect: Dialect = {
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
   },
-  absentFirst: ' NULLS FIRST',
-  absentLast: ' NULLS LAST',
   encode: { json: value => JSON.stringify(value) },
   decode: {
     integer: Number,

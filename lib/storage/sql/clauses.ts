@@ -20,7 +20,7 @@ export class ClauseBuilder {
   orderBy (order: readonly Order[]): string {
     const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
-      const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
+      const absent = field === 'id' ? '' : descending ? ' NULLS LAST' : ' NULLS FIRST'
       const { compared, isPrefixIndexed } = column
       const terms = isPrefixIndexed ? [this.#begin(compared), compared] : [compared]
       return terms.map(term => term + (descending ? ' DESC' : '') + absent)

@@ -27,6 +27,8 @@ export interface WorkerSettings {
 interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
+  /** Undefined while it is idle. */
+  answering: Promise<HeavyAnswer> | undefined
   resolve: (answer: HeavyAnswer) => void
   reject: (error: Error) => void
 }
@@ -37,8 +39,6 @@ const pauseMs = 100
 /** Runs heavy reads in worker threads, or in this thread if the database has no file. */
 export class HeavyReads {
   readonly #threads = new Set<Thread>()
-  readonly #idle: Thread[] = []
-  readonly #answers = new Set<Promise<unknown>>()
   #file: string | undefined
   #pausing: Promise<void> | undefined
   #logBytes = 0
@@ -95,25 +95,23 @@ export class HeavyReads {
     // A thread started now would never end.
     if (this.#isClosed) throw makeClosed()
     signal?.throwIfAborted()
-    const thread = this.#idle.pop() ?? this.#start(file)
+    const thread = [...this.#threads].find(({ answering }) => answering === undefined) ?? this.#start(file)
     const { worker, isEnded } = thread
     Atomics.store(isEnded, 0, 0)
     const end = (): void => { Atomics.store(isEnded, 0, 1) }
     signal?.addEventListener('abort', end, { once: true })
     // Keeps the process alive until the answer.
     worker.ref()
-    const answering = new Promise<HeavyAnswer>((resolve, reject) => {
+    thread.answering = new Promise((resolve, reject) => {
       Object.assign(thread, { resolve, reject })
       worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
     })
-    this.#answers.add(answering)
     try {
-      const answer = await answering
-      this.#idle.push(thread)
+      const answer = await thread.answering
       if ('page' in answer) return answer.page
       throw this.#isClosed ? makeClosed() : answer.error
     } finally {
-      this.#answers.delete(answering)
+      thread.answering = undefined
       signal?.removeEventListener('abort', end)
       if (!this.#isClosed) worker.unref()
     }
@@ -126,17 +124,16 @@ export class HeavyReads {
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
     const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
     const worker = new Worker(script, { workerData, execArgv })
-    const thread: Thread = { worker, isEnded, resolve: () => {}, reject: () => {} }
+    const thread: Thread = { worker, isEnded, answering: undefined, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
     worker.on('message', (answer: HeavyAnswer) => { thread.resolve(answer) })
-    // An error of an idle thread is ignored: the next read starts a new one.
-    worker.on('error', (error: Error) => { thread.reject(error) })
-    worker.once('exit', () => {
-      thread.reject(makeClosed())
+    const end = (error: Error): void => {
       this.#threads.delete(thread)
-      const at = this.#idle.indexOf(thread)
-      if (at !== -1) this.#idle.splice(at, 1)
-    })
+      thread.reject(error)
+    }
+    // An error of an idle thread is ignored: the next read starts a new one.
+    worker.on('error', end)
+    worker.once('exit', () => { end(makeClosed()) })
     return thread
   }
 
@@ -149,7 +146,7 @@ export class HeavyReads {
   }
 
   async #pause (): Promise<void> {
-    await Promise.allSettled(this.#answers)
+    await Promise.allSettled(Array.from(this.#threads, ({ answering }) => answering))
     await delay(pauseMs)
     this.#pausing = undefined
   }

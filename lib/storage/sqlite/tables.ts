@@ -47,9 +47,6 @@ export const sqliteDialect: Dialect = {
   writeFilled (column, kind, value, present) {
     return this.writeColumn(`COALESCE(${column}, ${writeLiteral(value, kind)})`, kind, present)
   },
-  // NULL sorts first by default.
-  absentFirst: '',
-  absentLast: '',
   encode: encoders,
   decode: {
     boolean: value => value !== 0,
