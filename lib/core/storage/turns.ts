@@ -70,13 +70,7 @@ export class HeavyReadQueue {
   waits = 0
   refusals = 0
 
-  readonly #most: number
-  readonly #mostWaiting: number
-
-  constructor ({ maxHeavyReads = 2, maxWaitingReads = 50 }: QueueLimits = {}) {
-    this.#most = maxHeavyReads
-    this.#mostWaiting = maxWaitingReads
-  }
+  constructor (readonly limits: QueueLimits = {}) {}
 
   get waiting (): number {
     return this.#waiting.length
@@ -93,22 +87,21 @@ export class HeavyReadQueue {
 
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
-    if (this.running < this.#most) this.running++
-    else await this.#wait(signal)
+    if (this.running < (this.limits.maxHeavyReads ?? 2)) {
+      this.running++
+    } else {
+      if (this.waiting >= (this.limits.maxWaitingReads ?? 50)) {
+        this.refusals++
+        throw new BusyError(`Too many heavy reads wait already: ${this.waiting}`)
+      }
+      this.waits++
+      await waitInQueue(this.#waiting, signal)
+    }
     return () => {
       const next = this.#waiting.shift()
       if (next === undefined) this.running--
       else next()
     }
-  }
-
-  async #wait (signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.length >= this.#mostWaiting) {
-      this.refusals++
-      throw new BusyError(`Too many heavy reads wait already: ${this.#waiting.length}`)
-    }
-    this.waits++
-    await waitInQueue(this.#waiting, signal)
   }
 }
 

@@ -90,16 +90,13 @@ export class TableReader {
       const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
       const total = query.count ? await this.#count(query.where, signal, isHeavy) : undefined
       const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
-      const more = Number(length) > query.limit
-      const none = { text: '', count: 0, more, first: undefined, last: undefined, total }
-      if (text === null) return toFoundText(none, query)
       const keys = listKeys(this.layout, query)
-      const decode = makeRowDecoder(keys, dialect)
+      const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
       return toFoundText({
-        text: restoreNumbers(text),
+        text: restoreNumbers(text ?? ''),
         count: Math.min(Number(length), query.limit),
-        more,
-        first: decode(values.slice(keys.length)),
+        more: Number(length) > query.limit,
+        first: query.offset > 0 ? decode(values.slice(keys.length)) : undefined,
         last: decode(values),
         total
       }, query)
@@ -117,7 +114,7 @@ export class TableReader {
     const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
     // Along the key, or without filters, the plan does not depend on the values.
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
-    const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, [where, order])}`
+    const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, where, order)}`
     const kept = this.#texts.get(key, () =>
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
@@ -140,7 +137,7 @@ export class TableReader {
   }
 
   async #count (where: readonly Condition[], signal: AbortSignal | undefined, isHeavy: boolean): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], [where, []])}`, () =>
+    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], where)}`, () =>
       this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal, isHeavy)
     return Number(row?.[0])

@@ -90,33 +90,23 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
   })
 }
 
-/** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
-  let key = ''
-  for (const condition of conditions) {
-    if (condition.op === 'any') {
-      key += `any(${condition.of.map(all => makeTextKey(dialect, all)).join('|')})\n`
-      continue
-    }
-    key += `${condition.field} ${condition.op}`
-    if ('values' in condition) {
-      key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
-    }
-    if (condition.op === 'null') key += condition.is
-    key += '\n'
-  }
-  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
-  return key
-}
-
-/** A key for a whole statement. @param texts its conditions, each with an order */
+/** A key for the text of a statement: all that makes it differ from another's, without the values. */
 export function makeStatementKey (
-  dialect: Dialect,
-  columns: readonly Column[],
-  ...texts: readonly (readonly [where: readonly Condition[], order: readonly Order[]])[]
+  dialect: Dialect, columns: readonly Column[], ...lists: readonly (readonly (Condition | Order)[])[]
 ): string {
   let key = columns.map(({ field }) => field.name).join()
-  for (const [where, order] of texts) key += `\n${makeTextKey(dialect, where, order)}`
+  for (const list of lists) {
+    key += '\n'
+    for (const part of list) {
+      if ('descending' in part) key += (part.descending ? '-' : '+') + part.field
+      else if (part.op === 'any') key += `any(${makeStatementKey(dialect, [], ...part.of)}),`
+      else {
+        key += `${part.field} ${part.op}`
+        if ('values' in part) key += dialect.listsAreOneParameter ? Math.min(2, part.values.length) : part.values.length
+        key += part.op === 'null' ? `${part.is},` : ','
+      }
+    }
+  }
   return key
 }
 

@@ -44,7 +44,7 @@ export class TableStatements {
   /** Undefined where the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
-    const texts = makeStatementKey(dialect, [], [path.bounds, path.order])
+    const texts = makeStatementKey(dialect, [], path.bounds, path.order)
     const statement = this.#kept.get(`at ${field} ${path.index} ${path.isByFirst} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
@@ -56,7 +56,7 @@ export class TableStatements {
 
   /** The path must have the order of the page and meet all its conditions. */
   readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
-    const texts = makeStatementKey(dialect, members, [path.bounds, path.order])
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order)
     // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
     const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
@@ -70,7 +70,7 @@ export class TableStatements {
   readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { order, limit, offset, count } = query
     const { isOrdered, maxRows, rest } = path
-    const texts = makeStatementKey(dialect, members, [path.bounds, path.order], [rest, order])
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order, rest, order)
     const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = this.#writeRows(path, clauses)
@@ -103,7 +103,7 @@ export class TableStatements {
     const used = plain.filter(isUsable)
     const others = plain.filter(condition => !isUsable(condition))
     const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
-    const key = `${search} ${makeStatementKey(dialect, members, [used, []], [others, order])}`
+    const key = `${search} ${makeStatementKey(dialect, members, used, others, order)}`
     const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))

@@ -70,13 +70,14 @@ function writeLiteral (value: unknown, kind: Kind): string {
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
-function isColumnOf (type: string, kind: Kind): boolean {
+function checkType ({ family, tableName }: Layout, { name, kind, field }: Column, type: string): void {
   const expected = dialect.types[kind]
   const declared = type.toUpperCase()
   // SQLite keeps integers and other numbers in one column.
-  if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return true
-  return ['integer', 'number', 'string'].includes(kind) && !Object.values(dialect.types).includes(declared) &&
-    getAffinity(type) === getAffinity(expected)
+  if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return
+  const isPlain = ['integer', 'number', 'string'].includes(kind) && !Object.values(dialect.types).includes(declared)
+  if (isPlain && getAffinity(type) === getAffinity(expected)) return
+  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
 }
 
 // SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
@@ -154,20 +155,27 @@ function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
 }
 
-interface PresentTable {
-  readonly database: SqliteDatabase
-  readonly layout: Layout
-  readonly present: ReadonlyMap<string, PresentColumn>
-  readonly indexes: readonly Index[]
-}
-
 /** Throws where something cannot be made. */
 export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const indexes = readIndexes(database, layout)
-  const table = { database, layout, present, indexes }
+  const hasRow = (where: string): boolean =>
+    prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
+  const completeColumn = (column: Column): string[] => {
+    const { name, field } = column
+    const there = present.get(name as string)
+    if (there === undefined) {
+      if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
+      return [writeAddColumn(layout, column, dialect)]
+    }
+    checkType(layout, column, there.type)
+    // If the column has the default, no row lacks it, and a search without an index may take long.
+    const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
+    const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${column.equated} IS NULL`)
+    return isLacking ? [writeFill(layout, column, dialect)] : []
+  }
   const isNew = present.size === 0
-  const statements = isNew ? [] : layout.columns.flatMap(column => listChanges(table, column))
+  const statements = isNew ? [] : layout.columns.flatMap(completeColumn)
   // An integer id is the rowid, other tables are ordered by id. So every index ends with the id.
   if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
   const isMissing = (name: string): boolean => !indexes.some(index => index.name === name)
@@ -184,27 +192,6 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     statements.push(writeUnique(layout, fields, dialect))
   }
   return statements
-}
-
-function listChanges (table: PresentTable, column: Column): string[] {
-  const { database, layout, indexes } = table
-  const { name, kind, field } = column
-  const hasRow = (where: string): boolean =>
-    prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
-  const present = table.present.get(name as string)
-  if (present === undefined) {
-    if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
-    return [writeAddColumn(layout, column, dialect)]
-  }
-  const { type, hasDefault } = present
-  if (!isColumnOf(type, kind)) {
-    const { family, tableName } = layout
-    const expected = dialect.types[kind]
-    throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
-  }
-  // If the column has the default, no row lacks it, and a search without an index may take long.
-  const isSearched = isFillable(field) && (!hasDefault || indexes.some(({ fields }) => fields[0] === field.name))
-  return isSearched && hasRow(`WHERE ${column.equated} IS NULL`) ? [writeFill(layout, column, dialect)] : []
 }
 
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {
