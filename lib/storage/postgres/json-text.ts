@@ -4,11 +4,6 @@ import type { Column } from '../sql/layout.js'
 const mark = '\u001e'
 const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
 
-/** Not for foreign JSON, which may have whitespace. */
-export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
-  return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
-}
-
 /** The value as `JSON.stringify` writes it, after `restoreNumbers`. */
 export function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const marked = `chr(30) || ${selected} || chr(30)`

@@ -8,7 +8,7 @@ import { makeListWriter } from '../../core/values/json.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { canWriteJson, restoreNumbers, writeValue } from './json-text.js'
+import { restoreNumbers, writeValue } from './json-text.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
@@ -73,8 +73,9 @@ export class TableReader {
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     const columns = getColumns(this.layout, members)
-    // Where JavaScript has the items anyway, they are written from the items.
-    if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {
+    // Foreign JSON may have whitespace.
+    const isForeign = this.layout.mapped && columns.some(({ kind }) => kind === 'json')
+    if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
     return await this.#read(query, columns, signal)
@@ -90,7 +91,7 @@ export class TableReader {
       const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
       const total = query.count ? await this.#count(query.where, signal, isHeavy) : undefined
       const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
-      const keys = listKeys(this.layout, query)
+      const keys = query.order.map(({ field }) => getColumn(this.layout, field))
       const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
       return toFoundText({
         text: restoreNumbers(text ?? ''),
@@ -126,7 +127,8 @@ export class TableReader {
     const { where, order, limit, offset } = query
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
-    const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    const keys = order.map(({ field }, index) =>
+      ({ selected: getColumn(this.layout, field).selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
     const numbered = `SELECT ${selectJson(members, column => writeValue(column, this.layout.mapped))}, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
@@ -224,10 +226,6 @@ export class TableReader {
     }
     return !this.#isSmall
   }
-}
-
-function listKeys (layout: Layout, { order }: Query): Column[] {
-  return order.map(({ field }) => getColumn(layout, field))
 }
 
 // One at a time: decoding all at once would hold up other requests.

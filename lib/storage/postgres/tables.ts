@@ -57,12 +57,9 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
   return rows.map(([names]) => JSON.parse(names as string) as string[])
 }
 
-export interface PresentTable {
-  readonly columns: ReadonlyMap<string, PresentColumn>
-  readonly indexes: ReadonlyMap<string, PresentIndex>
-}
+export type PresentTable = Awaited<ReturnType<typeof readTable>>
 
-export async function readTable (run: Run, { table }: Layout): Promise<PresentTable> {
+export async function readTable (run: Run, { table }: Layout) {
   return { columns: await readColumns(run, table), indexes: await readIndexes(run, table) }
 }
 

@@ -31,10 +31,6 @@ export function shortenName (name: string): string {
   return `${Buffer.from(name).subarray(0, maxNameBytes - 9).toString().replace(/\ufffd+$/, '')}_${hash}`
 }
 
-export function nameIndex (tableName: string, columns: readonly string[]): string {
-  return shortenName(`${tableName}_${columns.join('_')}_idx`)
-}
-
 export function quoteName (name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -2,28 +2,21 @@ import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
-import { type Dialect, indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
+import { type Dialect, indexedLength, quoteName, shortenName } from './dialect.js'
 import { type Column, getColumn, getColumns, isText, type Layout } from './layout.js'
 
-export interface TableIndex {
-  readonly name: string
-  readonly columns: readonly Column[]
-  /** The name that it has if it holds only the beginning of each text. */
-  readonly nameIfPrefix: string
-  /** Earlier indexes that it replaces: over whole texts, or over its first columns. */
-  readonly replaces: readonly string[]
-}
-
-export function listIndexes (layout: Layout): TableIndex[] {
+export function listIndexes (layout: Layout) {
   return layout.indexes.map(fields => {
     const columns = getColumns(layout, fields)
     const name = (columns: readonly Column[], isPrefix: (column: Column) => boolean): string =>
-      nameIndex(layout.tableName, columns.map(column =>
-        isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
+      shortenName(`${layout.tableName}_${columns.map(column =>
+        isPrefix(column) ? `${column.name}_left_${indexedLength}` : column.name).join('_')}_idx`)
     return {
       name: name(columns, ({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
+      // Its name if it holds only the beginning of each text.
       nameIfPrefix: name(columns, ({ field }) => isText(field)),
+      // Earlier indexes, over whole texts or over its first columns.
       replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
   })

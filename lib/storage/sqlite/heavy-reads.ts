@@ -74,7 +74,8 @@ export class HeavyReads {
         return await this.#ask(this.#file, statements.layout, query, members, signal)
       } catch (error) {
         if (!isFileMissing(error)) throw error
-        this.#warnOnce()
+        if (this.#file !== undefined) process.emitWarning(noWorker, { code: 'DEALBOOK_NO_WORKER' })
+        this.#file = undefined
       }
     }
     // Lets other work run between two heavy reads.
@@ -150,14 +151,10 @@ export class HeavyReads {
     await delay(pauseMs)
     this.#pausing = undefined
   }
-
-  #warnOnce (): void {
-    if (this.#file === undefined) return
-    this.#file = undefined
-    process.emitWarning('fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite ' +
-      'run in the main thread and hold it up; leave the package out of the bundle', { code: 'DEALBOOK_NO_WORKER' })
-  }
 }
+
+const noWorker = 'fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite run in ' +
+  'the main thread and hold it up; leave the package out of the bundle'
 
 // Bundles may lack the worker file; in CommonJS there is no URL of this module.
 function isFileMissing (error: unknown): boolean {

@@ -19,7 +19,6 @@ export class TableStatements {
   readonly #kept: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
-  #next: ReadStatement | undefined
 
   /** `database` must have the functions of `addFunctions`. */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
@@ -32,13 +31,6 @@ export class TableStatements {
   get (id: Id): Stored | undefined {
     const row = this.#get.get([id])
     return row === undefined ? undefined : this.#decode(row)
-  }
-
-  nextId (): Id | undefined {
-    const { mapped, id: { present } } = this.layout
-    if (!mapped || present?.next === undefined) return undefined
-    this.#next ??= prepareRead(this.database, `SELECT (${present.next})`)
-    return this.#next.get([])?.[0] as Id | undefined
   }
 
   /** Undefined where the path has fewer rows. */

@@ -92,23 +92,17 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
 function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
+  const [text] = prepareRead(database, 'SELECT sql FROM sqlite_master WHERE name = ?').get([tableName]) ?? []
+  // The ids of deleted rows are not used again.
+  const countsOn = /\bAUTOINCREMENT\b/i.test(String(text))
+  const next = `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
   return new Map(rows.map(([name, type, isNotNull, value, key, hidden]) => [name, {
     type,
     isNotNull: isNotNull === 1,
     hasDefault: value !== null || hidden > 0,
     isGenerated: hidden > 0,
-    next: value ?? (key === 1 && countsOn(database, tableName) ? writeNext(tableName) : undefined)
+    next: value ?? (key === 1 && countsOn ? next : undefined)
   }]))
-}
-
-/** AUTOINCREMENT: the ids of deleted rows are not used again. */
-function countsOn (database: SqliteDatabase, tableName: string): boolean {
-  const sql = prepareRead(database, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?").get([tableName])
-  return /\bAUTOINCREMENT\b/i.test(String(sql?.[0]))
-}
-
-function writeNext (tableName: string): string {
-  return `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
 }
 
 /** Other programs fill these columns: the first date-time found shows their form. */
