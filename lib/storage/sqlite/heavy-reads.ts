@@ -158,9 +158,8 @@ const noWorker = 'fastify-dealbook: heavy-worker.js was not found, as after bund
 
 // Bundles may lack the worker file; in CommonJS there is no URL of this module.
 function isFileMissing (error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_INVALID_URL' ||
-    code === 'FST_DEALBOOK_DRIVER_MISSING'
+  const { code = '' } = error as { code?: string }
+  return code.endsWith('MODULE_NOT_FOUND') || code === 'ERR_INVALID_URL' || code === 'FST_DEALBOOK_DRIVER_MISSING'
 }
 
 function makeClosed (): Error {
