@@ -123,9 +123,12 @@ export function readHttpDate (text: string, now = Date.now()): number | undefine
       // A year of two digits that would be more than 50 years ahead is in the past.
       if (year > current + 50) year -= 100
     }
-    const date = new Date(`${parts.day} ${parts.month} ${year} ${parts.time} GMT`)
-    // Date reads 31 April as 1 May, and maps years below 100.
-    return date.getUTCDate() === Number(parts.day) && year >= 100 ? date.getTime() / 1000 : undefined
+    // Date reads a leap second as the first of its minute.
+    const time = parts.time?.replace(/60$/, '59') as string
+    const date = new Date(`${parts.day} ${parts.month} ${year} ${time} GMT`)
+    // It reads 31 April as 1 May, and maps years below 100.
+    if (date.getUTCDate() !== Number(parts.day) || year < 100) return undefined
+    return date.getTime() / 1000 + (time === parts.time ? 0 : 1)
   }
   return undefined
 }

@@ -51,8 +51,13 @@ export class KeyRules {
     for (const change of changes) {
       const rules = this.#rules.get(change.family)
       if (rules === undefined) continue
-      if (change.type === 'delete') checkUses(change, rules, outcome)
-      else if (change.type !== 'require') checkWrite(change, rules, outcome)
+      if ('item' in change) checkWrite(change, rules, outcome)
+      if (change.type !== 'delete') continue
+      const { family, id } = change
+      for (const [other, field] of rules.referrers) {
+        const [referring] = outcome.findEqual(other, { [field]: id })
+        if (referring !== undefined) throw new ConstraintError(family, id, 'in-use', { other, declared: true })
+      }
     }
   }
 
@@ -73,7 +78,10 @@ export class KeyRules {
       },
       * findEqual (family, values) {
         const ofFamily = changed.get(family) ?? new Map<Id, Stored | undefined>()
-        for (const item of ofFamily.values()) if (item !== undefined && hasValues(item, values)) yield item
+        const entries = Object.entries(values)
+        for (const item of ofFamily.values()) {
+          if (item !== undefined && entries.every(([field, value]) => item[field] === value)) yield item
+        }
         for (const item of items.findEqual(family, values)) if (!ofFamily.has(item.id)) yield item
       }
     }
@@ -114,17 +122,6 @@ function checkWrite (change: Write, { unique, references, complete }: Rules, out
     if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
     throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
   }
-}
-
-function checkUses ({ family, id }: { family: string, id: Id }, { referrers }: Rules, outcome: KeptItems): void {
-  for (const [other, field] of referrers) {
-    const [referring] = outcome.findEqual(other, { [field]: id })
-    if (referring !== undefined) throw new ConstraintError(family, id, 'in-use', { other, declared: true })
-  }
-}
-
-function hasValues (item: Stored, values: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(values).every(([field, value]) => item[field] === value)
 }
 
 function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {

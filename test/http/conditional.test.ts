@@ -17,6 +17,8 @@ t.test('HTTP dates in their three forms', async t => {
     ['Sun Mar  1 00:00:00 2026', Date.UTC(2026, 2, 1) / 1000],
     ['Thu, 29 Feb 2024 23:59:59 GMT', Date.UTC(2024, 1, 29, 23, 59, 59) / 1000],
     ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    // a leap second is the next one
+    ['Sat, 31 Dec 2016 23:59:60 GMT', Date.UTC(2017, 0, 1) / 1000],
     // two digits of a year: at most 50 years ahead
     ['Wednesday, 01-Jan-76 00:00:00 GMT', Date.UTC(2076, 0, 1) / 1000],
     ['Friday, 01-Jan-77 00:00:00 GMT', Date.UTC(1977, 0, 1) / 1000],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { getFamily } from '../../lib/core/family/family.js'
-import { HeavyReadQueue, queueLimits } from '../../lib/core/storage/turns.js'
+import { HeavyReadQueue } from '../../lib/core/storage/turns.js'
 import type { Storage } from '../../lib/index.js'
 import { layOutOwnTable } from '../../lib/storage/sql/layout.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
@@ -85,7 +85,7 @@ async function openHeavy (t: { teardown (end: () => Promise<unknown>): void }, r
   addFunctions(database)
   const layout = layOutOwnTable(getFamily(people).shape, sqliteDialect)
   const statements = new TableStatements(database, layout)
-  const heavy = new HeavyReads(new HeavyReadQueue({ ...queueLimits, maxHeavyReads: 1 }), file, script)
+  const heavy = new HeavyReads(new HeavyReadQueue({ maxHeavyReads: 1 }), file, script)
   t.teardown(async () => {
     await heavy.close()
     database.close()

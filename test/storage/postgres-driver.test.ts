@@ -27,7 +27,7 @@ function makeConnections (): {
     release: (error: unknown) => { released.push(error) }
   })
   const pool = { connect: async () => client as unknown as PostgresClient } as unknown as PostgresPool
-  const settings = { statementTimeout: 10, limitsTime: true, preparedStatements: true }
+  const settings = { statementTimeout: 10, connectionTimeout: 1000, limitsTime: true, preparedStatements: true }
   return { connections: new Connections(pool, settings), client, released, pool }
 }
 
@@ -73,7 +73,7 @@ t.test('a server that does not answer is given up', async t => {
   const pool = new pg.Pool({ host: '127.0.0.1', port: (server.address() as AddressInfo).port })
   pool.on('error', () => {})
   t.teardown(() => pool.end())
-  const settings = { statementTimeout: 10, limitsTime: true, preparedStatements: true }
+  const settings = { statementTimeout: 10, connectionTimeout: 1000, limitsTime: true, preparedStatements: true }
   const connections = new Connections(pool as unknown as PostgresPool, settings)
   const read = connections.use(connection => connections.read(connection, { text: 'SELECT 1', values: [] }))
   await t.rejects(read, /timeout/)

@@ -10,6 +10,7 @@ import { needsPgbouncer, startPgbouncer } from '../postgres/pgbouncer.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 import { startProcesses } from './processes.js'
+import { recordPostgres } from './recorded-statements.js'
 
 const connectionString = await postgresUrl()
 
@@ -199,4 +200,23 @@ t.test('the index of a text that may be long has its beginning, and replaces the
   })
   await storage.commit(insert('people', thing(4, { code: 'c'.repeat(200), name: 'n'.repeat(50_000) })))
   t.same(await ids(storage, query({ where: [where('code', 'gte', 'c')], sort: ['-code'] }), 'people'), [4])
+})
+
+t.test('reads use the index that a text has, whole or of its beginning', async t => {
+  const { schema } = await makePeople(t)
+  const pool = new pg.Pool({ connectionString })
+  t.teardown(() => pool.end())
+  await withClient(client => client.query(`CREATE INDEX people_name_idx ON "${schema}".people (name NULLS FIRST, id);
+    CREATE INDEX people_code_left_200_idx ON "${schema}".people (left(code, 200) NULLS FIRST, id)`))
+  const listOrders = async (options: Partial<PostgresOptions>) => {
+    const { recording, asked } = recordPostgres(pool)
+    const storage = postgresStorage({ pool: recording, schema, ...options })
+    t.teardown(() => storage.close())
+    await storage.prepare(people)
+    for (const sort of ['name', 'code']) await storage.find('people', query({ sort: [sort] }))
+    const texts = [...asked.keys()]
+    return ['name', 'code'].map(field => texts.some(text => text.includes(`ORDER BY left("${field}", 200)`)))
+  }
+  t.strictSame(await listOrders({ migrate: 'off' }), [false, true])
+  t.strictSame(await listOrders({}), [true, true], 'the index of the name was replaced')
 })

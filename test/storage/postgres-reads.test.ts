@@ -19,8 +19,10 @@ interface FakeQuery extends PostgresQuery {
 const awake = setInterval(() => {}, 1000)
 t.teardown(() => { clearInterval(awake) })
 
+const connectAtOnce = async (client: PostgresClient): Promise<PostgresClient> => client
+
 /** A queue over connections that answer when they are told to. */
-function makeQueue ({ size = 2, connectionTimeout = 60_000 } = {}): {
+function makeQueue ({ size = 2, connectionTimeout = 60_000, connect = connectAtOnce } = {}): {
   queue: ReadQueue
   /** The next statement that is sent. */
   sent: () => Promise<FakeQuery>
@@ -28,18 +30,19 @@ function makeQueue ({ size = 2, connectionTimeout = 60_000 } = {}): {
   unseen: FakeQuery[]
 } {
   const unseen: FakeQuery[] = []
-  const client = (): PostgresClient => ({
+  const client: PostgresClient = {
     query: config => new Promise((resolve, reject) => {
       unseen.push({ ...config, answer: (rows = [[1]]) => { resolve({ rows }) }, refuse: reject })
     }),
     release: () => {},
     on: () => {},
     off: () => {}
-  })
-  const pool: PostgresPool = { connect: async () => client(), end: async () => {}, on: () => {}, off: () => {} }
-  const connections = new Connections(pool, { statementTimeout: 60_000, limitsTime: true, preparedStatements: false })
+  }
+  const pool: PostgresPool = { connect: () => connect(client), end: async () => {}, on: () => {}, off: () => {} }
+  const settings = { statementTimeout: 60_000, connectionTimeout, limitsTime: true, preparedStatements: false }
+  const connections = new Connections(pool, settings)
   return {
-    queue: new ReadQueue(connections, size, connectionTimeout),
+    queue: new ReadQueue(connections, size),
     async sent () {
       while (unseen.length === 0) await new Promise(resolve => setImmediate(resolve))
       return unseen.shift() as FakeQuery
@@ -133,6 +136,35 @@ t.test('a read waits no longer for a connection than it may', async t => {
   answer()
   await first
   t.equal(queue.waiting, 0)
+})
+
+t.test('a pool that refuses connections is asked once for all reads of a table', async t => {
+  let asked = 0
+  const connect = async () => {
+    asked++
+    await new Promise(resolve => setImmediate(resolve))
+    throw gone
+  }
+  const { queue } = makeQueue({ size: 4, connect })
+  const read = (table: string, count: number) =>
+    Array.from({ length: count }, (_, n) => t.rejects(queue.read(table, kept(`text ${n}`), []), gone))
+  const reads = [...read('one', 10), ...read('two', 10)]
+  await new Promise(resolve => setImmediate(resolve))
+  await Promise.all([...reads, ...read('one', 5)])
+  while (!queue.isIdle) await new Promise(resolve => setImmediate(resolve))
+  t.ok(asked <= 3, `${asked} times`)
+})
+
+t.test('a pool that never has a connection for it is given up', async t => {
+  const released: unknown[] = []
+  let arrive: (client: PostgresClient) => void = () => {}
+  const connect = () => new Promise<PostgresClient>(resolve => { arrive = resolve })
+  const { queue } = makeQueue({ connectionTimeout: 1, connect })
+  await t.rejects(queue.read('t', kept('one'), []), { name: 'BusyError' })
+  while (!queue.isIdle) await new Promise(resolve => setImmediate(resolve))
+  arrive({ release: (error: unknown) => { released.push(error) } } as PostgresClient)
+  await new Promise(resolve => setImmediate(resolve))
+  t.strictSame(released, [undefined], 'one that comes late goes back')
 })
 
 t.test('only so many wait for a connection', async t => {

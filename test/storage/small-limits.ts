@@ -17,7 +17,7 @@ export interface RecordedStorage {
 }
 
 /** So low that a handful of rows is read in every way that there is. */
-export const limits = { keyRows: 6, indexRows: 3, lookRows: 3, fewEntries: 4, skipRows: 12, anchorRows: 3 }
+export const limits = { keyRows: 6, indexRows: 3, skipRows: 12, anchorRows: 3 }
 
 export async function makeSqlite (): Promise<RecordedStorage> {
   const statements = new Set<string>()
@@ -31,8 +31,7 @@ export async function makeSqlite (): Promise<RecordedStorage> {
     close: () => { database.close() },
     function: (name, options, run) => { database.function(name, options, run) }
   }
-  const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
-  const storage = createSqlStorage(() => openSqlite({ database: recording }, settings, limits), {})
+  const storage = createSqlStorage(() => openSqlite({ database: recording }, limits), {})
   return {
     storage,
     statements,

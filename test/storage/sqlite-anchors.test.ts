@@ -16,12 +16,11 @@ const folder = await mkdtemp(join(tmpdir(), 'dealbook-anchors-'))
 t.teardown(() => rm(folder, { recursive: true }))
 
 const people = shape('people', 'integer', [{ name: 'team', kind: 'string', optional: false }])
-const settings = { busyTimeout: 5000, maxWaitingCommits: 1000 }
 // All pages are small, so that they go by anchors.
 const wide = { ...limits, skipRows: 1000 }
 
 function open (source: Parameters<typeof openConnection>[0], tables: TableMappings = {}): Storage {
-  return createSqlStorage(() => openConnection(source, settings, wide), { tables })
+  return createSqlStorage(() => openConnection(source, wide), { tables })
 }
 
 function person (id: number, team: string, revision = 1): Stored {

@@ -88,13 +88,11 @@ export class RequestDeadline implements AbortSignal {
     return new Promise<void>((resolve, reject) => {
       this.#abandonCommit = reject
       watch(this)
-      committing.then(() => {
+      const end = <Value>(settle: (value: Value) => void) => (value: Value): void => {
         this.#endCommit()
-        resolve()
-      }, error => {
-        this.#endCommit()
-        reject(error)
-      })
+        settle(value)
+      }
+      committing.then(end(resolve), end(reject))
     })
   }
 

@@ -36,14 +36,16 @@ export function askOneMore ({ where, order, offset, limit, count }: Query): Quer
   return { where, order, offset, limit: limit + 1, count }
 }
 
-type Comparator = ReturnType<typeof makeComparator>
+// Sorting many at once holds up other requests; sorting often takes longer in all.
+const minUnsorted = 1000
 
-/** Collects the matches of a page, and keeps only those that are on it or before it. */
+/** Collects the matches of a page, and keeps only those that may be on it or before it. */
 export class FirstMatches {
   #total = 0
-  /** Those of the page if items come in order; otherwise a heap with the last of them at its top. */
-  readonly #kept: Stored[] = []
-  readonly #compare: Comparator | undefined
+  /** Those of the page if items come in order; otherwise the first ones, sorted, and the unsorted ones. */
+  #kept: Stored[] = []
+  #unsorted: Stored[] = []
+  readonly #compare: ReturnType<typeof makeComparator> | undefined
   readonly #query: Omit<Query, 'where'>
 
   /** @param query with an empty order if the items come in the right one */
@@ -60,62 +62,24 @@ export class FirstMatches {
       if (this.#total > offset && this.#kept.length < limit) this.#kept.push(item)
       return this.#kept.length >= limit && !count
     }
-    if (this.#kept.length < offset + limit) {
-      this.#kept.push(item)
-      this.#rise(this.#kept.length - 1)
-    } else if (this.#kept.length > 0 && this.#compare(item, this.#kept[0] as Stored) < 0) {
-      this.#kept[0] = item
-      this.#sink()
-    }
+    const last = this.#kept[offset + limit - 1]
+    if (limit === 0 || (last !== undefined && this.#compare(item, last) > 0)) return false
+    if (this.#unsorted.push(item) >= Math.max(minUnsorted, this.#kept.length / 8)) this.#sort()
     return false
   }
 
   toPage (): Found {
-    const items = this.#compare === undefined ? this.#kept : this.#takePage()
-    return this.#query.count ? { items, total: this.#total } : { items }
+    const { offset, count } = this.#query
+    this.#sort()
+    const items = this.#compare === undefined ? this.#kept : this.#kept.slice(offset)
+    return count ? { items, total: this.#total } : { items }
   }
 
-  // From the last back to the first of the page: items before it are never sorted.
-  #takePage (): Stored[] {
-    const page: Stored[] = []
-    while (this.#kept.length > this.#query.offset) {
-      const last = this.#kept.pop() as Stored
-      page.push(this.#kept[0] ?? last)
-      if (this.#kept.length === 0) break
-      this.#kept[0] = last
-      this.#sink()
-    }
-    return page.reverse()
-  }
-
-  #rise (at: number): void {
-    const kept = this.#kept
-    const item = kept[at] as Stored
-    while (at > 0) {
-      const above = (at - 1) >> 1
-      if (this.#isBefore(item, kept[above] as Stored)) break
-      kept[at] = kept[above] as Stored
-      at = above
-    }
-    kept[at] = item
-  }
-
-  #sink (): void {
-    const kept = this.#kept
-    const item = kept[0] as Stored
-    let at = 0
-    for (let below = 1; below < kept.length; below = 2 * at + 1) {
-      const other = kept[below + 1]
-      if (other !== undefined && this.#isBefore(kept[below] as Stored, other)) below++
-      if (this.#isBefore(kept[below] as Stored, item)) break
-      kept[at] = kept[below] as Stored
-      at = below
-    }
-    kept[at] = item
-  }
-
-  #isBefore (a: Stored, b: Stored): boolean {
-    return (this.#compare as Comparator)(a, b) < 0
+  #sort (): void {
+    if (this.#compare === undefined) return
+    const { offset, limit } = this.#query
+    this.#kept = [...this.#kept, ...this.#unsorted].sort(this.#compare).slice(0, offset + limit)
+    this.#unsorted = []
   }
 }
 

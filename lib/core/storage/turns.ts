@@ -57,15 +57,10 @@ export class Turn {
 }
 
 export interface QueueLimits {
-  readonly maxHeavyReads: number
-  readonly maxWaitingReads: number
-}
-
-export const queueLimits: QueueLimits = { maxHeavyReads: 2, maxWaitingReads: 50 }
-
-export function readQueueLimits (given: { readonly [K in keyof QueueLimits]?: number | undefined }): QueueLimits {
-  const { maxHeavyReads = queueLimits.maxHeavyReads, maxWaitingReads = queueLimits.maxWaitingReads } = given
-  return { maxHeavyReads, maxWaitingReads }
+  /** Default: 2. */
+  readonly maxHeavyReads?: number
+  /** Default: 50. */
+  readonly maxWaitingReads?: number
 }
 
 /** Bounds how many heavy reads run at once and how many wait; others are refused. */
@@ -75,7 +70,7 @@ export class HeavyReadQueue {
   waits = 0
   refusals = 0
 
-  constructor (readonly limits: QueueLimits) {}
+  constructor (readonly limits: QueueLimits = {}) {}
 
   get waiting (): number {
     return this.#waiting.length
@@ -92,22 +87,21 @@ export class HeavyReadQueue {
 
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
-    if (this.running < this.limits.maxHeavyReads) this.running++
-    else await this.#wait(signal)
+    if (this.running < (this.limits.maxHeavyReads ?? 2)) {
+      this.running++
+    } else {
+      if (this.waiting >= (this.limits.maxWaitingReads ?? 50)) {
+        this.refusals++
+        throw new BusyError(`Too many heavy reads wait already: ${this.waiting}`)
+      }
+      this.waits++
+      await waitInQueue(this.#waiting, signal)
+    }
     return () => {
       const next = this.#waiting.shift()
       if (next === undefined) this.running--
       else next()
     }
-  }
-
-  async #wait (signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.length >= this.limits.maxWaitingReads) {
-      this.refusals++
-      throw new BusyError(`Too many heavy reads wait already: ${this.#waiting.length}`)
-    }
-    this.waits++
-    await waitInQueue(this.#waiting, signal)
   }
 }
 

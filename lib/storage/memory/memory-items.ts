@@ -1,6 +1,9 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 
+// With more insertions and removals, sorting once is faster than moving all later items for each.
+const fewMoves = 8
+
 /** The items of a family, in an array ordered by id and in maps by id and by the values of keys. */
 export class MemoryItems {
   #items: Stored[] = []
@@ -46,10 +49,20 @@ export class MemoryItems {
       this.#items = this.#items.slice()
       this.#readers = 0
     }
-    for (const [id, item] of edits) this.#put(id, item)
+    const moving = new Map([...edits].filter(([id, item]) => !this.#put(id, item)))
+    if (moving.size > fewMoves) {
+      const added = [...moving.values()].filter(item => item !== undefined)
+      const kept = this.#items.filter(({ id }) => !moving.has(id))
+      this.#items = [...kept, ...added].sort((a, b) => compareScalars(a.id, b.id))
+      return
+    }
+    for (const [id, item] of moving) {
+      this.#items.splice(countBelow(this.#items, id), item === undefined ? 1 : 0, ...item === undefined ? [] : [item])
+    }
   }
 
-  #put (id: Id, item: Stored | undefined): void {
+  /** Returns false if others must be moved for it. */
+  #put (id: Id, item: Stored | undefined): boolean {
     const before = this.#byId.get(id)
     for (const fields of this.#keys) {
       const key = before && nameKey(fields, before)
@@ -57,12 +70,14 @@ export class MemoryItems {
       if (ids?.delete(id) === true && ids.size === 0) this.#byKey.delete(key as string)
       if (item !== undefined) this.#addTo(fields, item)
     }
+    if (item === undefined) return !this.#byId.delete(id)
+    this.#byId.set(id, item)
     const items = this.#items
     const last = items.at(-1)
-    const at = last === undefined || compareScalars(last.id, id) < 0 ? items.length : countBelow(items, id)
-    items.splice(at, before === undefined ? 0 : 1, ...item === undefined ? [] : [item])
-    if (item === undefined) this.#byId.delete(id)
-    else this.#byId.set(id, item)
+    if (last === undefined || compareScalars(last.id, id) < 0) items.push(item)
+    else if (before !== undefined) items[countBelow(items, id)] = item
+    else return false
+    return true
   }
 
   #addTo (fields: readonly string[], item: Stored): void {

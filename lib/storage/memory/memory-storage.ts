@@ -4,10 +4,10 @@ import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
 import {
-  type Change, checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
+  checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
   type Id, type Query, type Storage, type Stored
 } from '../../core/storage/storage.js'
-import { HeavyReadQueue, readQueueLimits, Turn } from '../../core/storage/turns.js'
+import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
@@ -29,7 +29,7 @@ export interface MemoryOptions {
 export function memoryStorage (options: MemoryOptions = {}): Storage {
   checkStorageOptions(options, queueRules)
   const families = new Map<string, MemoryFamily>()
-  const line = new HeavyReadQueue(readQueueLimits(options))
+  const line = new HeavyReadQueue(options)
   const rules = new KeyRules()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
@@ -71,7 +71,10 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       for (const change of changes) {
         const { items, complete } = getFamily(change.family)
         const id = getId(change)
-        checkRevision(change, items.get(id))
+        const current = items.get(id)
+        if (change.type === 'insert') {
+          if (current !== undefined) throw new DuplicateError(change.family, id)
+        } else if (current?.revision !== change.expected) throw new ConflictError(change.family, id)
         if (change.type === 'require') continue
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
         edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
@@ -153,14 +156,6 @@ function checkFields ({ name: family, fields: before }: FamilyShape, now: Family
     else if (earlier.kind !== field.kind && !(earlier.kind === 'integer' && field.kind === 'number')) {
       throw new errorCodes.FST_DEALBOOK_FIELD_KIND(family, field.name, field.kind, earlier.kind)
     }
-  }
-}
-
-function checkRevision (change: Change, current: Stored | undefined): void {
-  if (change.type === 'insert') {
-    if (current !== undefined) throw new DuplicateError(change.family, current.id)
-  } else if (current?.revision !== change.expected) {
-    throw new ConflictError(change.family, getId(change))
   }
 }
 

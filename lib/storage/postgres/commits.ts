@@ -60,7 +60,8 @@ export class CommitQueue {
 
   add (writes: readonly Write[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const families = this.#getGroup(nameFamilies(writes), 1)
+      const names = new Set(writes.map(({ layout }) => layout.family))
+      const families = this.#getGroup([...names].sort().join('\n'), 1)
       // Commits held up by a lock may fill half of the queue, to leave space for others.
       const isHalf = families.alone > 0 && families.pending.length + families.alone >= this.maxWaiting / 2
       if (isHalf || this.#waiting >= this.maxWaiting) {
@@ -126,10 +127,7 @@ export class CommitQueue {
   }
 
   async #run (group: CommitGroup, batch: readonly PendingCommit[]): Promise<void> {
-    if (group !== this.#alone) {
-      this.#counts.batches++
-      this.#counts.commits += batch.length
-    }
+    if (group !== this.#alone) this.#counts.addBatch(batch.length)
     try {
       const refusals = await this.#commit(batch)
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
@@ -212,12 +210,6 @@ export class CommitQueue {
 }
 
 const none: ReadonlyMap<number, Error> = new Map()
-
-function nameFamilies (writes: readonly Write[]): string {
-  const names = new Set<string>()
-  for (const { layout } of writes) names.add(layout.family)
-  return [...names].sort().join('\n')
-}
 
 type Refused = readonly [n: string, broken: string | null]
 

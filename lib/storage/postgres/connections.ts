@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { BusyError } from '../../core/storage/storage.js'
 import { writeLiteral } from './dialect.js'
-import { getCode, isRefusal, isUndone, type PostgresClient, type PostgresPool, type PostgresQuery } from './driver.js'
+import {
+  getCode, ignore, isRefusal, isUndone, type PostgresClient, type PostgresPool, type PostgresQuery
+} from './driver.js'
 
 export interface Statement {
   readonly text: string
@@ -13,9 +16,11 @@ export interface Statement {
 /** Runs one statement, or several without values, joined by semicolons. */
 export type Run = (text: string, values?: unknown[]) => Promise<unknown[][]>
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   /** Milliseconds. */
   readonly statementTimeout: number
+  /** Milliseconds to wait for a connection. */
+  readonly connectionTimeout: number
   /** Whether the sessions themselves have that limit. */
   readonly limitsTime: boolean
   readonly preparedStatements: boolean
@@ -24,6 +29,7 @@ export interface ConnectionSettings {
 // Milliseconds between checks. At the next one, unused connections go back to the pool.
 const interval = 50
 const maxAttempts = 10
+export const tooMany = 'Too many requests wait for the database'
 // A server keeps prepared statements until the connection ends.
 const maxNames = 200
 // Milliseconds that commits wait for a lock: longer than most are held, and too short to be noticed.
@@ -33,6 +39,8 @@ const firstPart = 250
 const largestPart = 4000
 // All values as text: a host may have set other parsers for the whole process.
 const types = { getTypeParser: () => (value: string) => value }
+// Names of prepared statements. Storages may share a host's pool.
+const preparedNames = new WeakMap<PostgresClient, Set<string>>()
 
 export class Connection {
   /** To be closed and not used again. */
@@ -60,6 +68,7 @@ export class Connection {
     if (this.#isReleased) return
     this.#isReleased = true
     const isClosed = error !== undefined || this.isSpent
+    this.isSpent = true
     // A closed connection may report further errors.
     if (!isClosed) this.client.off('error', this.#onError)
     this.client.release(isClosed ? error as Error | undefined ?? true : undefined)
@@ -73,7 +82,6 @@ export class Connections {
   /** Used a moment ago: to take one from the pool and return it costs a third of a small read. */
   readonly #idle: Connection[] = []
   readonly #used = new Set<Connection>()
-  readonly #prepared = new WeakMap<PostgresClient, Set<string>>()
   readonly #checks: ((now: number) => boolean)[] = []
   /** Settings of a transaction: several statements in one text are one, even without BEGIN. */
   readonly #settings: string
@@ -116,11 +124,28 @@ export class Connections {
     this.#idle.push(connection)
   }
 
+  /** Waits for a limited time even if the host's pool does not. */
+  async #connect (): Promise<Connection> {
+    const connecting = this.pool.connect()
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => { reject(new BusyError(tooMany)) }, this.settings.connectionTimeout).unref()
+    })
+    try {
+      return new Connection(await Promise.race([connecting, timeout]))
+    } catch (error) {
+      connecting.then(client => { client.release() }, ignore)
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   /** Closes the connection after an error that is not a refusal of the server. */
   async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
     let connection = this.#idle.pop()
     for (; connection?.isSpent === true; connection = this.#idle.pop()) connection.release()
-    connection ??= new Connection(await this.pool.connect())
+    connection ??= await this.#connect()
     this.#used.add(connection)
     this.watch()
     try {
@@ -149,7 +174,7 @@ export class Connections {
   async scan (connection: Connection, { text, values }: Statement, tag: string, take: TakePart): Promise<[]> {
     const read = async (text: string): Promise<unknown[][]> =>
       (await this.#query(connection, { text: tag + text, rowMode: 'array', types })).rows
-    return await this.#transact(connection, async () => {
+    return await this.#transact(connection, read, async () => {
       await read(`DECLARE found NO SCROLL CURSOR FOR ${writeValues(text, values)}`)
       for (let size = firstPart; ; size = Math.min(largestPart, size * 2)) {
         const rows = await read(`FETCH ${size} FROM found`)
@@ -164,8 +189,8 @@ export class Connections {
       if (name === undefined || !this.#usesNames) {
         return await this.#runTogether(connection, this.#commitSettings, [...locks, writeValues(text, values)])
       }
-      let prepared = this.#prepared.get(connection.client)
-      if (prepared === undefined) this.#prepared.set(connection.client, prepared = new Set())
+      let prepared = preparedNames.get(connection.client)
+      if (prepared === undefined) preparedNames.set(connection.client, prepared = new Set())
       if (!prepared.has(name)) {
         await this.#runTogether(connection, this.#commitSettings, [`PREPARE ${name} AS ${text}`])
         prepared.add(name)
@@ -196,8 +221,7 @@ export class Connections {
   }
 
   /** An error closes the connection, and with it the transaction. */
-  async #transact<T> (connection: Connection, work: (run: Run) => Promise<T>): Promise<T> {
-    const { run } = connection
+  async #transact<T> (connection: Connection, run: Run, work: (run: Run) => Promise<T>): Promise<T> {
     try {
       await run(`BEGIN; ${this.#settings}`)
       const done = await work(run)
@@ -212,7 +236,7 @@ export class Connections {
   readonly run: Run = (text, values) => this.retry(() => this.use(({ run }) => run(text, values)))
 
   async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.use(connection => this.#transact(connection, work))
+    return await this.use(connection => this.#transact(connection, connection.run, work))
   }
 
   /** Runs outside of a transaction, on a connection that is then closed. `timeout` in milliseconds. */

@@ -26,16 +26,17 @@ export const postgresDialect: Dialect = {
   beginning: takeBeginning,
   writeColumn (column, kind, present) {
     const as = plainTypes[kind]
+    // Fixed formats, since a session may have any DateStyle and TimeZone.
+    const date = kind === 'date' ? `to_char(${column}, 'YYYY-MM-DD')` : column
+    const selected = kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : date
     // Equality is the same in every collation; naming one would rule out a mapped table's index.
-    const texts = { selected: select(column, kind), compared: column, comparedAs: as, equated: column, equatedAs: as }
+    const texts = { selected, compared: column, comparedAs: as, equated: column, equatedAs: as }
     return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, kind, present) }
   },
   writeFilled (column, kind, value, present) {
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
   },
-  absentFirst: ' NULLS FIRST',
-  absentLast: ' NULLS LAST',
   encode: { json: value => JSON.stringify(value) },
   decode: {
     integer: Number,
@@ -43,20 +44,12 @@ export const postgresDialect: Dialect = {
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
-  uniqueTerm: (column, kind) => kind === 'string' ? digest(column) : column,
+  // Texts may be too long for an index, or equal by a collation. In the format "escape" only a backslash is special.
+  uniqueTerm: (column, kind) => kind === 'string'
+    ? `sha256(decode(replace(${column}, chr(92), chr(92) || chr(92)), 'escape'))`
+    : column,
   literal: writeTyped,
   constant: writeTyped
-}
-
-// Fixed formats, since a session may have any DateStyle and TimeZone.
-function select (column: string, kind: Kind): string {
-  if (kind === 'date') return `to_char(${column}, 'YYYY-MM-DD')`
-  return kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : column
-}
-
-// Texts may be too long for an index, and equal by its collation. In the format "escape" only the backslash is special.
-function digest (text: string): string {
-  return `sha256(decode(replace(${text}, chr(92), chr(92) || chr(92)), 'escape'))`
 }
 
 export function takeBeginning (text: string): string {

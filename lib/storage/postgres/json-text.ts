@@ -4,24 +4,8 @@ import type { Column } from '../sql/layout.js'
 const mark = '\u001e'
 const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
 
-/** Not for foreign JSON, which may have whitespace. */
-export function canWriteJson (members: readonly Column[], mapped: boolean): boolean {
-  return members.length > 0 && !(mapped && members.some(({ kind }) => kind === 'json'))
-}
-
-/** A row as `JSON.stringify` writes it, after `restoreNumbers`; absent members are left out. */
-export function selectJson (members: readonly Column[], mapped: boolean): string {
-  const isIdFirst = members[0]?.field.name === 'id'
-  const parts = members.map((column, index) => {
-    const { name, nullable } = column.field
-    const value = writeValue(column, mapped)
-    if (index === 0 && isIdFirst) return `'{"id":' || ${value}`
-    return `coalesce(',${JSON.stringify(name)}:' || ${nullable === true ? `coalesce(${value}, 'null')` : value}, '')`
-  }).join(' || ')
-  return isIdFirst ? `${parts} || '}'` : `'{' || ltrim(${parts}, ',') || '}'`
-}
-
-function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+/** The value as `JSON.stringify` writes it, after `restoreNumbers`. */
+export function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const marked = `chr(30) || ${selected} || chr(30)`
   const text = `${selected}::text`
   switch (kind) {

@@ -13,13 +13,6 @@ import { getCode, statementTimedOut } from './driver.js'
 import { type PresentTable, readTable } from './tables.js'
 import { checkType, ownTypes } from './types.js'
 
-interface Missing {
-  /** Run in one transaction. */
-  readonly definitions: readonly string[]
-  /** Run afterwards, each by itself and outside of a transaction. */
-  readonly builds: readonly string[]
-}
-
 const deadlocked = '40P01'
 const clashing = '23505'
 
@@ -100,7 +93,8 @@ export class Migration {
     }
   }
 
-  async #find (run: Run, layout: Layout): Promise<Missing> {
+  /** `builds` run after `definitions`, each by itself and outside of a transaction. */
+  async #find (run: Run, layout: Layout): Promise<Record<'definitions' | 'builds', string[]>> {
     const { schema } = this
     const definitions: string[] = []
     if (schema !== undefined && (await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])).length === 0) {
@@ -148,9 +142,8 @@ async function completeColumns (
 
 async function refuseClashes (run: Run, layout: Layout, present: PresentTable): Promise<void> {
   for (const fields of listMissingUnique(layout, present)) {
-    const clashes = writeClashes(layout, fields, ({ name }) => present.columns.has(name as string), dialect)
     try {
-      refuseFound(layout, fields, await run(clashes))
+      refuseFound(layout, fields, await run(writeClashes(layout, fields, present.columns, dialect)))
     } catch (error) {
       // A check may take no longer than a request; the build will find clashes.
       if (getCode(error) !== statementTimedOut) throw error

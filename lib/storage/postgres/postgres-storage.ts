@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
-import { HeavyReadQueue, readQueueLimits } from '../../core/storage/turns.js'
+import { HeavyReadQueue } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
 import { qualifyName } from '../sql/dialect.js'
@@ -14,7 +14,7 @@ import { leaveAlone, listenTo, openPool, type PostgresPool } from './driver.js'
 import { Migration } from './migrate.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { listIndexed, readColumns, readUniqueColumns } from './tables.js'
+import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
 import { checkType, mappableTypes } from './types.js'
 import { TableWriter, type Write } from './writer.js'
 
@@ -30,7 +30,7 @@ export interface PostgresOptions extends SqlOptions {
   readonly statementTimeout?: number
   /** Milliseconds that creating a table, a column or an index may take. Default: 600,000. */
   readonly migrationTimeout?: number
-  /** Milliseconds to wait for a connection. Default: 5000. Ignored with your own `pool`. */
+  /** Milliseconds to wait for a connection. Default: 5000. */
   readonly connectionTimeout?: number
   /** Maximum number of connections. Default: 10. Ignored with your own `pool`. */
   readonly poolSize?: number
@@ -95,13 +95,12 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
-  const connections = new Connections(pool, { statementTimeout, limitsTime, preparedStatements })
-  const reads = new ReadQueue(connections, forReads, connectionTimeout)
+  const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
+  const reads = new ReadQueue(connections, forReads)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
-  const limits = readQueueLimits(options)
   // Leaves some connections for short reads.
-  const maxHeavyReads = Math.min(limits.maxHeavyReads, Math.max(1, Math.floor(forReads / 3)))
-  const heavyReads = new HeavyReadQueue({ ...limits, maxHeavyReads })
+  const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
+  const heavyReads = new HeavyReadQueue({ ...options, maxHeavyReads })
   const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
   return {
@@ -111,13 +110,14 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
     listMissing: layout => migration.listMissing(layout),
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
-    async openTable (layout) {
+    async openTable (given) {
+      const { layout, indexes } = await readIndexed(connections.run, given)
       for (const column of layout.columns) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
       return {
         layout,
-        reader: new TableReader(reads, layout, await listIndexed(connections.run, layout), heavyReads),
+        reader: new TableReader(reads, layout, indexes, heavyReads),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { raceSignal } from '../../core/storage/deadline.js'
 import { BusyError } from '../../core/storage/storage.js'
-import type { Connection, Connections, Statement, TakePart } from './connections.js'
+import { type Connection, type Connections, type Statement, type TakePart, tooMany } from './connections.js'
 import { getCode, ignore, isRefusal, statementTimedOut } from './driver.js'
 
 // With more reads in one statement, little is saved, and the last waits for all.
@@ -41,12 +41,6 @@ export class KeptText {
       this.#pausedUntil = performance.now() + pause
     } else if (count === this.#most) this.#most = Math.min(maxMerged, 2 * count)
   }
-
-  merge (reads: readonly { readonly values: readonly unknown[] }[]): Statement {
-    const { values } = reads[0] as { readonly values: readonly unknown[] }
-    const { text, name } = this.shared as Pick<Statement, 'text' | 'name'>
-    return { text, name, values: values.map((_, index) => reads.map(read => read.values[index])) }
-  }
 }
 
 interface Read {
@@ -74,7 +68,6 @@ interface TableReads {
 const maxWaiting = 1000
 const processTag = `dealbook ${randomUUID()}`
 let tags = 0
-const tooMany = 'Too many requests wait for the database'
 
 /** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
@@ -86,7 +79,7 @@ export class ReadQueue {
   /** Reads that had to wait for a connection. */
   waits = 0
 
-  constructor (readonly connections: Connections, readonly maxHeld: number, readonly connectionTimeout: number) {
+  constructor (readonly connections: Connections, readonly maxHeld: number) {
     connections.onInterval(now => this.#check(now))
   }
 
@@ -190,9 +183,11 @@ export class ReadQueue {
   /** Undefined if the server refused something, which may be the data of one of them. */
   async #runMerged (reads: readonly Read[], connection: Connection): Promise<Outcome[] | undefined> {
     const { kept, values } = reads[0] as Read
+    const { text, name } = kept.shared as Pick<Statement, 'text' | 'name'>
+    const arrays = values.map((_, index) => reads.map(read => read.values[index]))
     const sent = performance.now()
     try {
-      const rows = await this.connections.read(connection, kept.merge(reads))
+      const rows = await this.connections.read(connection, { text, name, values: arrays })
       if (values.length === 0) return reads.map(() => ({ rows }))
       // One row at most for each read, with its number.
       const outcomes = reads.map(() => ({ rows: [] as unknown[][] }))
@@ -247,7 +242,7 @@ export class ReadQueue {
     for (const table of this.#tables.values()) {
       table.waiting = table.waiting.filter(({ signal, since, reject }) => {
         if (signal?.aborted === true) reject(signal.reason)
-        else if (now - since > this.connectionTimeout) reject(new BusyError(tooMany))
+        else if (now - since > this.connections.settings.connectionTimeout) reject(new BusyError(tooMany))
         else return true
         return false
       })

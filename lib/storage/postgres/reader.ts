@@ -5,10 +5,10 @@ import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { canWriteJson, restoreNumbers, selectJson } from './json-text.js'
+import { restoreNumbers, writeValue } from './json-text.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
@@ -73,8 +73,9 @@ export class TableReader {
   async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     const columns = getColumns(this.layout, members)
-    // Where JavaScript has the items anyway, they are written from the items.
-    if (!query.where.every(isPlain) || !canWriteJson(columns, this.layout.mapped)) {
+    // Foreign JSON may have whitespace.
+    const isForeign = this.layout.mapped && columns.some(({ kind }) => kind === 'json')
+    if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
     return await this.#read(query, columns, signal)
@@ -90,16 +91,13 @@ export class TableReader {
       const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
       const total = query.count ? await this.#count(query.where, signal, isHeavy) : undefined
       const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
-      const more = Number(length) > query.limit
-      const none = { text: '', count: 0, more, first: undefined, last: undefined, total }
-      if (text === null) return toFoundText(none, query)
-      const keys = listKeys(this.layout, query)
-      const decode = makeRowDecoder(keys, dialect)
+      const keys = query.order.map(({ field }) => getColumn(this.layout, field))
+      const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
       return toFoundText({
-        text: restoreNumbers(text),
+        text: restoreNumbers(text ?? ''),
         count: Math.min(Number(length), query.limit),
-        more,
-        first: decode(values.slice(keys.length)),
+        more: Number(length) > query.limit,
+        first: query.offset > 0 ? decode(values.slice(keys.length)) : undefined,
         last: decode(values),
         total
       }, query)
@@ -117,7 +115,7 @@ export class TableReader {
     const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
     // Along the key, or without filters, the plan does not depend on the values.
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
-    const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, [where, order])}`
+    const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, where, order)}`
     const kept = this.#texts.get(key, () =>
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
@@ -129,9 +127,10 @@ export class TableReader {
     const { where, order, limit, offset } = query
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
-    const keys = listKeys(this.layout, query).map(({ selected }, index) => ({ selected, name: `key${index}` }))
+    const keys = order.map(({ field }, index) =>
+      ({ selected: getColumn(this.layout, field).selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
-    const numbered = `SELECT ${selectJson(members, this.layout.mapped)} AS item, ` +
+    const numbered = `SELECT ${selectJson(members, column => writeValue(column, this.layout.mapped))}, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
@@ -140,7 +139,7 @@ export class TableReader {
   }
 
   async #count (where: readonly Condition[], signal: AbortSignal | undefined, isHeavy: boolean): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], [where, []])}`, () =>
+    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], where)}`, () =>
       this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
     const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal, isHeavy)
     return Number(row?.[0])
@@ -227,10 +226,6 @@ export class TableReader {
     }
     return !this.#isSmall
   }
-}
-
-function listKeys (layout: Layout, { order }: Query): Column[] {
-  return order.map(({ field }) => getColumn(layout, field))
 }
 
 // One at a time: decoding all at once would hold up other requests.

@@ -1,4 +1,4 @@
-import type { PresentColumn } from '../sql/dialect.js'
+import { indexedLength, type PresentColumn } from '../sql/dialect.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
 
@@ -32,17 +32,19 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
 interface PresentIndex {
   /** False for what an interrupted build leaves. */
   readonly isWhole: boolean
-  /** Null for an expression; empty for a partial index. */
-  readonly columns: readonly (string | null)[]
+  /** Columns (`left …` for the beginning of one) and expressions; empty for a partial index. */
+  readonly terms: readonly string[]
 }
 
-async function readIndexes (run: Run, { table }: Layout): Promise<Map<string, PresentIndex>> {
+async function readIndexes (run: Run, table: string): Promise<Map<string, PresentIndex>> {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
-      SELECT json_agg(attname ORDER BY n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
+      SELECT json_agg(coalesce(attname, regexp_replace(pg_get_indexdef(i.indexrelid, n::int, true),
+        '^"left"[(]"?(.*?)"?(::text)?, ${indexedLength}[)]$', E'left \\\\1')) ORDER BY n)
+      FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS key (attnum, n)
       LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = key.attnum) END
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass($1)`, [table])
-  return new Map((rows as [string, string, string | null][]).map(([name, isValid, columns]) =>
-    [name, { isWhole: isValid === 't', columns: JSON.parse(columns ?? '[]') as (string | null)[] }]))
+  return new Map((rows as [string, string, string | null][]).map(([name, isValid, terms]) =>
+    [name, { isWhole: isValid === 't', terms: JSON.parse(terms ?? '[]') as string[] }]))
 }
 
 /** Includes columns in expressions: unique as lower(email) is unique as it is. */
@@ -55,21 +57,24 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
   return rows.map(([names]) => JSON.parse(names as string) as string[])
 }
 
-export interface PresentTable {
-  readonly columns: ReadonlyMap<string, PresentColumn>
-  readonly indexes: ReadonlyMap<string, PresentIndex>
+export type PresentTable = Awaited<ReturnType<typeof readTable>>
+
+export async function readTable (run: Run, { table }: Layout) {
+  return { columns: await readColumns(run, table), indexes: await readIndexes(run, table) }
 }
 
-export async function readTable (run: Run, layout: Layout): Promise<PresentTable> {
-  return { columns: await readColumns(run, layout.table), indexes: await readIndexes(run, layout) }
-}
-
-export async function listIndexed (run: Run, layout: Layout): Promise<(readonly string[])[]> {
-  const fields = new Map(layout.columns.map(({ name, field }) => [name ?? '', field.name]))
-  const present = [...(await readIndexes(run, layout)).values()].map(({ isWhole, columns }) => {
-    const names = columns.map(column => fields.get(column ?? ''))
-    const end = names.indexOf(undefined)
-    return isWhole ? names.slice(0, end === -1 ? names.length : end) as string[] : []
+/** The layout with the indexes that the table really has, and their fields. */
+export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: Layout, indexes: string[][] }> {
+  const present = [...(await readIndexes(run, layout.table)).values()].filter(({ isWhole }) => isWhole)
+  const columns = layout.columns.map(column => {
+    const isPrefixIndexed = !layout.mapped && present.some(({ terms }) => terms.includes(`left ${column.name}`))
+    return isPrefixIndexed === column.isPrefixIndexed ? column : { ...column, isPrefixIndexed }
   })
-  return [...layout.indexes, ...present]
+  const fields = new Map(columns.map(({ name, isPrefixIndexed, field }) =>
+    [isPrefixIndexed ? `left ${name}` : name, field.name]))
+  const indexes = present.map(({ terms }) => {
+    const end = terms.findIndex(term => !fields.has(term))
+    return terms.slice(0, end === -1 ? terms.length : end).map(term => fields.get(term) as string)
+  })
+  return { layout: { ...layout, columns }, indexes }
 }

@@ -1,5 +1,5 @@
 import type { Condition, Order } from '../../core/storage/storage.js'
-import type { Dialect } from './dialect.js'
+import { type Dialect, quoteText } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
 /** Writes the clauses of one statement, and numbers their parameters. */
@@ -20,7 +20,7 @@ export class ClauseBuilder {
   orderBy (order: readonly Order[]): string {
     const terms = order.flatMap(({ field, descending }) => {
       const column = getColumn(this.layout, field)
-      const absent = field === 'id' ? '' : descending ? this.dialect.absentLast : this.dialect.absentFirst
+      const absent = field === 'id' ? '' : descending ? ' NULLS LAST' : ' NULLS FIRST'
       const { compared, isPrefixIndexed } = column
       const terms = isPrefixIndexed ? [this.#begin(compared), compared] : [compared]
       return terms.map(term => term + (descending ? ' DESC' : '') + absent)
@@ -90,34 +90,40 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
   })
 }
 
-/** A key for the text of a statement: all that makes its clauses differ from another's, without the values. */
-function makeTextKey (dialect: Dialect, conditions: readonly Condition[], order: readonly Order[] = []): string {
-  let key = ''
-  for (const condition of conditions) {
-    if (condition.op === 'any') {
-      key += `any(${condition.of.map(all => makeTextKey(dialect, all)).join('|')})\n`
-      continue
-    }
-    key += `${condition.field} ${condition.op}`
-    if ('values' in condition) {
-      key += dialect.listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length
-    }
-    if (condition.op === 'null') key += condition.is
+/** A key for the text of a statement: all that makes it differ from another's, without the values. */
+export function makeStatementKey (
+  dialect: Dialect, columns: readonly Column[], ...lists: readonly (readonly (Condition | Order)[])[]
+): string {
+  let key = columns.map(({ field }) => field.name).join()
+  for (const list of lists) {
     key += '\n'
+    for (const part of list) {
+      if ('descending' in part) key += (part.descending ? '-' : '+') + part.field
+      else if (part.op === 'any') key += `any(${makeStatementKey(dialect, [], ...part.of)}),`
+      else {
+        key += `${part.field} ${part.op}`
+        if ('values' in part) key += dialect.listsAreOneParameter ? Math.min(2, part.values.length) : part.values.length
+        key += part.op === 'null' ? `${part.is},` : ','
+      }
+    }
   }
-  for (const { field, descending } of order) key += (descending ? '-' : '+') + field
   return key
 }
 
-/** A key for a whole statement. @param texts its conditions, each with an order */
-export function makeStatementKey (
-  dialect: Dialect,
-  columns: readonly Column[],
-  ...texts: readonly (readonly [where: readonly Condition[], order: readonly Order[]])[]
+/** Writes a row as `JSON.stringify` would; absent members are left out. `required` are never NULL. */
+export function selectJson (
+  members: readonly Column[], writeValue: (column: Column) => string, required: readonly string[] = ['id']
 ): string {
-  let key = columns.map(({ field }) => field.name).join()
-  for (const [where, order] of texts) key += `\n${makeTextKey(dialect, where, order)}`
-  return key
+  const isIdFirst = members[0]?.field.name === 'id'
+  const parts = members.map((column, index) => {
+    const { name, nullable } = column.field
+    const value = writeValue(column)
+    const member = quoteText(`${isIdFirst && index === 0 ? '{' : ','}${JSON.stringify(name)}:`) +
+      ` || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
+    // NULL || text is NULL.
+    return required.includes(name) ? member : `coalesce(${member}, '')`
+  }).join(' || ')
+  return `${isIdFirst ? parts : `'{' || ltrim(${parts}, ',')`} || '}' AS item`
 }
 
 export function listSelected (columns: readonly Column[]): string {

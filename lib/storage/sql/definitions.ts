@@ -9,9 +9,7 @@ import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
-type Definer = Pick<Dialect, 'types' | 'literal'>
-
-export function writeCreate ({ table, columns }: Layout, dialect: Definer): string {
+export function writeCreate ({ table, columns }: Layout, dialect: Dialect): string {
   const definitions = columns.map(column => {
     const { name } = column.field
     if (name === 'id') return `${defineColumn(column, dialect)} PRIMARY KEY NOT NULL`
@@ -21,22 +19,22 @@ export function writeCreate ({ table, columns }: Layout, dialect: Definer): stri
 }
 
 // Without NOT NULL: a different version of the family may not have the field.
-export function writeAddColumn ({ table }: Layout, column: Column, dialect: Definer): string {
+export function writeAddColumn ({ table }: Layout, column: Column, dialect: Dialect): string {
   return `ALTER TABLE ${table} ADD COLUMN ${defineColumn(column, dialect)}`
 }
 
-export function writeFill ({ table }: Layout, { name, kind, field }: Column, dialect: Definer): string {
+export function writeFill ({ table }: Layout, { name, kind, field }: Column, dialect: Dialect): string {
   const column = quoteName(name as string)
   return `UPDATE ${table} SET ${column} = ${dialect.literal(field.default, kind)} WHERE ${column} IS NULL`
 }
 
 /** What a host can do about rows that lack a required field. */
-export function describeFilling ({ table }: Layout, { name, kind }: Column, dialect: Definer): string {
+export function describeFilling ({ table }: Layout, { name, kind }: Column, dialect: Dialect): string {
   const column = quoteName(name as string)
   return `, or run ALTER TABLE ${table} ADD COLUMN ${column} ${dialect.types[kind]} and fill it`
 }
 
-function defineColumn ({ name, kind, field }: Column, dialect: Definer): string {
+function defineColumn ({ name, kind, field }: Column, dialect: Dialect): string {
   const definition = `${quoteName(name as string)} ${dialect.types[kind]}`
   return isAbsent(field.default) ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
 }

@@ -31,10 +31,6 @@ export function shortenName (name: string): string {
   return `${Buffer.from(name).subarray(0, maxNameBytes - 9).toString().replace(/\ufffd+$/, '')}_${hash}`
 }
 
-export function nameIndex (tableName: string, columns: readonly string[]): string {
-  return shortenName(`${tableName}_${columns.join('_')}_idx`)
-}
-
 export function quoteName (name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
@@ -75,11 +71,8 @@ export interface Dialect {
   writeColumn (column: string, kind: Kind, present?: PresentColumn): ColumnTexts
   /** For a column in which NULL means this value. */
   writeFilled (column: string, kind: Kind, value: unknown, present: PresentColumn): ColumnTexts
-  /** Sorts absent values first in ascending order, and last in descending order. */
-  readonly absentFirst: string
-  readonly absentLast: string
   readonly encode: Partial<Record<Kind, (value: unknown) => unknown>>
-  /** Per kind, how what the driver hands over becomes the value; where there is none it is the value. */
+  /** How a value of the driver becomes ours; kinds that are not here stay as they are. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
   /** The term of a unique index, which must tell apart values that differ in any way. */
   uniqueTerm (column: string, kind: Kind): string

@@ -1,28 +1,22 @@
+import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable } from '../../core/storage/shapes.js'
 import type { Id } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
-import { type Dialect, indexedLength, nameIndex, quoteName, shortenName } from './dialect.js'
+import { type Dialect, indexedLength, quoteName, shortenName } from './dialect.js'
 import { type Column, getColumn, getColumns, isText, type Layout } from './layout.js'
 
-export interface TableIndex {
-  readonly name: string
-  readonly columns: readonly Column[]
-  /** The name that it has if it holds only the beginning of each text. */
-  readonly nameIfPrefix: string
-  /** Earlier indexes that it replaces: over whole texts, or over its first columns. */
-  readonly replaces: readonly string[]
-}
-
-export function listIndexes (layout: Layout): TableIndex[] {
+export function listIndexes (layout: Layout) {
   return layout.indexes.map(fields => {
     const columns = getColumns(layout, fields)
     const name = (columns: readonly Column[], isPrefix: (column: Column) => boolean): string =>
-      nameIndex(layout.tableName, columns.map(column =>
-        isPrefix(column) ? `${column.name as string}_left_${indexedLength}` : column.name as string))
+      shortenName(`${layout.tableName}_${columns.map(column =>
+        isPrefix(column) ? `${column.name}_left_${indexedLength}` : column.name).join('_')}_idx`)
     return {
       name: name(columns, ({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
+      // Its name if it holds only the beginning of each text.
       nameIfPrefix: name(columns, ({ field }) => isText(field)),
+      // Earlier indexes, over whole texts or over its first columns.
       replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
   })
@@ -33,12 +27,7 @@ export function nameUnique (layout: Layout, fields: readonly string[]): string {
   return shortenName(`${layout.tableName}_${names.join('_')}_key`)
 }
 
-export function writeUnique (
-  layout: Layout,
-  fields: readonly string[],
-  dialect: Pick<Dialect, 'uniqueTerm'>,
-  concurrently = ''
-): string {
+export function writeUnique (layout: Layout, fields: readonly string[], dialect: Dialect, concurrently = ''): string {
   const terms = fields.map(field => {
     const { name, kind } = getColumn(layout, field)
     return dialect.uniqueTerm(quoteName(name as string), kind)
@@ -49,18 +38,15 @@ export function writeUnique (
 
 /** Finds the ids of some rows that clash. A column that is not `present` has its default in every row. */
 export function writeClashes (
-  layout: Layout,
-  fields: readonly string[],
-  present: (column: Column) => boolean,
-  dialect: Pick<Dialect, 'uniqueTerm' | 'literal'>
+  layout: Layout, fields: readonly string[], present: ReadonlyMap<string, unknown>, dialect: Dialect
 ): string {
   const keys = fields.map((_, index) => `k${index}`)
   const values = fields.map((field, index) => {
     const column = getColumn(layout, field)
     const { kind, field: { default: value } } = column
     const name = quoteName(column.name as string)
-    const written = value === undefined || value === null ? 'NULL' : dialect.literal(value, kind)
-    if (!present(column)) return `${written} AS k${index}`
+    const written = isAbsent(value) ? 'NULL' : dialect.literal(value, kind)
+    if (!present.has(column.name as string)) return `${written} AS k${index}`
     const filled = isFillable(column.field) ? `COALESCE(${name}, ${written})` : name
     return `${dialect.uniqueTerm(filled, kind)} AS k${index}`
   })

@@ -125,7 +125,11 @@ export function createSqlStorage<Write> (
     const opened = await getConnection()
     const merged = mergeShapes(shapes.get(shape.name), shape)
     const layout = await layOut(opened, merged)
-    checkNotShared(layout)
+    for (const { layout: other } of tables.values()) {
+      if (other.family !== layout.family && !other.mapped && other.tableName === layout.tableName) {
+        throw new errorCodes.FST_DEALBOOK_TABLE_SHARED(other.family, layout.family, layout.tableName)
+      }
+    }
     if (layout.mapped) {
       const isChecked = migrate !== 'off' && layout.writable && layout.unique.length > 0
       if (isChecked) checkMappedUnique(layout, await opened.listUnique(layout))
@@ -172,14 +176,6 @@ export function createSqlStorage<Write> (
     const { reader } = getTable(family)
     signal?.throwIfAborted()
     return reader
-  }
-
-  function checkNotShared ({ family, tableName }: Layout): void {
-    for (const { layout: other } of tables.values()) {
-      if (other.family !== family && !other.mapped && other.tableName === tableName) {
-        throw new errorCodes.FST_DEALBOOK_TABLE_SHARED(other.family, family, tableName)
-      }
-    }
   }
 }
 

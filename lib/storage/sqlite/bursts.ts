@@ -87,7 +87,7 @@ const { nextTick } = process
 // Limits a transaction, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
-export interface CommitSettings {
+interface CommitSettings {
   readonly anchors: Anchors
   readonly busyTimeout: number
   readonly maxWaitingCommits: number

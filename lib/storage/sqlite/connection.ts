@@ -1,49 +1,49 @@
-import { HeavyReadQueue, type QueueLimits, queueLimits } from '../../core/storage/turns.js'
-import type { Layout } from '../sql/layout.js'
+import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
-import { CommitQueue, type CommitSettings, ReadBurst } from './bursts.js'
+import { CommitQueue, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
 import { HeavyReads } from './heavy-reads.js'
-import { Anchors, type PathLimits, pathLimits } from './paths.js'
+import { Anchors, pathLimits } from './paths.js'
 import { TableReader } from './reader.js'
 import { addFunctions, TableStatements } from './statements.js'
 import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect } from './tables.js'
 import { TableWriter, type Write } from './writer.js'
 
-/** An open database belongs to the host, which closes it. */
-type SqliteSource = { readonly file: string } | { readonly database: SqliteDatabase }
+/** Either a file or an open database. */
+export interface OpenOptions extends QueueLimits {
+  readonly file?: string
+  readonly database?: SqliteDatabase
+  readonly busyTimeout?: number
+  readonly maxWaitingCommits?: number
+}
 
-export async function openConnection (
-  source: SqliteSource,
-  settings: Pick<CommitSettings, 'busyTimeout' | 'maxWaitingCommits'>,
-  given: Partial<PathLimits & QueueLimits> = {}
-): Promise<SqlConnection<Write>> {
-  const database = 'file' in source ? await openDatabase(source.file) : source.database
-  const limits = { ...pathLimits, ...queueLimits, ...given }
+/** An open database belongs to the host, which closes it. */
+export async function openConnection (options: OpenOptions, limits = pathLimits): Promise<SqlConnection<Write>> {
+  const { file, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
+  const database = options.database ?? await openDatabase(file as string)
   addFunctions(database)
-  const burst = new ReadBurst(database, 'file' in source, settings.busyTimeout)
+  const burst = new ReadBurst(database, file !== undefined, busyTimeout)
   const anchors = new Anchors(database, limits.anchorRows)
-  const queue = new CommitQueue(database, { ...settings, anchors })
-  const line = new HeavyReadQueue(limits)
+  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors })
+  const line = new HeavyReadQueue(options)
   // Only a file that was opened by its name can be opened again by a worker.
-  const heavy = new HeavyReads(line, 'file' in source ? findFile(database) : undefined)
-  const reading = { limits, burst, heavy, anchors }
+  const heavy = new HeavyReads(line, file === undefined ? undefined : findFile(database))
 
   return {
     dialect: sqliteDialect,
     readMapped: async ({ table }) => readForeignColumns(database, table),
-    listMissing: async (layout: Layout) => listMissing(database, layout),
-    async makeMissing (layout: Layout) {
+    listMissing: async layout => listMissing(database, layout),
+    async makeMissing (layout) {
       // The only connection may be in a transaction.
       await queue.idle()
-      await makeMissing(database, layout, settings.busyTimeout)
+      await makeMissing(database, layout, busyTimeout)
     },
-    listUnique: async (layout: Layout) => listUnique(database, layout),
-    async openTable (layout: Layout) {
+    listUnique: async layout => listUnique(database, layout),
+    async openTable (layout) {
       const statements = new TableStatements(database, layout)
       return {
         layout,
-        reader: new TableReader(statements, () => readIndexes(database, layout), reading),
+        reader: new TableReader(statements, () => readIndexes(database, layout), { limits, burst, heavy, anchors }),
         writer: layout.writable ? new TableWriter(database, layout) : undefined
       }
     },
@@ -54,7 +54,7 @@ export async function openConnection (
     },
     async close () {
       await heavy.close()
-      if ('file' in source) database.close()
+      if (file !== undefined) database.close()
     },
     metrics: () => ({ ...queue.metrics(), ...line.metrics() })
   }

@@ -9,9 +9,7 @@ import type { PageText } from './paths.js'
 import { running, type TableStatements } from './statements.js'
 
 export interface HeavyQuestion {
-  readonly serial: number
-  /** Only where it is new to the worker. */
-  readonly layout: Layout | undefined
+  readonly layout: Layout
   readonly query: Query
   readonly members: readonly string[]
 }
@@ -29,7 +27,8 @@ export interface WorkerSettings {
 interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
-  readonly serials: Set<number>
+  /** Undefined while it is idle. */
+  answering: Promise<HeavyAnswer> | undefined
   resolve: (answer: HeavyAnswer) => void
   reject: (error: Error) => void
 }
@@ -40,8 +39,6 @@ const pauseMs = 100
 /** Runs heavy reads in worker threads, or in this thread if the database has no file. */
 export class HeavyReads {
   readonly #threads = new Set<Thread>()
-  readonly #idle: Thread[] = []
-  readonly #answers = new Set<Promise<unknown>>()
   #file: string | undefined
   #pausing: Promise<void> | undefined
   #logBytes = 0
@@ -77,7 +74,8 @@ export class HeavyReads {
         return await this.#ask(this.#file, statements.layout, query, members, signal)
       } catch (error) {
         if (!isFileMissing(error)) throw error
-        this.#warnOnce()
+        if (this.#file !== undefined) process.emitWarning(noWorker, { code: 'DEALBOOK_NO_WORKER' })
+        this.#file = undefined
       }
     }
     // Lets other work run between two heavy reads.
@@ -98,28 +96,23 @@ export class HeavyReads {
     // A thread started now would never end.
     if (this.#isClosed) throw makeClosed()
     signal?.throwIfAborted()
-    const thread = this.#idle.pop() ?? this.#start(file)
-    const { worker, isEnded, serials } = thread
+    const thread = [...this.#threads].find(({ answering }) => answering === undefined) ?? this.#start(file)
+    const { worker, isEnded } = thread
     Atomics.store(isEnded, 0, 0)
     const end = (): void => { Atomics.store(isEnded, 0, 1) }
     signal?.addEventListener('abort', end, { once: true })
     // Keeps the process alive until the answer.
     worker.ref()
-    const { serial } = layout
-    const answering = new Promise<HeavyAnswer>((resolve, reject) => {
+    thread.answering = new Promise((resolve, reject) => {
       Object.assign(thread, { resolve, reject })
-      const names = members.map(({ field }) => field.name)
-      worker.postMessage({ serial, layout: serials.has(serial) ? undefined : layout, query, members: names })
-      serials.add(serial)
+      worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
     })
-    this.#answers.add(answering)
     try {
-      const answer = await answering
-      this.#idle.push(thread)
+      const answer = await thread.answering
       if ('page' in answer) return answer.page
       throw this.#isClosed ? makeClosed() : answer.error
     } finally {
-      this.#answers.delete(answering)
+      thread.answering = undefined
       signal?.removeEventListener('abort', end)
       if (!this.#isClosed) worker.unref()
     }
@@ -132,17 +125,16 @@ export class HeavyReads {
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
     const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
     const worker = new Worker(script, { workerData, execArgv })
-    const thread: Thread = { worker, isEnded, serials: new Set(), resolve: () => {}, reject: () => {} }
+    const thread: Thread = { worker, isEnded, answering: undefined, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
     worker.on('message', (answer: HeavyAnswer) => { thread.resolve(answer) })
-    // An error of an idle thread is ignored: the next read starts a new one.
-    worker.on('error', (error: Error) => { thread.reject(error) })
-    worker.once('exit', () => {
-      thread.reject(makeClosed())
+    const end = (error: Error): void => {
       this.#threads.delete(thread)
-      const at = this.#idle.indexOf(thread)
-      if (at !== -1) this.#idle.splice(at, 1)
-    })
+      thread.reject(error)
+    }
+    // An error of an idle thread is ignored: the next read starts a new one.
+    worker.on('error', end)
+    worker.once('exit', () => { end(makeClosed()) })
     return thread
   }
 
@@ -155,24 +147,19 @@ export class HeavyReads {
   }
 
   async #pause (): Promise<void> {
-    await Promise.allSettled(this.#answers)
+    await Promise.allSettled(Array.from(this.#threads, ({ answering }) => answering))
     await delay(pauseMs)
     this.#pausing = undefined
   }
-
-  #warnOnce (): void {
-    if (this.#file === undefined) return
-    this.#file = undefined
-    process.emitWarning('fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite ' +
-      'run in the main thread and hold it up; leave the package out of the bundle', { code: 'DEALBOOK_NO_WORKER' })
-  }
 }
+
+const noWorker = 'fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite run in ' +
+  'the main thread and hold it up; leave the package out of the bundle'
 
 // Bundles may lack the worker file; in CommonJS there is no URL of this module.
 function isFileMissing (error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND' || code === 'ERR_INVALID_URL' ||
-    code === 'FST_DEALBOOK_DRIVER_MISSING'
+  const { code = '' } = error as { code?: string }
+  return code.endsWith('MODULE_NOT_FOUND') || code === 'ERR_INVALID_URL' || code === 'FST_DEALBOOK_DRIVER_MISSING'
 }
 
 function makeClosed (): Error {

@@ -10,7 +10,7 @@ const { file, isEnded } = workerData as WorkerSettings
 const database = await openReader(file)
 addFunctions(database)
 running.isEnded = () => Atomics.load(isEnded, 0) !== 0
-// By the serial number of the layout, which changes when a family is prepared again.
+// By the serial number of the layout.
 const tables = new Map<number, TableStatements>()
 
 port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
@@ -19,9 +19,9 @@ port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
   port.close()
 })
 
-function answer ({ serial, layout, query, members }: HeavyQuestion): HeavyAnswer {
-  if (layout !== undefined) tables.set(serial, new TableStatements(database, layout))
-  const statements = tables.get(serial) as TableStatements
+function answer ({ layout, query, members }: HeavyQuestion): HeavyAnswer {
+  const statements = tables.get(layout.serial) ?? new TableStatements(database, layout)
+  tables.set(layout.serial, statements)
   // The page and the total must be of one state.
   database.exec('BEGIN')
   try {

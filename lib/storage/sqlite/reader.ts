@@ -4,6 +4,7 @@ import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/
 import { makeListWriter } from '../../core/values/json.js'
 import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
+import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
@@ -32,7 +33,9 @@ export class TableReader {
   }
 
   nextId (): Id | undefined {
-    return this.statements.nextId()
+    const { database, layout: { id: { present } } } = this.statements
+    if (present?.next === undefined) return undefined
+    return prepareRead(database, `SELECT (${present.next})`).get([])?.[0] as Id | undefined
   }
 
   async find (query: Query, signal?: AbortSignal): Promise<Found> {

@@ -1,18 +1,16 @@
 import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
-import { readQueueLimits } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
 import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
-import { openConnection } from './connection.js'
+import { openConnection, type OpenOptions } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
 
-/** Options of an SQLite storage, besides the file or the open database. */
 export interface SqliteOptions extends SqlOptions {
   /** Milliseconds to wait for another process that is writing. Default: 5000. */
   readonly busyTimeout?: number
@@ -38,20 +36,13 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   checkSource(options, ['file', 'database'])
-  checkStorageOptions<AllOptions>(options, optionRules)
-  const { file = '', database, busyTimeout = 5000, maxWaitingCommits = 1000 }: AllOptions = options
-  const settings = { busyTimeout, maxWaitingCommits }
-  const [source, place] = database === undefined ? [{ file }, `SQLite, ${file}`] : [{ database }, 'SQLite']
-  const open = () => openConnection(source, settings, readQueueLimits(options))
-  return createSqlStorage(open, options, place)
+  checkStorageOptions<SqliteOptions & OpenOptions>(options, optionRules)
+  const { file }: OpenOptions = options
+  const place = file === undefined ? 'SQLite' : `SQLite, ${file}`
+  return createSqlStorage(() => openConnection(options), options, place)
 }
 
-interface AllOptions extends SqliteOptions {
-  readonly file?: string
-  readonly database?: SqliteDatabase
-}
-
-const optionRules: OptionRules<AllOptions> = {
+const optionRules: OptionRules<SqliteOptions & OpenOptions> = {
   ...sqlRules,
   file: rules.text,
   database: Type.Object({ prepare: rules.callback, function: rules.callback }, { description: 'an open database' }),

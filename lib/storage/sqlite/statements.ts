@@ -1,8 +1,8 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey } from '../sql/clauses.js'
-import { quoteName, quoteText } from '../sql/dialect.js'
+import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
+import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
@@ -19,7 +19,6 @@ export class TableStatements {
   readonly #kept: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
-  #next: ReadStatement | undefined
 
   /** `database` must have the functions of `addFunctions`. */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
@@ -34,17 +33,10 @@ export class TableStatements {
     return row === undefined ? undefined : this.#decode(row)
   }
 
-  nextId (): Id | undefined {
-    const { mapped, id: { present } } = this.layout
-    if (!mapped || present?.next === undefined) return undefined
-    this.#next ??= prepareRead(this.database, `SELECT (${present.next})`)
-    return this.#next.get([])?.[0] as Id | undefined
-  }
-
   /** Undefined where the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
-    const texts = makeStatementKey(dialect, [], [path.bounds, path.order])
+    const texts = makeStatementKey(dialect, [], path.bounds, path.order)
     const statement = this.#kept.get(`at ${field} ${path.index} ${path.isByFirst} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
@@ -56,7 +48,7 @@ export class TableStatements {
 
   /** The path must have the order of the page and meet all its conditions. */
   readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
-    const texts = makeStatementKey(dialect, members, [path.bounds, path.order])
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order)
     // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
     const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
@@ -70,7 +62,7 @@ export class TableStatements {
   readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { order, limit, offset, count } = query
     const { isOrdered, maxRows, rest } = path
-    const texts = makeStatementKey(dialect, members, [path.bounds, path.order], [rest, order])
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order, rest, order)
     const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = this.#writeRows(path, clauses)
@@ -103,7 +95,7 @@ export class TableStatements {
     const used = plain.filter(isUsable)
     const others = plain.filter(condition => !isUsable(condition))
     const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
-    const key = `${search} ${makeStatementKey(dialect, members, [used, []], [others, order])}`
+    const key = `${search} ${makeStatementKey(dialect, members, used, others, order)}`
     const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
@@ -136,7 +128,9 @@ export class TableStatements {
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
   #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
-    const items = writeItems(selectJson(members, this.layout.mapped))
+    const { mapped } = this.layout
+    const required = mapped ? ['id'] : requiredFields
+    const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
     return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
   }
 
@@ -231,22 +225,6 @@ function prepareSearch (layout: Layout, where: readonly Condition[]): string {
 
 // NOT NULL in our tables.
 const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
-
-/** Writes a row exactly as `JSON.stringify` would; absent members are left out. */
-export function selectJson (members: readonly Column[], mapped: boolean): string {
-  const isFirst = members[0]?.field.name === 'id'
-  const parts = members.map((column, index) => {
-    const { name, nullable } = column.field
-    const opening = index === 0 && isFirst ? '{' : ','
-    const value = writeValue(column, mapped)
-    const member = `${quoteText(`${opening}${JSON.stringify(name)}:`)} || ` +
-      (nullable === true ? `coalesce(${value}, 'null')` : value)
-    // NULL || text is NULL.
-    return !mapped && requiredFields.includes(name) ? member : `coalesce(${member}, '')`
-  })
-  const all = parts.join(' || ')
-  return isFirst ? `${all} || '}' AS item` : `'{' || ltrim(${all}, ',') || '}' AS item`
-}
 
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const quoted = `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`

@@ -35,7 +35,7 @@ export const sqliteDialect: Dialect = {
     'date-time': 'DATETIME TEXT',
     json: 'JSON TEXT'
   },
-  parameter: (_, as) => writeParameter(as),
+  parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
   // A unary plus makes the column an expression, which no index covers.
@@ -48,9 +48,6 @@ export const sqliteDialect: Dialect = {
   writeFilled (column, kind, value, present) {
     return this.writeColumn(`COALESCE(${column}, ${writeLiteral(value, kind)})`, kind, present)
   },
-  // NULL sorts first by default.
-  absentFirst: '',
-  absentLast: '',
   encode: encoders,
   decode: {
     boolean: value => value !== 0,
@@ -74,13 +71,7 @@ function writeLiteral (value: unknown, kind: Kind): string {
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
-function writeParameter (as: string): string {
-  return as === 'number' ? 'CAST(? AS REAL)' : '?'
-}
-
-// These types mark the kind. Others may come from another program, and their values show the kind.
-const marked = new Set(Object.values(dialect.types).filter(type => !['INTEGER', 'REAL', 'TEXT'].includes(type)))
-
+// The first release did not mark these kinds by the type of the column: there, the values show the kind.
 const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
   boolean: value => value === 0 || value === 1,
   date: value => isDate(String(value)),
@@ -88,28 +79,29 @@ const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
   json: value => isJson(String(value))
 }
 
+function checkType (database: SqliteDatabase, layout: Layout, column: Column, type: string): void {
+  const { name, kind, field, equated } = column
+  const expected = dialect.types[kind]
+  const declared = type.toUpperCase()
+  // SQLite keeps integers and other numbers in one column.
+  if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return
+  const isOther = Object.values(dialect.types).includes(declared) && !['INTEGER', 'REAL', 'TEXT'].includes(declared)
+  if (!isOther && getAffinity(type) === getAffinity(expected)) {
+    // If any value is of a different type, the least or the greatest is.
+    const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${layout.table})`
+    const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
+    if (edges.every(value => value === null || isOfKind[kind]?.(value) !== false)) return
+  }
+  const { family, tableName } = layout
+  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
+}
+
 function isJson (text: string): boolean {
   try {
-    JSON.parse(text)
-    return true
+    return JSON.parse(text) !== undefined
   } catch {
     return false
   }
-}
-
-function isColumnOf (type: string, { kind, equated }: Column, { database, layout: { table } }: PresentTable): boolean {
-  const expected = dialect.types[kind]
-  const declared = type.toUpperCase()
-  if (declared === expected) return true
-  // SQLite keeps integers and other numbers in one column.
-  if (kind === 'number' && declared === dialect.types.integer) return true
-  if (getAffinity(type) !== getAffinity(expected) || marked.has(declared)) return false
-  const isFitting = isOfKind[kind]
-  if (isFitting === undefined) return true
-  // If any value is of a different type, the least or the greatest is.
-  const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${table})`
-  const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
-  return edges.every(value => value === null || isFitting(value))
 }
 
 // SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
@@ -124,23 +116,17 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
 function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
+  const [text] = prepareRead(database, 'SELECT sql FROM sqlite_master WHERE name = ?').get([tableName]) ?? []
+  // The ids of deleted rows are not used again.
+  const countsOn = /\bAUTOINCREMENT\b/i.test(String(text))
+  const next = `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
   return new Map(rows.map(([name, type, isNotNull, value, key, hidden]) => [name, {
     type,
     isNotNull: isNotNull === 1,
     hasDefault: value !== null || hidden > 0,
     isGenerated: hidden > 0,
-    next: value ?? (key === 1 && countsOn(database, tableName) ? writeNext(tableName) : undefined)
+    next: value ?? (key === 1 && countsOn ? next : undefined)
   }]))
-}
-
-/** AUTOINCREMENT: the ids of deleted rows are not used again. */
-function countsOn (database: SqliteDatabase, tableName: string): boolean {
-  const sql = prepareRead(database, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?").get([tableName])
-  return /\bAUTOINCREMENT\b/i.test(String(sql?.[0]))
-}
-
-function writeNext (tableName: string): string {
-  return `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
 }
 
 /** Other programs fill these columns: the first date-time found shows their form. */
@@ -187,20 +173,27 @@ function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
 }
 
-interface PresentTable {
-  readonly database: SqliteDatabase
-  readonly layout: Layout
-  readonly present: ReadonlyMap<string, PresentColumn>
-  readonly indexes: readonly Index[]
-}
-
 /** Throws where something cannot be made. */
 export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const indexes = readIndexes(database, layout)
-  const table = { database, layout, present, indexes }
+  const hasRow = (where: string): boolean =>
+    prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
+  const completeColumn = (column: Column): string[] => {
+    const { name, field } = column
+    const there = present.get(name as string)
+    if (there === undefined) {
+      if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
+      return [writeAddColumn(layout, column, dialect)]
+    }
+    checkType(database, layout, column, there.type)
+    // If the column has the default, no row lacks it, and a search without an index may take long.
+    const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
+    const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${column.equated} IS NULL`)
+    return isLacking ? [writeFill(layout, column, dialect)] : []
+  }
   const isNew = present.size === 0
-  const statements = isNew ? [] : layout.columns.flatMap(column => listChanges(table, column))
+  const statements = isNew ? [] : layout.columns.flatMap(completeColumn)
   // An integer id is the rowid, other tables are ordered by id. So every index ends with the id.
   if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
   const isMissing = (name: string): boolean => !indexes.some(index => index.name === name)
@@ -212,33 +205,11 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   for (const fields of layout.unique) {
     if (!isMissing(nameUnique(layout, fields))) continue
     if (!isNew) {
-      const clashes = writeClashes(layout, fields, ({ name }) => present.has(name as string), dialect)
-      refuseFound(layout, fields, prepareRead(database, clashes).all([]))
+      refuseFound(layout, fields, prepareRead(database, writeClashes(layout, fields, present, dialect)).all([]))
     }
     statements.push(writeUnique(layout, fields, dialect))
   }
   return statements
-}
-
-function listChanges (table: PresentTable, column: Column): string[] {
-  const { database, layout, indexes } = table
-  const { name, kind, field } = column
-  const hasRow = (where: string): boolean =>
-    prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
-  const present = table.present.get(name as string)
-  if (present === undefined) {
-    if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
-    return [writeAddColumn(layout, column, dialect)]
-  }
-  const { type, hasDefault } = present
-  if (!isColumnOf(type, column, table)) {
-    const { family, tableName } = layout
-    const expected = dialect.types[kind]
-    throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
-  }
-  // If the column has the default, no row lacks it, and a search without an index may take long.
-  const isSearched = isFillable(field) && (!hasDefault || indexes.some(({ fields }) => fields[0] === field.name))
-  return isSearched && hasRow(`WHERE ${column.equated} IS NULL`) ? [writeFill(layout, column, dialect)] : []
 }
 
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {

@@ -138,20 +138,12 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
   })
 }
 
-// Names of better-sqlite3; node:sqlite has numbers in `errcode`. All others, such as a trigger, are `other`.
+// As SQLite writes it, whatever the driver. All others, such as of a trigger, are `other`.
+const failure =
+  /(UNIQUE|NOT NULL|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?|cannot store \w+ value in \w+ column (.*)/s
 const rules: Readonly<Record<string, ConstraintRule>> = {
-  CHECK: 'value',
-  DATATYPE: 'value',
-  FOREIGNKEY: 'reference',
-  NOTNULL: 'required',
-  PRIMARYKEY: 'unique',
-  ROWID: 'unique',
-  UNIQUE: 'unique'
+  UNIQUE: 'unique', 'NOT NULL': 'required', CHECK: 'value', 'FOREIGN KEY': 'reference'
 }
-const names = new Map([
-  [275, 'CHECK'], [787, 'FOREIGNKEY'], [1299, 'NOTNULL'], [1555, 'PRIMARYKEY'], [2067, 'UNIQUE'], [2579, 'ROWID'],
-  [3091, 'DATATYPE']
-])
 
 export function isConstraint (error: unknown): boolean {
   const { errcode, code } = error as { errcode?: number, code?: string }
@@ -161,26 +153,23 @@ export function isConstraint (error: unknown): boolean {
 /** Returns other errors as they are. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
   if (!isConstraint(error)) return error
-  const { errcode, code = '', message } = error as Error & { errcode?: number, code?: string }
-  const name = errcode === undefined ? code.replace('SQLITE_CONSTRAINT_', '') : names.get(errcode) ?? ''
   const { layout, item, id, type } = write
-  const fields = name === 'FOREIGNKEY'
+  const [, name = '', named = '', stored] = failure.exec((error as Error).message) ?? []
+  const isForeignKey = name === 'FOREIGN KEY'
+  const fields = isForeignKey
     ? item === undefined ? [] : listDangling(database, layout, item)
-    : listNamed(layout, name, message)
-  const isReferredTo = name === 'FOREIGNKEY' && (type === 'delete' || (type === 'replace' && fields.length === 0))
+    : listNamed(layout, stored ?? named, name === 'CHECK')
+  const isReferredTo = isForeignKey && (type === 'delete' || (type === 'replace' && fields.length === 0))
   if (isReferredTo) {
     // A declared rule gives a better error.
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
-  const rule = isReferredTo ? 'in-use' : rules[name] ?? 'other'
+  const rule = isReferredTo ? 'in-use' : stored === undefined ? rules[name] ?? 'other' : 'value'
   return new ConstraintError(layout.family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
 }
 
-function listNamed ({ tableName, columns }: Layout, rule: string, message: string): string[] {
-  if (rules[rule] === undefined) return []
-  // `table.column, table.column`, or the text of a check that has no name.
-  const text = message.slice(rule === 'DATATYPE' ? message.lastIndexOf(' ') + 1 : message.indexOf(': ') + 2)
-  const isCheck = rule === 'CHECK'
+/** `text` is `table.column, table.column`, or the text of a check that has no name. */
+function listNamed ({ tableName, columns }: Layout, text: string, isCheck: boolean): string[] {
   const words = isCheck ? text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? [] : text.split(', ')
   return columns.filter(({ name }) => name !== undefined && words.includes(isCheck ? name : `${tableName}.${name}`))
     .map(({ field }) => field.name)
