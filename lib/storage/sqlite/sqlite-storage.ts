@@ -11,6 +11,7 @@ export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
 
+/** Options of an SQLite storage, besides the file or the open database. */
 export interface SqliteOptions extends SqlOptions {
   /** Milliseconds to wait for another process that is writing. Default: 5000. */
   readonly busyTimeout?: number
