@@ -68,8 +68,11 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
 })
 
-function makeErrors<T extends Record<string, readonly [message: string, base: ErrorConstructor]>> (table: T) {
-  type Made = { readonly [Code in keyof T]: FastifyErrorConstructor<{ code: string }, unknown[]> }
+type Definition = readonly [message: string, base: ErrorConstructor]
+
+function makeErrors<T extends Record<string, Definition>> (
+  table: T
+): { readonly [Code in keyof T]: FastifyErrorConstructor<{ code: string }, unknown[]> } {
   const made = Object.entries(table).map(([code, [message, base]]) => [code, createError(code, message, 500, base)])
-  return Object.fromEntries(made) as Made
+  return Object.fromEntries(made)
 }

@@ -91,7 +91,7 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, findText, expand } = listing
+  const { parsed, hasLongItems, find, expand } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
@@ -107,17 +107,22 @@ export async function loadPage (listing: Listing, representation: Representation
   const { query: { limit } } = parsed
   const isInParts = hasLongItems && limit > firstPartSize
   const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const single = canBeText ? findSingle(parsed) : undefined
-  const found = single && await findText?.(single)
-  // A text that is too long is read again in parts.
-  if (found !== undefined && !(isInParts && found.text.length > maxLength)) {
-    if (found.count === 0) refuseEmpty(listing)
-    return exchange => sendPageText(exchange, listing, found)
+  const text = canBeText ? await findShortText(listing, isInParts) : undefined
+  if (text !== undefined) {
+    if (text.count === 0) refuseEmpty(listing)
+    return exchange => sendPageText(exchange, listing, text)
   }
   const page = await (isInParts ? findInParts : findPage)(find, parsed)
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
+}
+
+/** Undefined where it is too long: read again in parts, when the text is no longer in the memory. */
+async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
+  const single = findSingle(parsed)
+  const found = single && await findText?.(single)
+  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
 /** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
