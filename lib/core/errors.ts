@@ -30,6 +30,8 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" returned no storage; where there is none, ' +
     'it should throw a problem', TypeError],
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
+  FST_DEALBOOK_INVALID_VERDICT: ['fastify-dealbook, %s: allowed returned %s; it must return true, false or the ' +
+    'reason why not', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family; defineFamily makes one', TypeError],

@@ -8,7 +8,7 @@ import type { Grammar, ParsedQuery } from '../query/grammar.js'
 import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
-import { escapePointer, findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
+import { findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
 import type { Command } from './command.js'
 import type { CallOptions, CreateOptions, FindOptions, RunOptions, ServiceOptions } from './service.js'
@@ -65,20 +65,8 @@ export function checkPrincipal (principal: unknown): string | undefined {
 export function checkParams (params: Params, sent: unknown): Members {
   const flaw = findJsonFlaw(sent)
   if (flaw !== undefined) throw invalidBody([flaw])
-  return copyJson(readParams(params, sent), '') as Members
-}
-
-// A copy, so that the caller cannot change it later; as JSON, so that every storage keeps the same.
-function copyJson (value: unknown, pointer: string): unknown {
-  if (Array.isArray(value)) return Array.from(value, (member, index) => copyJson(member ?? null, `${pointer}/${index}`))
-  if (Object.prototype.toString.call(value) === '[object Object]') {
-    return Object.fromEntries(Object.entries(value as object)
-      .filter(([, member]) => member !== undefined)
-      .map(([name, member]) => [name, copyJson(member, `${pointer}/${escapePointer(name)}`)]))
-  }
-  const isJson = value === null || ['string', 'number', 'boolean', 'undefined'].includes(typeof value)
-  if (!isJson) throw invalidBody([{ pointer, detail: 'must be a value that JSON has' }])
-  return value
+  // A copy, so that the caller cannot change it later; as JSON, so that every storage keeps the same.
+  return JSON.parse(JSON.stringify(readParams(params, sent))) as Members
 }
 
 export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' | 'key'> {

@@ -6,7 +6,7 @@ import { ServiceFields, toStored } from '../family/fields.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
-import { type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
+import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
 import type { Command } from './command.js'
 import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
 
@@ -26,9 +26,9 @@ export interface NeededItem {
 export function decideCreation (family: Family, id: Id, params: Members, context: Context): Stored {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
-  const given = Object.freeze({ id, ...defaults, ...params })
+  const given = freeze({ id, ...defaults, ...params })
   const made = readFields(family, 'create', initial === undefined ? given : initial(given, context))
-  refuseFlaw(family, 'create', family.validate(made))
+  refuseFlaw(family, 'create', [...findJsonFlaws(made, 1), ...family.validate(made)])
   return { ...canonicalizeItem(family.ownFields, made), id, revision: 1, createdAt: now, updatedAt: now }
 }
 
@@ -49,7 +49,7 @@ export function decide (
   const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
   try {
     const listItems = () => Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
-    const informed = opened.size === 0 ? context : { ...context, items: Object.freeze(listItems()) }
+    const informed = opened.size === 0 ? context : freeze({ ...context, items: listItems() })
     const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
     const after = compareItem(own, name, made.item)
     const changed = new Map<string, ItemAfter>()
@@ -114,7 +114,7 @@ function openItem (family: Family, stored: Stored): OpenItem {
     members[name] = stored[name]
   }
   // Frozen, so that an operation that changes the item in place fails instead of seeming to change nothing.
-  return { family, stored, known: Object.freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
+  return { family, stored, known: freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
 }
 
 function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
@@ -139,7 +139,7 @@ function completeItem ({ open, given, after }: ItemAfter, operation: string, now
 
 // Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
 function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseFlaw(family, operation, family.validate(given).filter(({ pointer }) => {
+  refuseFlaw(family, operation, [...findJsonFlaws(given), ...family.validate(given)].filter(({ pointer }) => {
     const name = unescapePointer(pointer.split('/')[1] ?? '')
     const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
     return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))

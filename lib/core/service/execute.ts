@@ -4,6 +4,7 @@ import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import { ConflictError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
+import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
 import { decide, decideCreation, type Decision } from './decide.js'
@@ -45,6 +46,7 @@ interface Execution extends Asked {
 
 /** Runs a command once: authorize, replay, load, precondition, decide, commit. */
 export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+  freeze(command.params)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
@@ -65,6 +67,8 @@ export async function execute (family: Family, caller: Caller, command: Command)
   }
   const keys = listKeys(execution)
   try {
+    const earlier = isNarrowed(execution) ? await findOrRefuse(execution) : undefined
+    if (earlier !== undefined) return earlier
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
     try {
@@ -78,6 +82,22 @@ export async function execute (family: Family, caller: Caller, command: Command)
     else counters.countFailure(error)
     throw error
   }
+}
+
+function isNarrowed ({ grant, others }: Asked): boolean {
+  return grant.where !== undefined || others.some(({ grant: { where } }) => where !== undefined)
+}
+
+/** Before it waits: a caller must not hold up the writers of items that do not exist for it. */
+async function findOrRefuse (execution: Execution): Promise<Outcome | undefined> {
+  const { family, caller, command: { target }, grant, identity, others, storage } = execution
+  const earlier = identity && await findReplay(execution, identity)
+  if (earlier !== undefined) return replay(execution, earlier)
+  if (target === undefined) return undefined
+  const current = await storage.get(family.name, target, caller.signal)
+  if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
+  await loadOthers(others, storage)
+  return undefined
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
@@ -191,6 +211,7 @@ interface Loaded extends Pick<Execution, 'command' | 'grant'> {
 }
 
 const noOthers: readonly never[] = []
+const noItems = Object.freeze({})
 
 async function load (execution: Asked, target: Id): Promise<Loaded> {
   const { family, caller, command, grant, others, storage } = execution
@@ -202,7 +223,7 @@ async function load (execution: Asked, target: Id): Promise<Loaded> {
   }
   const { action, params } = command.interpret(current)
   const { id, key } = command
-  const meant: Command = { action, target, params, id, key }
+  const meant: Command = { action, target, params: freeze(params), id, key }
   if (action === undefined) return { current, command: meant, grant, others: noOthers }
   // So far, only reading was authorized; changing may be granted under different conditions.
   const granted = await caller.authorize(intendCommand(family, meant))
@@ -213,7 +234,7 @@ async function load (execution: Asked, target: Id): Promise<Loaded> {
 
 function makeContext ({ makers }: Caller, { principal }: Grant, identity: CommandId | undefined): Context {
   const command = identity?.id ?? makers.makeCommandId()
-  return { now: makers.clock().toISOString(), command, principal, items: {} }
+  return Object.freeze({ now: makers.clock().toISOString(), command, principal, items: noItems })
 }
 
 function isGranted ({ where }: Grant, item: Stored): boolean {
@@ -235,10 +256,11 @@ export interface Preview {
   readonly decision: Decision
 }
 
-/** The decision that a command would get now. Nothing is done, and `authorize` is called with `tentative`. */
+/** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
-  const grant = await caller.authorize({ ...intendCommand(family, command), tentative: true })
-  const targets = await authorizeOthers({ family, caller }, command, { tentative: true })
+  freeze(command.params)
+  const grant = await caller.authorize(intendCommand(family, command))
+  const targets = await authorizeOthers({ family, caller }, command)
   const storage = await caller.storage()
   const asked = { family, caller, command, grant, others: targets, storage }
   const { current, others } = await load(asked, command.target as Id)

@@ -3,7 +3,7 @@ import type { Family } from '../family/family.js'
 import { invalidBody } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import type { Id, Storage } from '../storage/storage.js'
-import type { Caller, Grant, Intent } from './caller.js'
+import type { Caller, Grant } from './caller.js'
 import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
 
@@ -25,8 +25,7 @@ export function needsOthers ({ operations }: Family, { action }: Command): boole
 /** Each is authorized separately, before anything is read. */
 export async function authorizeOthers (
   own: { readonly family: Family, readonly caller: Caller },
-  { action, target, params }: Command,
-  asked: Pick<Intent, 'tentative'> = {}
+  { action, target, params }: Command
 ): Promise<OtherTarget[]> {
   const declared = own.family.operations.get(action ?? '')?.others ?? []
   if (declared.length === 0) return []
@@ -47,7 +46,7 @@ export async function authorizeOthers (
       throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
     }
     taken.add(key)
-    const grant = await caller.authorize({ family: family.name, action: action as string, id, params, ...asked })
+    const grant = await caller.authorize({ family: family.name, action: action as string, id, params })
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets

@@ -1,7 +1,9 @@
+import { inspect } from 'node:util'
+import { errorCodes } from '../errors.js'
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
-import { type Members, replaceUnsupported } from '../values/json.js'
+import { freeze, type Members, replaceUnsupported } from '../values/json.js'
 
 /** An empty text if no reason is known; undefined where it is allowed. Without params, it is only offered. */
 export function explainForbidden (
@@ -10,8 +12,15 @@ export function explainForbidden (
   params?: Members,
   context?: Context
 ): string | undefined {
-  const verdict = operation.allowed?.(item, params, context)
-  return typeof verdict === 'string' ? verdict : verdict === false ? '' : undefined
+  if (operation.allowed === undefined) return undefined
+  const verdict: unknown = operation.allowed(item, params, context)
+  if (verdict === true) return undefined
+  if (verdict === false) return ''
+  if (typeof verdict === 'string') return verdict
+  // Its rejection is no second error.
+  if (verdict instanceof Promise) verdict.catch(() => {})
+  const what = verdict instanceof Promise ? 'a promise' : inspect(verdict, { depth: 0 })
+  throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, what)
 }
 
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
@@ -23,7 +32,7 @@ export function explainNow (
 ): string | undefined {
   let reason: string | undefined = ''
   try {
-    reason = explainForbidden(operation, item)
+    reason = explainForbidden(operation, freeze(item))
   } catch (error) {
     if (error instanceof Problem) reason = error.message
     else report?.(error)

@@ -5,6 +5,13 @@ export function isObject (value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** With everything in it. */
+export function freeze<T> (value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  for (const name of Object.keys(value)) freeze((value as Members)[name])
+  return Object.freeze(value)
+}
+
 export interface MemberFlaw {
   readonly pointer: string
   readonly detail: string
@@ -39,6 +46,8 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
       }
     } else if (typeof value === 'object' && value !== null) {
       if (path.length >= deepest) return add(explainDepth(deepest))
+      const isList = Array.isArray(value)
+      if (!isList && !isPlainObject(value)) return add(noJson)
       for (const name of Object.keys(value)) {
         if (flaws.length >= enough) return
         const flaw = findTextFlaw(name)
@@ -47,9 +56,14 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
           continue
         }
         path.push(name)
-        walk((value as Members)[name])
+        const member = (value as Members)[name]
+        // JSON leaves out such a member of an object, and writes null in a list.
+        if (isList && member === undefined) add(noJson)
+        else walk(member)
         path.pop()
       }
+    } else if (value !== null && typeof value !== 'boolean' && value !== undefined) {
+      add(noJson)
     }
   }
 
@@ -57,6 +71,14 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
     if (detail === undefined) return
     flaws.push({ pointer: path.map(name => `/${escapePointer(name)}`).join(''), detail })
   }
+}
+
+const noJson = 'must be a value that JSON has'
+
+// A class of the host is one too, as far as it has members.
+function isPlainObject (value: object): boolean {
+  const { prototype } = Object
+  return Object.getPrototypeOf(value) === prototype || prototype.toString.call(value) === '[object Object]'
 }
 
 function explainDepth (maxDepth: number): string {
